@@ -1,0 +1,56 @@
+package localcloud
+
+// FaultKind is what goes wrong.
+type FaultKind string
+
+// The kinds of faults. Vanish and KubeletStops act at once and on every VM that
+// matches; the others wait for the next Count creations that match.
+const (
+	// FaultCreateFails: the creation is answered with Code and Message. With
+	// Delay it is accepted, and the VM goes to StateFailed after Delay.
+	FaultCreateFails FaultKind = "CreateFails"
+	// FaultCreateAnswerLost: the VM is created, the connection breaks after
+	// Delay without an answer.
+	FaultCreateAnswerLost FaultKind = "CreateAnswerLost"
+	// FaultNeverBoots: the VM is Running, its operating system never comes up.
+	FaultNeverBoots FaultKind = "NeverBoots"
+	// FaultSlowBoot: the VM boots Delay later than it would.
+	FaultSlowBoot FaultKind = "SlowBoot"
+	// FaultVanish: VMs are gone, without a trace in the API.
+	FaultVanish FaultKind = "Vanish"
+	// FaultKubeletStops: VMs stay Running, their kubelet ends for good.
+	FaultKubeletStops FaultKind = "KubeletStops"
+	// FaultUnavailable: the creation is answered with CodeUnavailable, and
+	// Retry-After when Delay is set. Nothing is created.
+	FaultUnavailable FaultKind = "Unavailable"
+)
+
+// Fault is something to go wrong.
+type Fault struct {
+	// ID is given by the cloud.
+	ID   string    `json:"id,omitempty"`
+	Kind FaultKind `json:"kind"`
+	// Code of the error of FaultCreateFails. Default CodeInternal.
+	Code string `json:"code,omitempty"`
+	// Message of the error of FaultCreateFails and FaultUnavailable.
+	Message string `json:"message,omitempty"`
+	// Count is how many creations it hits before it is used up; in answers,
+	// how many are left. Default 1. Not for Vanish and KubeletStops.
+	Count int `json:"count,omitempty"`
+	// Delay: see the kinds.
+	Delay Duration `json:"delay,omitempty"`
+	// Match selects the VMs. Empty matches all.
+	Match FaultMatch `json:"match"`
+}
+
+// FaultMatch selects VMs. A VM matches when all that is set matches.
+type FaultMatch struct {
+	// Name is a glob as of path.Match.
+	Name string            `json:"name,omitempty"`
+	Tags map[string]string `json:"tags,omitempty"`
+}
+
+// FaultList is the answer to ListFaults: those that are not used up.
+type FaultList struct {
+	Items []Fault `json:"items"`
+}

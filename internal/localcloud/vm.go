@@ -1,0 +1,141 @@
+package localcloud
+
+import "time"
+
+// Limits of the API. A request beyond them is answered with CodeInvalidRequest.
+const (
+	// MaxUserDataBytes is the size limit of user data before base64 encoding.
+	MaxUserDataBytes = 64 << 10
+	// MaxNameLength is the size limit of a VM's name in bytes.
+	MaxNameLength = 63
+	// MaxTags is the number of tags that a VM may carry.
+	MaxTags = 50
+	// MaxTagKeyLength and MaxTagValueLength are in bytes.
+	MaxTagKeyLength   = 128
+	MaxTagValueLength = 256
+)
+
+// DefaultZone is the zone of a VM that asks for none.
+const DefaultZone = "zone-a"
+
+// Images that every local cloud has. ListImages answers with all there are.
+const (
+	ImageUbuntu2404 = "ubuntu-24.04"
+	ImageDebian12   = "debian-12"
+)
+
+// Sizes that a VM can have.
+const (
+	// SizeSmall has 1 CPU and 2 GiB of memory.
+	SizeSmall = "small"
+	// SizeMedium has 2 CPUs and 4 GiB of memory.
+	SizeMedium = "medium"
+	// SizeLarge has 4 CPUs and 16 GiB of memory.
+	SizeLarge = "large"
+)
+
+// State says where a VM is in its life.
+type State string
+
+// The states of a VM. A VM whose deletion is complete, or that vanished, has no
+// state: the API answers CodeNotFound for it.
+const (
+	// StatePending: accepted, not yet powered on.
+	StatePending State = "Pending"
+	// StateRunning: powered on. The operating system may still be booting.
+	StateRunning State = "Running"
+	// StateTerminating: deletion was asked for, the VM is shutting down.
+	StateTerminating State = "Terminating"
+	// StateFailed: the creation failed after it was accepted; VM.Error says
+	// why. The VM stays, and counts for the quota, until it is deleted.
+	StateFailed State = "Failed"
+)
+
+// VM is a virtual machine. User data is never returned.
+type VM struct {
+	// ID is given by the cloud and never used again, like vm-0123456789.
+	ID string `json:"id"`
+	// Name is chosen by the user and need not be unique.
+	Name  string `json:"name"`
+	Image string `json:"image"`
+	Size  string `json:"size"`
+	Zone  string `json:"zone"`
+	// Tags is never nil in an answer.
+	Tags  map[string]string `json:"tags"`
+	State State             `json:"state"`
+	// ProviderID is what the kubelet registers: local:///<zone>/<id>.
+	ProviderID string `json:"providerID"`
+	// Addresses are known when the VM is Running.
+	Addresses []Address `json:"addresses,omitempty"`
+	// Error is set in StateFailed.
+	Error     *VMError  `json:"error,omitempty"`
+	CreatedAt time.Time `json:"createdAt"`
+}
+
+// AddressType is one of those that a Kubernetes Node has.
+type AddressType string
+
+// The types of addresses that a VM has.
+const (
+	AddressInternalIP AddressType = "InternalIP"
+	AddressHostname   AddressType = "Hostname"
+)
+
+// Address is one address of a VM.
+type Address struct {
+	Type    AddressType `json:"type"`
+	Address string      `json:"address"`
+}
+
+// VMError says why a VM is in StateFailed. Code is one of the Code constants.
+type VMError struct {
+	Code    string `json:"code"`
+	Message string `json:"message"`
+}
+
+// CreateVMRequest asks for a VM.
+type CreateVMRequest struct {
+	// Name: lowercase letters, digits, "-" and ".", as a host name; required.
+	Name string `json:"name"`
+	// Image: one of ListImages; required.
+	Image string `json:"image"`
+	// Size: SizeSmall, SizeMedium or SizeLarge; required.
+	Size string `json:"size"`
+	// Zone: a DNS label. Default DefaultZone.
+	Zone string `json:"zone,omitempty"`
+	// UserData for cloud-init, plain or gzip; base64 on the wire.
+	UserData []byte            `json:"userData,omitempty"`
+	Tags     map[string]string `json:"tags,omitempty"`
+}
+
+// UpdateVMRequest changes what can change in a VM's life.
+type UpdateVMRequest struct {
+	// Tags replaces all tags; nil and empty remove them.
+	Tags map[string]string `json:"tags"`
+}
+
+// ListVMsOptions selects VMs. A VM is listed when all that is set matches.
+type ListVMsOptions struct {
+	// Name equals the VM's.
+	Name string
+	// Tags that the VM carries, with these values.
+	Tags map[string]string
+}
+
+// VMList is the answer to a list call, oldest VM first.
+type VMList struct {
+	Items []VM `json:"items"`
+}
+
+// Image is what a VM can boot.
+type Image struct {
+	Name string `json:"name"`
+	// KubernetesVersions that the image brings along. Others are downloaded
+	// at boot, so that every version can run on every image.
+	KubernetesVersions []string `json:"kubernetesVersions,omitempty"`
+}
+
+// ImageList is the answer to ListImages.
+type ImageList struct {
+	Items []Image `json:"items"`
+}
