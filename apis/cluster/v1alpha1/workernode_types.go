@@ -1,0 +1,196 @@
+package v1alpha1
+
+import (
+	xpv1 "github.com/crossplane/crossplane-runtime/v2/apis/common/v1"
+	xpv2 "github.com/crossplane/crossplane-runtime/v2/apis/common/v2"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// A NodeTaint is a taint that a WorkerNode keeps on its Node.
+type NodeTaint struct {
+	// Key of the taint.
+	Key string `json:"key"`
+	// Value of the taint.
+	// +optional
+	Value string `json:"value,omitempty"`
+	// Effect of the taint.
+	// +kubebuilder:validation:Enum=NoSchedule;PreferNoSchedule;NoExecute
+	Effect string `json:"effect"`
+}
+
+// WorkerNodeDrain says how the Node is emptied when the WorkerNode is deleted.
+type WorkerNodeDrain struct {
+	// Timeout of the drain, from the WorkerNode's deletion on. After it, pods that
+	// are left are deleted without regard to their PodDisruptionBudgets.
+	// +kubebuilder:default="2h"
+	Timeout metav1.Duration `json:"timeout,omitempty"`
+
+	// Skip the drain: the Node is deleted with its pods.
+	// +optional
+	Skip bool `json:"skip,omitempty"`
+}
+
+// WorkerNodeParameters say which Node a WorkerNode is, and what it keeps on it.
+type WorkerNodeParameters struct {
+	// ProviderID of the Node. The Node is found by it and by nothing else.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=512
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="providerID is immutable"
+	ProviderID string `json:"providerID"`
+
+	// Labels kept on the Node. A label that is removed here is removed there.
+	// +optional
+	Labels map[string]string `json:"labels,omitempty"`
+
+	// Annotations kept on the Node, as Labels are.
+	// +optional
+	Annotations map[string]string `json:"annotations,omitempty"`
+
+	// Taints kept on the Node, as Labels are.
+	// +optional
+	// +listType=map
+	// +listMapKey=key
+	// +listMapKey=effect
+	Taints []NodeTaint `json:"taints,omitempty"`
+
+	// Drain of the Node.
+	// +kubebuilder:default={}
+	Drain WorkerNodeDrain `json:"drain,omitempty"`
+}
+
+// A NodeCondition is a condition of a Node, without its heartbeat.
+type NodeCondition struct {
+	// Type of the condition.
+	Type string `json:"type"`
+	// Status of the condition: True, False or Unknown.
+	Status string `json:"status"`
+	// Reason of the status.
+	// +optional
+	Reason string `json:"reason,omitempty"`
+	// LastTransitionTime is when the status last changed.
+	// +optional
+	LastTransitionTime *metav1.Time `json:"lastTransitionTime,omitempty"`
+}
+
+// A NodeAddress is an address of a Node.
+type NodeAddress struct {
+	// Type of the address, as in a Node's status.
+	Type string `json:"type"`
+	// Address itself.
+	Address string `json:"address"`
+}
+
+// WorkerNodeInfo is what a Node says of itself.
+type WorkerNodeInfo struct {
+	// +optional
+	KubeletVersion string `json:"kubeletVersion,omitempty"`
+	// +optional
+	OSImage string `json:"osImage,omitempty"`
+	// +optional
+	KernelVersion string `json:"kernelVersion,omitempty"`
+	// +optional
+	ContainerRuntimeVersion string `json:"containerRuntimeVersion,omitempty"`
+	// +optional
+	Architecture string `json:"architecture,omitempty"`
+	// +optional
+	OperatingSystem string `json:"operatingSystem,omitempty"`
+}
+
+// A BlockedPod is a pod that a drain still waits for.
+type BlockedPod struct {
+	// Namespace of the pod.
+	Namespace string `json:"namespace"`
+	// Name of the pod.
+	Name string `json:"name"`
+	// Reason that it is still there.
+	Reason string `json:"reason"`
+}
+
+// DrainStatus is how far a drain got.
+type DrainStatus struct {
+	// StartTime of the drain.
+	StartTime metav1.Time `json:"startTime"`
+	// Remaining is how many pods are still to go.
+	Remaining int32 `json:"remaining"`
+	// Pods that are still to go, the first ten by name.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=10
+	Pods []BlockedPod `json:"pods,omitempty"`
+}
+
+// WorkerNodeObservation is what is known of the Node.
+type WorkerNodeObservation struct {
+	// NodeName is the name of the Node, once it joined.
+	// +optional
+	NodeName string `json:"nodeName,omitempty"`
+
+	// NodeUID is the UID of the Node. A Node that was deleted and came back under
+	// the same name is another one.
+	// +optional
+	NodeUID string `json:"nodeUID,omitempty"`
+
+	// Addresses of the Node.
+	// +optional
+	// +listType=atomic
+	Addresses []NodeAddress `json:"addresses,omitempty"`
+
+	// NodeInfo is what the Node says of itself.
+	// +optional
+	NodeInfo *WorkerNodeInfo `json:"nodeInfo,omitempty"`
+
+	// Conditions of the Node. Heartbeats are left out.
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	Conditions []NodeCondition `json:"conditions,omitempty"`
+
+	// Drain of the Node, while there is one.
+	// +optional
+	Drain *DrainStatus `json:"drain,omitempty"`
+}
+
+// WorkerNodeSpec is what a WorkerNode shall be.
+type WorkerNodeSpec struct {
+	xpv2.ManagedResourceSpec `json:",inline"`
+
+	ForProvider WorkerNodeParameters `json:"forProvider"`
+}
+
+// WorkerNodeStatus is what is known of a WorkerNode.
+type WorkerNodeStatus struct {
+	xpv1.ResourceStatus `json:",inline"`
+
+	// +optional
+	AtProvider WorkerNodeObservation `json:"atProvider,omitempty"`
+}
+
+// A WorkerNode is the Node of a Machine in the cluster that it joins. It is Ready
+// when the Node is. Nothing is created: the Node comes by itself, when the VM's
+// kubelet registers it. Deletion drains the Node and then deletes it.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:scope=Namespaced,shortName=wn,categories={crossplane,managed,drover}
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=='Ready')].status`
+// +kubebuilder:printcolumn:name="Synced",type=string,JSONPath=`.status.conditions[?(@.type=='Synced')].status`
+// +kubebuilder:printcolumn:name="Node",type=string,JSONPath=`.status.atProvider.nodeName`
+// +kubebuilder:printcolumn:name="To-Evict",type=integer,JSONPath=`.status.atProvider.drain.remaining`
+// +kubebuilder:printcolumn:name="ProviderID",type=string,JSONPath=`.spec.forProvider.providerID`,priority=1
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+type WorkerNode struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec   WorkerNodeSpec   `json:"spec"`
+	Status WorkerNodeStatus `json:"status,omitempty"`
+}
+
+// A WorkerNodeList is a list of WorkerNodes.
+//
+// +kubebuilder:object:root=true
+type WorkerNodeList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []WorkerNode `json:"items"`
+}

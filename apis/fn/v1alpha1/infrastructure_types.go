@@ -1,0 +1,126 @@
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Infrastructure composes a Machine's VM: it binds the VM kind of one provider.
+//
+// All expressions are CEL. Expressions of virtualMachine.fields may use
+//
+//	machine      the Machine as it is in the API server: machine.metadata, machine.spec
+//	class        the MachineClass: class.metadata, class.spec
+//	name         the name that the VM shall have (string)
+//	userData     {secretName, key, value}: the Secret that holds the user data, its key, and the user data itself (string)
+//	tags         the tags that the VM shall carry (map of string to string)
+//	failureDomain  the wanted failure domain, "" when there is none (string)
+//
+// Expressions of status may use vm, the observed VM resource, of which metadata,
+// spec and status are always there, and machine and class. CEL's optional syntax
+// (vm.status.?atProvider.?id.orValue("")) is on, as are the string, list, encoder
+// and math extensions of cel-go.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:storageversion
+// +kubebuilder:resource:categories=crossplane
+type Infrastructure struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// Provider that this binding is for. It must be the provider of the class.
+	// +kubebuilder:validation:MinLength=1
+	Provider string `json:"provider"`
+
+	// VirtualMachine says how the VM resource is made.
+	VirtualMachine VirtualMachineBinding `json:"virtualMachine"`
+
+	// Status says how the VM resource is read.
+	Status StatusBinding `json:"status"`
+}
+
+// A VirtualMachineBinding says how a VM resource is made: from the class's
+// forProvider, and then from the fields, in their order.
+type VirtualMachineBinding struct {
+	// APIVersion of the VM resource.
+	// +kubebuilder:validation:MinLength=1
+	APIVersion string `json:"apiVersion"`
+
+	// Kind of the VM resource.
+	// +kubebuilder:validation:MinLength=1
+	Kind string `json:"kind"`
+
+	// Fields that Drover sets.
+	// +kubebuilder:validation:MinItems=1
+	Fields []FieldBinding `json:"fields"`
+}
+
+// A FieldBinding sets one field of a VM resource.
+type FieldBinding struct {
+	// Path of the field, like spec.forProvider.tags or
+	// spec.forProvider.metadata[user-data].
+	// +kubebuilder:validation:MinLength=1
+	Path string `json:"path"`
+
+	// Value is a CEL expression. A null or absent optional value leaves the
+	// field as the class has it.
+	// +kubebuilder:validation:MinLength=1
+	Value string `json:"value"`
+}
+
+// A StatusBinding says how the status of a VM resource is read.
+type StatusBinding struct {
+	// ProviderID is a CEL expression of the providerID that the Node will have,
+	// byte for byte; "" while it is not known.
+	// +kubebuilder:validation:MinLength=1
+	ProviderID string `json:"providerID"`
+
+	// Addresses is a CEL expression of a list of {type, address}. Types are those
+	// of a Node's addresses.
+	// +optional
+	Addresses string `json:"addresses,omitempty"`
+
+	// Running is a CEL expression that is true when the VM runs. The default is
+	// that the VM resource is Ready.
+	// +optional
+	Running string `json:"running,omitempty"`
+
+	// Failed is a CEL expression of a message when the VM failed for good, and ""
+	// otherwise.
+	// +optional
+	Failed string `json:"failed,omitempty"`
+
+	// ErrorClasses classify the errors of the provider. The first that matches
+	// wins; an error that none matches is transient.
+	// +optional
+	ErrorClasses []ErrorClass `json:"errorClasses,omitempty"`
+}
+
+// An ErrorCode is a class of errors.
+// +kubebuilder:validation:Enum=QuotaExceeded;CapacityExhausted;InvalidRequest;PermissionDenied;Throttled;Transient
+type ErrorCode string
+
+// Classes of errors.
+const (
+	// ErrorQuotaExceeded means that the account may have no more.
+	ErrorQuotaExceeded ErrorCode = "QuotaExceeded"
+	// ErrorCapacityExhausted means that the cloud has no more, here and now.
+	ErrorCapacityExhausted ErrorCode = "CapacityExhausted"
+	// ErrorInvalidRequest means that the class asks for what there is not.
+	ErrorInvalidRequest ErrorCode = "InvalidRequest"
+	// ErrorPermissionDenied means that the credentials are wrong or too weak.
+	ErrorPermissionDenied ErrorCode = "PermissionDenied"
+	// ErrorThrottled means that there were too many requests.
+	ErrorThrottled ErrorCode = "Throttled"
+	// ErrorTransient is all else.
+	ErrorTransient ErrorCode = "Transient"
+)
+
+// An ErrorClass gives a class to errors.
+type ErrorClass struct {
+	// Code of the class.
+	Code ErrorCode `json:"code"`
+
+	// Match is a regular expression (RE2) that is looked for in the error's text.
+	// +kubebuilder:validation:MinLength=1
+	Match string `json:"match"`
+}

@@ -1,0 +1,75 @@
+package v1alpha1
+
+// Labels that Drover sets on the objects that it composes.
+const (
+	// LabelDeployment names the MachineDeployment of a MachineSet or Machine.
+	LabelDeployment = Group + "/deployment"
+
+	// LabelSet names the MachineSet of a Machine.
+	LabelSet = Group + "/set"
+
+	// LabelMachine names the Machine of a VM, WorkerNode, JoinToken or Secret.
+	LabelMachine = Group + "/machine"
+
+	// LabelTemplateHash tells the revisions of a MachineDeployment apart. It is
+	// part of a composed MachineSet's selector and of its Machines' labels.
+	LabelTemplateHash = Group + "/template-hash"
+
+	// LabelProvider selects the Composition of a Machine by its class's provider.
+	LabelProvider = "provider"
+
+	// LabelAutoscalerDeployment is read from MachineSets by the
+	// cluster-autoscaler, whatever its CAPI_GROUP is.
+	LabelAutoscalerDeployment = "cluster.x-k8s.io/deployment-name"
+)
+
+// Annotations.
+const (
+	// AnnotationRevision is the revision of a MachineSet, an integer that grows.
+	// The cluster-autoscaler reads this very key, "clusters" included.
+	AnnotationRevision = "machinedeployment.clusters.x-k8s.io/revision"
+
+	// AnnotationDeleteMachine is set by the cluster-autoscaler on the Machines
+	// that shall go first when their set is scaled down.
+	AnnotationDeleteMachine = Group + "/delete-machine"
+
+	// AnnotationSkipDrain, "true" on a Machine or its Node, deletes without drain.
+	AnnotationSkipDrain = "drover.dev/skip-drain"
+
+	// AnnotationMachine, AnnotationNamespace and AnnotationCluster on a Node name
+	// the Machine that it belongs to, as the cluster-autoscaler expects.
+	AnnotationMachine   = Group + "/machine"
+	AnnotationNamespace = Group + "/cluster-namespace"
+	AnnotationCluster   = Group + "/cluster-name"
+
+	// AnnotationReleased is changed on a VM in the same patch that removes
+	// FinalizerDrain: crossplane-runtime ignores a change of finalizers alone.
+	AnnotationReleased = Group + "/released"
+)
+
+// Finalizers. See the package docs of internal/controller/terminator.
+const (
+	// FinalizerTerminator keeps a MachineDeployment, MachineSet or Machine until
+	// the last of its VMs and WorkerNodes is gone.
+	FinalizerTerminator = Group + "/terminator"
+
+	// FinalizerDrain keeps a VM from being deleted until its Node is drained.
+	FinalizerDrain = Group + "/drain"
+)
+
+// Names of the resources that a Machine composes, and, where a composed
+// resource has a counterpart of the same name, the role they play.
+const (
+	ResourceVM         = "vm"
+	ResourceWorkerNode = "worker-node"
+	ResourceJoinToken  = "join-token"
+	ResourceUserData   = "user-data"
+)
+
+// TagsOfVM are put on every VM, so that it can be found without its Machine.
+const (
+	TagCluster    = "drover-cluster"
+	TagNamespace  = "drover-namespace"
+	TagMachine    = "drover-machine"
+	TagMachineUID = "drover-machine-uid"
+)

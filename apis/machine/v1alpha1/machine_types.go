@@ -1,0 +1,210 @@
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// A MachinePhase tells in a word where a Machine is in its life.
+// +kubebuilder:validation:Enum=Pending;Provisioning;Joining;Running;Unknown;Failed;Terminating
+type MachinePhase string
+
+// Phases of a Machine.
+const (
+	// MachinePending waits for something that its VM needs: its class, its join
+	// token, its user data.
+	MachinePending MachinePhase = "Pending"
+	// MachineProvisioning has asked for its VM.
+	MachineProvisioning MachinePhase = "Provisioning"
+	// MachineJoining has a running VM, whose Node is not there or not yet Ready.
+	MachineJoining MachinePhase = "Joining"
+	// MachineRunning has a Ready Node.
+	MachineRunning MachinePhase = "Running"
+	// MachineUnknown had a Ready Node, which is not Ready or not reachable now.
+	MachineUnknown MachinePhase = "Unknown"
+	// MachineFailed will not come to run: see failureReason and failureMessage.
+	MachineFailed MachinePhase = "Failed"
+	// MachineTerminating is being deleted.
+	MachineTerminating MachinePhase = "Terminating"
+)
+
+// A FailureReason classifies why a Machine is Failed.
+type FailureReason string
+
+// Reasons of failure.
+const (
+	// FailureCreateFailed means that the provider refused to create the VM for good.
+	FailureCreateFailed FailureReason = "CreateFailed"
+	// FailureCreateUnknown means that nobody knows whether a VM was created: the
+	// provider's answer was lost. A VM that it left is found by its tags.
+	FailureCreateUnknown FailureReason = "CreateResultUnknown"
+	// FailureVMLost means that the VM is gone although nobody deleted the Machine.
+	FailureVMLost FailureReason = "VMLost"
+	// FailureVMFailed means that the provider reports the VM as failed for good.
+	FailureVMFailed FailureReason = "VMFailed"
+	// FailureJoinTimeout means that no Node joined within creationTimeout.
+	FailureJoinTimeout FailureReason = "JoinTimeout"
+)
+
+// An AddressType says what an address is. The values are those of a Node.
+// +kubebuilder:validation:Enum=Hostname;InternalIP;ExternalIP;InternalDNS;ExternalDNS
+type AddressType string
+
+// An Address of a Machine.
+type Address struct {
+	// Type of the address.
+	Type AddressType `json:"type"`
+	// Address itself: an IP address or a name.
+	Address string `json:"address"`
+}
+
+// A NodeReference names a Node of the target cluster.
+type NodeReference struct {
+	// APIVersion is always v1.
+	// +optional
+	APIVersion string `json:"apiVersion,omitempty"`
+	// Kind is always Node.
+	Kind string `json:"kind"`
+	// Name of the Node.
+	Name string `json:"name"`
+	// UID of the Node.
+	// +optional
+	UID string `json:"uid,omitempty"`
+}
+
+// NodeInfo is what a Node says of itself.
+type NodeInfo struct {
+	// +optional
+	KubeletVersion string `json:"kubeletVersion,omitempty"`
+	// +optional
+	OSImage string `json:"osImage,omitempty"`
+	// +optional
+	KernelVersion string `json:"kernelVersion,omitempty"`
+	// +optional
+	ContainerRuntimeVersion string `json:"containerRuntimeVersion,omitempty"`
+	// +optional
+	Architecture string `json:"architecture,omitempty"`
+	// +optional
+	OperatingSystem string `json:"operatingSystem,omitempty"`
+}
+
+// An OperationType says what is done to a Machine.
+// +kubebuilder:validation:Enum=Create;Join;Drain;Delete
+type OperationType string
+
+// An OperationState says how an operation goes.
+// +kubebuilder:validation:Enum=Processing;Successful;Failed
+type OperationState string
+
+// Types and states of operations.
+const (
+	OperationCreate OperationType = "Create"
+	OperationJoin   OperationType = "Join"
+	OperationDrain  OperationType = "Drain"
+	OperationDelete OperationType = "Delete"
+
+	OperationProcessing OperationState = "Processing"
+	OperationSuccessful OperationState = "Successful"
+	OperationFailed     OperationState = "Failed"
+)
+
+// LastOperation is the last thing that was done, or is being done, to a Machine.
+type LastOperation struct {
+	// Type of the operation.
+	Type OperationType `json:"type"`
+	// State of the operation.
+	State OperationState `json:"state"`
+	// ErrorCode classifies an error that the provider reported.
+	// +optional
+	ErrorCode string `json:"errorCode,omitempty"`
+	// Description for people.
+	// +optional
+	Description string `json:"description,omitempty"`
+	// LastUpdateTime is when type, state, code or description last changed.
+	// +optional
+	LastUpdateTime *metav1.Time `json:"lastUpdateTime,omitempty"`
+}
+
+// MachineStatus is what is known of a Machine.
+type MachineStatus struct {
+	// ObservedGeneration is the generation of the spec that this status is about.
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+
+	// Phase of the Machine's life.
+	// +optional
+	Phase MachinePhase `json:"phase,omitempty"`
+
+	// ProviderID of the VM, byte for byte as its Node has it.
+	// +optional
+	ProviderID string `json:"providerID,omitempty"`
+
+	// NodeRef names the Machine's Node, once it joined.
+	// +optional
+	NodeRef *NodeReference `json:"nodeRef,omitempty"`
+
+	// ReadySince is when the Node became Ready. It is absent while it is not.
+	// +optional
+	ReadySince *metav1.Time `json:"readySince,omitempty"`
+
+	// Addresses of the VM.
+	// +optional
+	// +listType=atomic
+	Addresses []Address `json:"addresses,omitempty"`
+
+	// NodeInfo is what the Node says of itself.
+	// +optional
+	NodeInfo *NodeInfo `json:"nodeInfo,omitempty"`
+
+	// Conditions of the Machine.
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+
+	// LastOperation done to the Machine.
+	// +optional
+	LastOperation *LastOperation `json:"lastOperation,omitempty"`
+
+	// FailureReason says why the phase is Failed.
+	// +optional
+	FailureReason FailureReason `json:"failureReason,omitempty"`
+
+	// FailureMessage says why the phase is Failed, for people.
+	// +optional
+	FailureMessage string `json:"failureMessage,omitempty"`
+}
+
+// A Machine is one VM that joins a cluster as a Node.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:scope=Namespaced,shortName=ma,categories=drover
+// +kubebuilder:printcolumn:name="Phase",type=string,JSONPath=`.status.phase`
+// +kubebuilder:printcolumn:name="Node",type=string,JSONPath=`.status.nodeRef.name`
+// +kubebuilder:printcolumn:name="Version",type=string,JSONPath=`.spec.version`
+// +kubebuilder:printcolumn:name="Class",type=string,JSONPath=`.spec.classRef.name`,priority=1
+// +kubebuilder:printcolumn:name="Failure-Domain",type=string,JSONPath=`.spec.failureDomain`,priority=1
+// +kubebuilder:printcolumn:name="ProviderID",type=string,JSONPath=`.status.providerID`,priority=1
+type Machine struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// Spec of the Machine. What its VM was created from cannot change.
+	//
+	// +kubebuilder:validation:XValidation:rule="self.classRef.name == oldSelf.classRef.name",message="classRef is immutable: a VM keeps the class that it was created from"
+	// +kubebuilder:validation:XValidation:rule="self.version == oldSelf.version",message="version is immutable: replace the Machine to get another version"
+	// +kubebuilder:validation:XValidation:rule="self.clusterRef.kind == oldSelf.clusterRef.kind && self.clusterRef.name == oldSelf.clusterRef.name",message="clusterRef is immutable"
+	// +kubebuilder:validation:XValidation:rule="has(self.failureDomain) == has(oldSelf.failureDomain) && (!has(self.failureDomain) || self.failureDomain == oldSelf.failureDomain)",message="failureDomain is immutable"
+	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.providerID) || (has(self.providerID) && self.providerID == oldSelf.providerID)",message="providerID cannot change once it is set"
+	Spec   MachineSpec   `json:"spec"`
+	Status MachineStatus `json:"status,omitempty"`
+}
+
+// A MachineList is a list of Machines.
+//
+// +kubebuilder:object:root=true
+type MachineList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []Machine `json:"items"`
+}

@@ -1,0 +1,144 @@
+package v1alpha1
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// A ProvisioningFormat is the form of the user data that an image understands.
+// +kubebuilder:validation:Enum=CloudInit
+type ProvisioningFormat string
+
+// CloudInit user data is a #cloud-config document.
+const CloudInit ProvisioningFormat = "CloudInit"
+
+// OperatingSystem of the image that a class's VMs boot.
+type OperatingSystem struct {
+	// Provisioning is the form of user data that the image understands.
+	// +kubebuilder:default=CloudInit
+	Provisioning ProvisioningFormat `json:"provisioning,omitempty"`
+
+	// KubeletDownloadURL is where a kubelet is downloaded from when the image
+	// does not have the wanted version: the binary is at
+	// <url>/<version>/bin/linux/<arch>/kubelet, its checksum beside it with the
+	// suffix .sha256.
+	// +kubebuilder:default="https://dl.k8s.io/release"
+	// +kubebuilder:validation:Pattern=`^https?://[^\s'"]+$`
+	// +kubebuilder:validation:MaxLength=1024
+	KubeletDownloadURL string `json:"kubeletDownloadURL,omitempty"`
+}
+
+// Kubelet settings of a class.
+type Kubelet struct {
+	// ClusterDNS addresses that pods use.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=8
+	ClusterDNS []string `json:"clusterDNS,omitempty"`
+
+	// ClusterDomain of the target cluster.
+	// +kubebuilder:default="cluster.local"
+	ClusterDomain string `json:"clusterDomain,omitempty"`
+
+	// MaxPods of a Node. The kubelet decides when it is absent.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	MaxPods *int32 `json:"maxPods,omitempty"`
+
+	// Configuration is merged over the KubeletConfiguration that Drover writes:
+	// fields of kubelet.config.k8s.io/v1beta1.
+	// +optional
+	// +kubebuilder:pruning:PreserveUnknownFields
+	// +kubebuilder:validation:Schemaless
+	// +kubebuilder:validation:Type=object
+	Configuration *runtime.RawExtension `json:"configuration,omitempty"`
+}
+
+// VMProviderConfigReference names the configuration of the provider that makes
+// the VMs: its credentials.
+type VMProviderConfigReference struct {
+	// Kind of the configuration.
+	// +kubebuilder:default=ClusterProviderConfig
+	// +kubebuilder:validation:Enum=ProviderConfig;ClusterProviderConfig
+	Kind string `json:"kind,omitempty"`
+
+	// Name of the configuration.
+	// +kubebuilder:default=default
+	// +kubebuilder:validation:MinLength=1
+	Name string `json:"name,omitempty"`
+}
+
+// NodeCapacity tells what a Node of a class will have before there is one, so
+// that an autoscaler can scale from zero.
+type NodeCapacity struct {
+	// Capacity of the Node: cpu, memory and what else it will report.
+	// +optional
+	Capacity corev1.ResourceList `json:"capacity,omitempty"`
+
+	// Architecture of the Node, like amd64.
+	// +optional
+	Architecture string `json:"architecture,omitempty"`
+
+	// OperatingSystem of the Node, like linux.
+	// +optional
+	OperatingSystem string `json:"operatingSystem,omitempty"`
+}
+
+// MachineClassSpec says what VM a Machine of this class gets.
+type MachineClassSpec struct {
+	// Provider of the VMs. Machines of this class use the Composition that is
+	// labelled provider: <this>.
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
+	// +kubebuilder:validation:MaxLength=63
+	Provider string `json:"provider"`
+
+	// ForProvider is taken verbatim as spec.forProvider of the VM's managed
+	// resource. What Drover itself sets there (name, user data, tags, failure
+	// domain) wins.
+	// +optional
+	// +kubebuilder:pruning:PreserveUnknownFields
+	// +kubebuilder:validation:Schemaless
+	// +kubebuilder:validation:Type=object
+	ForProvider *runtime.RawExtension `json:"forProvider,omitempty"`
+
+	// ProviderConfigRef names the credentials that the VM is made with.
+	// +kubebuilder:default={}
+	ProviderConfigRef VMProviderConfigReference `json:"providerConfigRef,omitempty"`
+
+	// OperatingSystem of the image.
+	// +kubebuilder:default={}
+	OperatingSystem OperatingSystem `json:"operatingSystem,omitempty"`
+
+	// Kubelet settings.
+	// +kubebuilder:default={}
+	Kubelet Kubelet `json:"kubelet,omitempty"`
+
+	// NodeCapacity of the Nodes.
+	// +optional
+	NodeCapacity *NodeCapacity `json:"nodeCapacity,omitempty"`
+}
+
+// A MachineClass says what VM a Machine gets. It cannot change: write a new class
+// and name it in the template, and the MachineDeployment rolls over to it.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:resource:scope=Namespaced,shortName=mc,categories=drover
+// +kubebuilder:printcolumn:name="Provider",type=string,JSONPath=`.spec.provider`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+type MachineClass struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="a MachineClass is immutable: create a new one and change classRef to roll over to it"
+	Spec MachineClassSpec `json:"spec"`
+}
+
+// A MachineClassList is a list of MachineClasses.
+//
+// +kubebuilder:object:root=true
+type MachineClassList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []MachineClass `json:"items"`
+}

@@ -1,0 +1,157 @@
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// MachineSpec says what a Machine shall be. It is shared by Machines and by the
+// templates of MachineSets and MachineDeployments.
+//
+// A change of classRef, version, clusterRef or failureDomain in a template rolls a
+// MachineDeployment; all else reaches existing Machines and Nodes in place.
+type MachineSpec struct {
+	// ClassRef names the MachineClass, in the same namespace, that says what VM
+	// this Machine gets.
+	ClassRef ClassReference `json:"classRef"`
+
+	// Version of the kubelet, like v1.35.4.
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:XValidation:rule="self.matches('^v[0-9]+\\\\.[0-9]+\\\\.[0-9]+(-[0-9A-Za-z.-]+)?([+][0-9A-Za-z.-]+)?$')",message="must be a kubelet version like v1.35.4"
+	Version string `json:"version"`
+
+	// ClusterRef names the cluster that the Machine joins.
+	// +kubebuilder:default={kind: ClusterProviderConfig, name: default}
+	ClusterRef ClusterReference `json:"clusterRef,omitempty"`
+
+	// Metadata of the Node. Labels and annotations are kept on the Node while
+	// they are here, and taken off again when they are removed here.
+	// +optional
+	Metadata NodeMetadata `json:"metadata,omitempty"`
+
+	// Taints of the Node, kept and removed as Metadata is.
+	// +optional
+	// +listType=map
+	// +listMapKey=key
+	// +listMapKey=effect
+	// +kubebuilder:validation:MaxItems=64
+	Taints []Taint `json:"taints,omitempty"`
+
+	// FailureDomain is the zone, or what the provider calls so, that the VM is
+	// placed in. The class or the provider decides when it is empty.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	FailureDomain *string `json:"failureDomain,omitempty"`
+
+	// ProviderID of the VM, byte for byte as its Node has it. Drover fills it in
+	// for the Machines of a MachineSet; the cluster-autoscaler reads it.
+	// +optional
+	// +kubebuilder:validation:MaxLength=512
+	ProviderID *string `json:"providerID,omitempty"`
+
+	// Drain says how the Node is emptied before its VM is deleted.
+	// +kubebuilder:default={}
+	Drain Drain `json:"drain,omitempty"`
+
+	// CreationTimeout is how long a Machine may take from its creation until its
+	// Node has joined. After it the Machine is Failed.
+	// +kubebuilder:default="20m"
+	CreationTimeout metav1.Duration `json:"creationTimeout,omitempty"`
+}
+
+// A ClassReference names a MachineClass.
+type ClassReference struct {
+	// Name of the MachineClass.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name"`
+}
+
+// A ClusterReference names the configuration of a target cluster.
+type ClusterReference struct {
+	// Kind of the configuration: a ProviderConfig of the same namespace, or a
+	// ClusterProviderConfig, both of cluster.drover.dev.
+	// +kubebuilder:validation:Enum=ProviderConfig;ClusterProviderConfig
+	// +kubebuilder:default=ClusterProviderConfig
+	Kind string `json:"kind,omitempty"`
+
+	// Name of the configuration.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:default=default
+	Name string `json:"name,omitempty"`
+}
+
+// NodeMetadata is what a Machine wants on its Node.
+type NodeMetadata struct {
+	// Labels of the Node.
+	// +optional
+	// +kubebuilder:validation:MaxProperties=128
+	Labels map[string]string `json:"labels,omitempty"`
+
+	// Annotations of the Node.
+	// +optional
+	// +kubebuilder:validation:MaxProperties=128
+	Annotations map[string]string `json:"annotations,omitempty"`
+}
+
+// A Taint of a Node.
+type Taint struct {
+	// Key of the taint.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=317
+	Key string `json:"key"`
+
+	// Value of the taint.
+	// +optional
+	// +kubebuilder:validation:MaxLength=63
+	Value string `json:"value,omitempty"`
+
+	// Effect of the taint on pods that do not tolerate it.
+	// +kubebuilder:validation:Enum=NoSchedule;PreferNoSchedule;NoExecute
+	Effect string `json:"effect"`
+}
+
+// Drain says how a Node is emptied.
+type Drain struct {
+	// Timeout of the whole drain. After it, pods that are left are deleted
+	// without regard to their PodDisruptionBudgets.
+	// +kubebuilder:default="2h"
+	Timeout metav1.Duration `json:"timeout,omitempty"`
+}
+
+// A MachineTemplate is what a MachineSet makes Machines from.
+type MachineTemplate struct {
+	// Metadata of the Machines.
+	Metadata TemplateMetadata `json:"metadata"`
+
+	// Spec of the Machines.
+	Spec MachineSpec `json:"spec"`
+}
+
+// TemplateMetadata is put on each Machine of a template.
+type TemplateMetadata struct {
+	// Labels of the Machines. The selector must match them.
+	// +kubebuilder:validation:MinProperties=1
+	// +kubebuilder:validation:MaxProperties=32
+	Labels map[string]LabelValue `json:"labels"`
+
+	// Annotations of the Machines.
+	// +optional
+	// +kubebuilder:validation:MaxProperties=64
+	Annotations map[string]string `json:"annotations,omitempty"`
+}
+
+// A LabelValue is the value of a label. Its bounded length keeps the cost of the
+// schema's rules over labels within what the API server allows.
+// +kubebuilder:validation:MaxLength=63
+type LabelValue string
+
+// A Selector selects Machines by their labels. It has the JSON shape of a
+// metav1.LabelSelector, of which only matchLabels is supported.
+type Selector struct {
+	// MatchLabels that a Machine must all have.
+	// +kubebuilder:validation:MinProperties=1
+	// +kubebuilder:validation:MaxProperties=32
+	MatchLabels map[string]LabelValue `json:"matchLabels"`
+}

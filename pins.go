@@ -1,0 +1,38 @@
+//go:build tools
+
+package pins
+
+import (
+	_ "github.com/alecthomas/kingpin/v2"
+	_ "github.com/crossplane/crossplane-runtime/v2/pkg/reconciler/managed"
+	_ "github.com/crossplane/crossplane-runtime/v2/pkg/resource"
+	_ "github.com/crossplane/crossplane-runtime/v2/pkg/gate"
+	_ "github.com/crossplane/crossplane-runtime/v2/pkg/reconciler/customresourcesgate"
+	_ "github.com/crossplane/function-sdk-go"
+	_ "github.com/crossplane/function-sdk-go/request"
+	_ "github.com/crossplane/function-sdk-go/response"
+	_ "github.com/crossplane/upjet/v2/pkg/pipeline"
+	_ "github.com/crossplane/upjet/v2/pkg/controller"
+	_ "github.com/crossplane/upjet/v2/pkg/terraform"
+	_ "github.com/google/cel-go/cel"
+	_ "github.com/google/cel-go/ext"
+	_ "github.com/google/go-containerregistry/pkg/registry"
+	_ "github.com/google/go-containerregistry/pkg/v1/remote"
+	_ "github.com/google/go-containerregistry/pkg/v1/tarball"
+	_ "github.com/hashicorp/terraform-exec/tfexec"
+	_ "github.com/hashicorp/terraform-plugin-framework/providerserver"
+	_ "github.com/hashicorp/terraform-plugin-sdk/v2/helper/schema"
+	_ "github.com/spf13/afero"
+	_ "k8s.io/api/core/v1"
+	_ "k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
+	_ "k8s.io/client-go/kubernetes"
+	_ "k8s.io/kubectl/pkg/drain"
+	_ "k8s.io/cluster-bootstrap/token/util"
+	_ "sigs.k8s.io/controller-runtime"
+	_ "sigs.k8s.io/yaml"
+	_ "pgregory.net/rapid"
+	_ "sigs.k8s.io/controller-tools/cmd/controller-gen"
+	_ "golang.org/x/tools/cmd/goimports"
+	_ "honnef.co/go/tools/cmd/staticcheck"
+	_ "github.com/google/go-cmp/cmp"
+)
