@@ -4,6 +4,8 @@ package pins
 
 import (
 	_ "github.com/alecthomas/kingpin/v2"
+	_ "github.com/alecthomas/kong"
+	_ "github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
 	_ "github.com/crossplane/crossplane-runtime/v2/pkg/reconciler/managed"
 	_ "github.com/crossplane/crossplane-runtime/v2/pkg/resource"
 	_ "github.com/crossplane/crossplane-runtime/v2/pkg/gate"
