@@ -1,0 +1,128 @@
+package step
+
+import (
+	"fmt"
+
+	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
+	"google.golang.org/protobuf/types/known/structpb"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// Composite decodes the observed XR. Unknown fields are passed over.
+func Composite(req *fnv1.RunFunctionRequest, into any) error {
+	s := req.GetObserved().GetComposite().GetResource()
+	if s == nil {
+		return fmt.Errorf("the request has no observed composite resource")
+	}
+	if err := fromStruct(s, into); err != nil {
+		return fmt.Errorf("cannot decode the observed composite resource: %w", err)
+	}
+	return nil
+}
+
+// An Object is a resource that was observed.
+type Object struct {
+	*unstructured.Unstructured
+	// Connection details of the resource, if it publishes any.
+	Connection map[string][]byte
+}
+
+// Observed returns the observed composed resources by their composition resource
+// names.
+func Observed(req *fnv1.RunFunctionRequest) map[string]Object {
+	out := make(map[string]Object, len(req.GetObserved().GetResources()))
+	for name, r := range req.GetObserved().GetResources() {
+		out[name] = object(r)
+	}
+	return out
+}
+
+// Desired returns a resource that a step before this one desires.
+func Desired(req *fnv1.RunFunctionRequest, name string) (Object, bool) {
+	r, ok := req.GetDesired().GetResources()[name]
+	if !ok {
+		return Object{}, false
+	}
+	return object(r), true
+}
+
+// Required returns the resources that a requirement of this step selects, and
+// false while Crossplane has not looked for them yet: the step then returns only
+// its requirements, and is called again at once.
+func Required(req *fnv1.RunFunctionRequest, requirement string) ([]Object, bool) {
+	rs, ok := req.GetRequiredResources()[requirement]
+	if !ok {
+		return nil, false
+	}
+	out := make([]Object, 0, len(rs.GetItems()))
+	for _, r := range rs.GetItems() {
+		out = append(out, object(r))
+	}
+	return out, true
+}
+
+// As decodes an observed resource into a typed one. Unknown fields are passed over.
+func As[T any](o Object) (*T, error) {
+	into := new(T)
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, into); err != nil {
+		return nil, fmt.Errorf("cannot decode %s %q: %w", o.GetKind(), o.GetName(), err)
+	}
+	return into, nil
+}
+
+// Input decodes the step's input.
+func Input(req *fnv1.RunFunctionRequest, into any) error {
+	if req.GetInput() == nil {
+		return fmt.Errorf("the step has no input")
+	}
+	if err := fromStruct(req.GetInput(), into); err != nil {
+		return fmt.Errorf("cannot decode the step's input: %w", err)
+	}
+	return nil
+}
+
+func object(r *fnv1.Resource) Object {
+	return Object{
+		Unstructured: &unstructured.Unstructured{Object: asMap(r.GetResource())},
+		Connection:   r.GetConnectionDetails(),
+	}
+}
+
+func fromStruct(s *structpb.Struct, into any) error {
+	return runtime.DefaultUnstructuredConverter.FromUnstructured(asMap(s), into)
+}
+
+// asMap is structpb's AsMap with whole numbers as int64, as the API machinery's
+// converters and deep copies want them.
+func asMap(s *structpb.Struct) map[string]any {
+	m := make(map[string]any, len(s.GetFields()))
+	for k, v := range s.GetFields() {
+		m[k] = asValue(v)
+	}
+	return m
+}
+
+func asValue(v *structpb.Value) any {
+	switch k := v.GetKind().(type) {
+	case *structpb.Value_NumberValue:
+		if i := int64(k.NumberValue); float64(i) == k.NumberValue {
+			return i
+		}
+		return k.NumberValue
+	case *structpb.Value_StringValue:
+		return k.StringValue
+	case *structpb.Value_BoolValue:
+		return k.BoolValue
+	case *structpb.Value_StructValue:
+		return asMap(k.StructValue)
+	case *structpb.Value_ListValue:
+		l := make([]any, 0, len(k.ListValue.GetValues()))
+		for _, e := range k.ListValue.GetValues() {
+			l = append(l, asValue(e))
+		}
+		return l
+	default:
+		return nil
+	}
+}

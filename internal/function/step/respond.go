@@ -1,0 +1,212 @@
+package step
+
+import (
+	"fmt"
+	"time"
+
+	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
+	"github.com/crossplane/function-sdk-go/response"
+	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/structpb"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/ptr"
+)
+
+// How long Crossplane may wait until it calls again, if nothing happens meanwhile.
+const (
+	// InFlight is for anything that is not settled. It is what goes on when
+	// Crossplane's watch circuit breaker drops events.
+	InFlight = 5 * time.Second
+	// AtRest is for what is settled.
+	AtRest = time.Hour
+	// Soonest is the least that a step asks for, so that a deadline that passed
+	// is not asked for again at once.
+	Soonest = time.Second
+)
+
+// An Event tells a user of a decision, once: it belongs into the response that
+// carries the decision out, and into no later one.
+type Event struct {
+	Warning bool
+	// Reason is one stable word in CamelCase.
+	Reason  string
+	Message string
+}
+
+// A Condition of the XR.
+type Condition struct {
+	Type string
+	// Status is "True", "False" or "Unknown".
+	Status  string
+	Reason  string
+	Message string
+}
+
+// A Response is built up by a step. It starts with all that earlier steps desire.
+type Response struct {
+	*fnv1.RunFunctionResponse
+}
+
+// NewResponse returns a response that asks to be called again when at rest.
+func NewResponse(req *fnv1.RunFunctionRequest) Response {
+	return Response{response.To(req, AtRest)}
+}
+
+// Status sets the XR's status. It is all of the status that Drover owns, save for
+// the conditions: see SetConditions.
+func (r Response) Status(apiVersion, kind string, status any) error {
+	s, err := toStruct(map[string]any{"apiVersion": apiVersion, "kind": kind}, "status", status)
+	if err != nil {
+		return fmt.Errorf("cannot encode the status: %w", err)
+	}
+	// Crossplane keeps the conditions: ours go by SetConditions.
+	delete(s.GetFields()["status"].GetStructValue().GetFields(), "conditions")
+	r.composite().Resource = s
+	return nil
+}
+
+// Ready says whether the XR is ready, whatever its composed resources are.
+func (r Response) Ready(ready bool) {
+	r.composite().Ready = readiness(ready)
+}
+
+// Compose desires a resource. Zero metadata and the status are left out of it.
+func (r Response) Compose(name string, obj any, ready bool) error {
+	m, err := runtime.DefaultUnstructuredConverter.ToUnstructured(obj)
+	if err != nil {
+		return fmt.Errorf("cannot encode %s: %w", name, err)
+	}
+	delete(m, "status")
+	dropNulls(m)
+	s, err := structpb.NewStruct(m)
+	if err != nil {
+		return fmt.Errorf("cannot encode %s: %w", name, err)
+	}
+	if r.Desired.Resources == nil {
+		r.Desired.Resources = map[string]*fnv1.Resource{}
+	}
+	r.Desired.Resources[name] = &fnv1.Resource{Resource: s, Ready: readiness(ready)}
+	return nil
+}
+
+// Events emits events on the XR.
+func (r Response) Events(events ...Event) {
+	for _, e := range events {
+		severity := fnv1.Severity_SEVERITY_NORMAL
+		if e.Warning {
+			severity = fnv1.Severity_SEVERITY_WARNING
+		}
+		r.Results = append(r.Results, &fnv1.Result{
+			Severity: severity,
+			Message:  e.Message,
+			Reason:   ptr.To(e.Reason),
+			Target:   fnv1.Target_TARGET_COMPOSITE.Enum(),
+		})
+	}
+}
+
+// SetConditions sets conditions of the XR.
+func (r Response) SetConditions(conditions ...Condition) {
+	statuses := map[string]fnv1.Status{
+		"True":  fnv1.Status_STATUS_CONDITION_TRUE,
+		"False": fnv1.Status_STATUS_CONDITION_FALSE,
+	}
+	for _, c := range conditions {
+		status, ok := statuses[c.Status]
+		if !ok {
+			status = fnv1.Status_STATUS_CONDITION_UNKNOWN
+		}
+		out := &fnv1.Condition{Type: c.Type, Status: status, Reason: c.Reason, Target: fnv1.Target_TARGET_COMPOSITE.Enum()}
+		if c.Message != "" {
+			out.Message = ptr.To(c.Message)
+		}
+		r.RunFunctionResponse.Conditions = append(r.RunFunctionResponse.Conditions, out)
+	}
+}
+
+// RequireByName asks for one resource. Namespace is empty for cluster scope.
+func (r Response) RequireByName(requirement, apiVersion, kind, namespace, name string) {
+	s := &fnv1.ResourceSelector{
+		ApiVersion: apiVersion,
+		Kind:       kind,
+		Match:      &fnv1.ResourceSelector_MatchName{MatchName: name},
+	}
+	r.require(requirement, namespace, s)
+}
+
+// RequireByLabels asks for all resources with the labels.
+func (r Response) RequireByLabels(requirement, apiVersion, kind, namespace string, labels map[string]string) {
+	s := &fnv1.ResourceSelector{
+		ApiVersion: apiVersion,
+		Kind:       kind,
+		Match:      &fnv1.ResourceSelector_MatchLabels{MatchLabels: &fnv1.MatchLabels{Labels: labels}},
+	}
+	r.require(requirement, namespace, s)
+}
+
+// CallAgain asks to be called again after d at the latest. The shortest of all
+// calls counts.
+func (r Response) CallAgain(d time.Duration) {
+	if d < Soonest {
+		d = Soonest
+	}
+	if r.Meta.GetTtl() == nil || d < r.Meta.GetTtl().AsDuration() {
+		r.Meta.Ttl = durationpb.New(d)
+	}
+}
+
+func (r Response) require(requirement, namespace string, s *fnv1.ResourceSelector) {
+	if namespace != "" {
+		s.Namespace = ptr.To(namespace)
+	}
+	if r.Requirements == nil {
+		r.Requirements = &fnv1.Requirements{}
+	}
+	if r.Requirements.Resources == nil {
+		r.Requirements.Resources = map[string]*fnv1.ResourceSelector{}
+	}
+	r.Requirements.Resources[requirement] = s
+}
+
+func (r Response) composite() *fnv1.Resource {
+	if r.Desired.Composite == nil {
+		r.Desired.Composite = &fnv1.Resource{}
+	}
+	return r.Desired.Composite
+}
+
+func readiness(ready bool) fnv1.Ready {
+	if ready {
+		return fnv1.Ready_READY_TRUE
+	}
+	return fnv1.Ready_READY_FALSE
+}
+
+func toStruct(base map[string]any, key string, value any) (*structpb.Struct, error) {
+	m, err := runtime.DefaultUnstructuredConverter.ToUnstructured(value)
+	if err != nil {
+		return nil, err
+	}
+	base[key] = m
+	dropNulls(base)
+	return structpb.NewStruct(base)
+}
+
+// dropNulls takes out what the API types encode although it is not set, such as
+// creationTimestamp: a null in a server-side apply is an opinion.
+func dropNulls(m map[string]any) {
+	for k, v := range m {
+		switch v := v.(type) {
+		case nil:
+			delete(m, k)
+		case map[string]any:
+			dropNulls(v)
+		case []any:
+			for _, e := range v {
+				if em, ok := e.(map[string]any); ok {
+					dropNulls(em)
+				}
+			}
+		}
+	}
+}

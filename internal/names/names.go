@@ -1,0 +1,85 @@
+// Package names makes the names of what Drover composes.
+//
+// A function may be called twice with the same view, so that names come from what
+// it sees and never from chance: the same view gives the same names. Each holds a
+// part of its owner's UID, because Crossplane adopts what has the name that it is
+// about to create, be it of an owner that is long gone.
+package names
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"strconv"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/rand"
+)
+
+// maxLength of a name: a label value, and a host name, have at most 63 characters.
+const maxLength = 63
+
+// suffixLength is long enough to tell apart what one owner composes, and short
+// enough to read.
+const suffixLength = 5
+
+// MachineSet returns the name of the MachineSet of a MachineDeployment's template.
+func MachineSet(deployment string, uid types.UID, templateHash string) string {
+	return join(deployment, suffix(string(uid), templateHash))
+}
+
+// Machine returns the name of the n-th Machine that a MachineSet creates.
+func Machine(set string, uid types.UID, n int64) string {
+	return join(set, suffix(string(uid), strconv.FormatInt(n, 10)))
+}
+
+// OfMachine returns the name of what a Machine composes: its VM, its WorkerNode
+// and its JoinToken. The VM's host name, and so the Node's name, is the same.
+func OfMachine(machine string, uid types.UID) string {
+	return join(machine, suffix(string(uid)))
+}
+
+// UserData returns the name of the Secret that holds a Machine's user data.
+func UserData(machine string, uid types.UID) string {
+	return OfMachine(machine, uid) + "-user-data"
+}
+
+// JoinConnection returns the name of the Secret that a JoinToken publishes to.
+func JoinConnection(machine string, uid types.UID) string {
+	return OfMachine(machine, uid) + "-join"
+}
+
+// Hash returns a short hash of its parts, of letters and digits that make no words.
+func Hash(parts ...string) string {
+	return suffixOf(sum(parts), 10)
+}
+
+func suffix(parts ...string) string { return suffixOf(sum(parts), suffixLength) }
+
+func suffixOf(h uint64, n int) string {
+	s := rand.SafeEncodeString(strconv.FormatUint(h, 36))
+	for len(s) < n {
+		s += s
+	}
+	return s[len(s)-n:]
+}
+
+func sum(parts []string) uint64 {
+	h := sha256.New()
+	for _, p := range parts {
+		// Lengths keep ("a", "bc") and ("ab", "c") apart.
+		_ = binary.Write(h, binary.BigEndian, uint64(len(p)))
+		h.Write([]byte(p))
+	}
+	return binary.BigEndian.Uint64(h.Sum(nil))
+}
+
+// join cuts the base and never the suffix, which is what makes a name unique.
+func join(base, suffix string) string {
+	if most := maxLength - 1 - len(suffix); len(base) > most {
+		base = base[:most]
+		for base[len(base)-1] == '-' || base[len(base)-1] == '.' {
+			base = base[:len(base)-1]
+		}
+	}
+	return base + "-" + suffix
+}
