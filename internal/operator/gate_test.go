@@ -1,0 +1,63 @@
+package operator
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/controller"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/gate"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+)
+
+// runnables is a manager that only notes what is added to it.
+type runnables struct {
+	ctrl.Manager
+	added []manager.Runnable
+}
+
+func (m *runnables) Add(r manager.Runnable) error {
+	m.added = append(m.added, r)
+	return nil
+}
+
+func TestGated(t *testing.T) {
+	kind := schema.GroupVersionKind{Group: "g", Version: "v1", Kind: "K"}
+	broken := errors.New("broken")
+
+	t.Run("SetupWaitsForTheCRD", func(t *testing.T) {
+		o := controller.Options{Gate: &gate.Gate[schema.GroupVersionKind]{}}
+		there, calls := false, make(chan bool, 2)
+		Gated(&runnables{}, o, func() error { calls <- there; return nil }, kind)
+		there = true
+		o.Gate.Set(kind, true)
+		select {
+		case afterwards := <-calls:
+			if !afterwards {
+				t.Fatal("set up before the CRD was there")
+			}
+		case <-time.After(10 * time.Second):
+			t.Fatal("not set up")
+		}
+	})
+	t.Run("WithoutTheRightToWatchCRDsSetupIsAtOnce", func(t *testing.T) {
+		calls := 0
+		Gated(&runnables{}, controller.Options{Gate: openGate{}}, func() error { calls++; return nil }, kind)
+		if calls != 1 {
+			t.Fatalf("%d calls, want 1", calls)
+		}
+	})
+	t.Run("AnErrorEndsTheManager", func(t *testing.T) {
+		m := &runnables{}
+		Gated(m, controller.Options{Gate: openGate{}}, func() error { return broken }, kind)
+		if len(m.added) != 1 {
+			t.Fatalf("%d runnables, want 1", len(m.added))
+		}
+		if err := m.added[0].Start(context.Background()); !errors.Is(err, broken) {
+			t.Fatalf("the runnable ends with %v, want %v", err, broken)
+		}
+	})
+}

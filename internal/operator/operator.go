@@ -1,0 +1,161 @@
+package operator
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/alecthomas/kong"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/controller"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/feature"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/logging"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/ratelimiter"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/reconciler/managed"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/statemetrics"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	"sigs.k8s.io/controller-runtime/pkg/log/zap"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+)
+
+const (
+	// gracePeriod is how long reconciles may take to end after a stop signal.
+	// A creation under way is finished and recorded in it.
+	gracePeriod = 30 * time.Second
+
+	leaseDuration = 60 * time.Second
+	renewDeadline = 50 * time.Second
+
+	stateMetricsInterval = 5 * time.Second
+	readyTimeout         = time.Second
+
+	disabled = "0" // the bind address by which controller-runtime serves nothing
+)
+
+// An Operator is one provider.
+type Operator struct {
+	// Name of the binary. The lease for leader election is called
+	// crossplane-leader-election-<name>.
+	Name string
+	// Description for --help, one line.
+	Description string
+	// AddToScheme registers the types that the controllers use, beyond those
+	// of Kubernetes.
+	AddToScheme func(*runtime.Scheme) error
+	// Setup adds the controllers. Those of kinds whose CRD may not be there yet
+	// are added through Gated.
+	Setup func(context.Context, ctrl.Manager, controller.Options) error
+}
+
+// Main parses the command line, and runs the operator until SIGTERM or SIGINT. It
+// does not return when something is wrong.
+func Main(op Operator) {
+	var f Flags
+	kctx := kong.Parse(&f, kong.Name(op.Name), kong.Description(op.Description), kong.UsageOnError())
+	kctx.FatalIfErrorf(Run(ctrl.SetupSignalHandler(), op, f))
+}
+
+// Run runs the operator until ctx is done.
+func Run(ctx context.Context, op Operator, f Flags) error {
+	zl := zap.New(zap.UseDevMode(f.Debug))
+	ctrl.SetLogger(zl)
+	log := logging.NewLogrLogger(zl.WithName(op.Name))
+
+	cfg, err := ctrl.GetConfig()
+	if err != nil {
+		return fmt.Errorf("cannot find the API server: %w", err)
+	}
+	mgr, err := newManager(ratelimiter.LimitRESTConfig(cfg, f.MaxReconcileRate), op, f)
+	if err != nil {
+		return err
+	}
+	o, err := controllerOptions(log, f)
+	if err != nil {
+		return err
+	}
+	if o.Gate, err = newGate(ctx, mgr, o); err != nil {
+		return fmt.Errorf("cannot set up the gate of the CRDs: %w", err)
+	}
+	if err := op.Setup(ctx, mgr, o); err != nil {
+		return fmt.Errorf("cannot set up the controllers: %w", err)
+	}
+	if err := mgr.Start(ctx); err != nil {
+		return fmt.Errorf("cannot run the controllers: %w", err)
+	}
+	return nil
+}
+
+func newManager(cfg *rest.Config, op Operator, f Flags) (ctrl.Manager, error) {
+	lease, renew, grace := leaseDuration, renewDeadline, gracePeriod
+	mgr, err := ctrl.NewManager(cfg, ctrl.Options{
+		LeaderElection:                f.LeaderElection,
+		LeaderElectionID:              "crossplane-leader-election-" + op.Name,
+		LeaderElectionNamespace:       f.LeaderElectionNamespace,
+		LeaderElectionReleaseOnCancel: true,
+		LeaseDuration:                 &lease,
+		RenewDeadline:                 &renew,
+		GracefulShutdownTimeout:       &grace,
+		Metrics:                       metricsserver.Options{BindAddress: cmp.Or(f.MetricsBindAddress, disabled)},
+		HealthProbeBindAddress:        cmp.Or(f.HealthProbeBindAddress, disabled),
+		PprofBindAddress:              f.PprofBindAddress,
+		Cache:                         cache.Options{SyncPeriod: &f.Sync},
+		// A cache of Secrets would hold those of the whole cluster.
+		Client: client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}}}},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("cannot make the controller manager: %w", err)
+	}
+	if err := addToScheme(mgr.GetScheme(), op.AddToScheme); err != nil {
+		return nil, fmt.Errorf("cannot register the API types: %w", err)
+	}
+	if err := mgr.AddHealthzCheck("ping", healthz.Ping); err != nil {
+		return nil, fmt.Errorf("cannot add the health check: %w", err)
+	}
+	if err := mgr.AddReadyzCheck("caches", cachesSynced(mgr.GetCache())); err != nil {
+		return nil, fmt.Errorf("cannot add the readiness check: %w", err)
+	}
+	return mgr, nil
+}
+
+func cachesSynced(c cache.Cache) healthz.Checker {
+	return func(req *http.Request) error {
+		ctx, cancel := context.WithTimeout(req.Context(), readyTimeout)
+		defer cancel()
+		if !c.WaitForCacheSync(ctx) {
+			return fmt.Errorf("caches are not synced")
+		}
+		return nil
+	}
+}
+
+func controllerOptions(log logging.Logger, f Flags) (controller.Options, error) {
+	mrs, states := managed.NewMRMetricRecorder(), statemetrics.NewMRStateMetrics()
+	o := controller.Options{
+		Logger:                  log,
+		GlobalRateLimiter:       ratelimiter.NewGlobal(f.MaxReconcileRate),
+		PollInterval:            f.Poll,
+		MaxConcurrentReconciles: f.Concurrency,
+		Features:                &feature.Flags{},
+		MetricOptions: &controller.MetricOptions{
+			PollStateMetricInterval: stateMetricsInterval,
+			MRMetrics:               mrs,
+			MRStateMetrics:          states,
+		},
+	}
+	o.Features.Enable(feature.EnableBetaManagementPolicies)
+	if err := metrics.Registry.Register(mrs); err != nil {
+		return o, fmt.Errorf("cannot register the metrics of managed resources: %w", err)
+	}
+	if err := metrics.Registry.Register(states); err != nil {
+		return o, fmt.Errorf("cannot register the state metrics of managed resources: %w", err)
+	}
+	return o, nil
+}
