@@ -20,6 +20,8 @@ const (
 type JoinTokenParameters struct {
 	// TTL of the token: the target cluster forgets it so long after its creation,
 	// whether or not the JoinToken is deleted.
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:Pattern=`^([0-9]+([.][0-9]+)?(ms|s|m|h))+$`
 	// +kubebuilder:default="1h"
 	TTL metav1.Duration `json:"ttl,omitempty"`
 

@@ -22,6 +22,8 @@ type NodeTaint struct {
 type WorkerNodeDrain struct {
 	// Timeout of the drain, from the WorkerNode's deletion on. After it, pods that
 	// are left are deleted without regard to their PodDisruptionBudgets.
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:Pattern=`^([0-9]+([.][0-9]+)?(ms|s|m|h))+$`
 	// +kubebuilder:default="2h"
 	Timeout metav1.Duration `json:"timeout,omitempty"`
 

@@ -19,7 +19,7 @@ type Strategy struct {
 	Type StrategyType `json:"type,omitempty"`
 
 	// RollingUpdate bounds a rolling update.
-	// +kubebuilder:default={}
+	// +kubebuilder:default={maxSurge: 1, maxUnavailable: 0}
 	RollingUpdate RollingUpdateBounds `json:"rollingUpdate,omitempty"`
 }
 

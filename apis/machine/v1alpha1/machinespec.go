@@ -55,6 +55,8 @@ type MachineSpec struct {
 
 	// CreationTimeout is how long a Machine may take from its creation until its
 	// Node has joined. After it the Machine is Failed.
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:Pattern=`^([0-9]+([.][0-9]+)?(ms|s|m|h))+$`
 	// +kubebuilder:default="20m"
 	CreationTimeout metav1.Duration `json:"creationTimeout,omitempty"`
 }
@@ -116,6 +118,8 @@ type Taint struct {
 type Drain struct {
 	// Timeout of the whole drain. After it, pods that are left are deleted
 	// without regard to their PodDisruptionBudgets.
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:Pattern=`^([0-9]+([.][0-9]+)?(ms|s|m|h))+$`
 	// +kubebuilder:default="2h"
 	Timeout metav1.Duration `json:"timeout,omitempty"`
 }

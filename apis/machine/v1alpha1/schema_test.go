@@ -1,0 +1,257 @@
+package v1alpha1_test
+
+import (
+	"strings"
+	"testing"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/drover-dev/drover/internal/schematest"
+)
+
+const (
+	deploymentXRD = "../xrds/machine.drover.dev_machinedeployments.yaml"
+	setXRD        = "../xrds/machine.drover.dev_machinesets.yaml"
+	machineXRD    = "../xrds/machine.drover.dev_machines.yaml"
+	classCRD      = "../../../package/provider-drover/crds/machine.drover.dev_machineclasses.yaml"
+)
+
+const deployment = `
+apiVersion: machine.drover.dev/v1alpha1
+kind: MachineDeployment
+metadata: {name: workers, namespace: default}
+spec:
+  replicas: 3
+  selector: {matchLabels: {pool: workers}}
+  template:
+    metadata: {labels: {pool: workers, team: a}}
+    spec:
+      classRef: {name: small}
+      version: v1.35.4
+`
+
+const machine = `
+apiVersion: machine.drover.dev/v1alpha1
+kind: Machine
+metadata: {name: m, namespace: default}
+spec:
+  classRef: {name: small}
+  version: v1.35.4
+  failureDomain: zone-a
+`
+
+const class = `
+apiVersion: machine.drover.dev/v1alpha1
+kind: MachineClass
+metadata: {name: small, namespace: default}
+spec:
+  provider: local
+  forProvider: {image: debian-12, size: small, anything: [1, {a: b}]}
+`
+
+func TestBadInputIsRefusedByTheSchema(t *testing.T) {
+	cases := map[string]struct {
+		schema string
+		object string
+		set    map[string]any
+		want   []string
+	}{
+		"NegativeReplicas": {deploymentXRD, deployment, map[string]any{"spec.replicas": int64(-1)},
+			[]string{"spec.replicas", "-1", "greater than or equal to 0"}},
+		"SurgeAndUnavailableBothZero": {deploymentXRD, deployment, map[string]any{"spec.strategy.rollingUpdate": map[string]any{"maxSurge": int64(0), "maxUnavailable": int64(0)}},
+			[]string{"spec.strategy.rollingUpdate", "maxSurge and maxUnavailable cannot both be 0"}},
+		"SurgeAndUnavailableBothZeroPercent": {deploymentXRD, deployment, map[string]any{"spec.strategy.rollingUpdate": map[string]any{"maxSurge": "0%", "maxUnavailable": int64(0)}},
+			[]string{"spec.strategy.rollingUpdate", "maxSurge and maxUnavailable cannot both be 0"}},
+		"NegativeSurge": {deploymentXRD, deployment, map[string]any{"spec.strategy.rollingUpdate.maxSurge": int64(-1)},
+			[]string{"spec.strategy.rollingUpdate.maxSurge", "must be a number from 0, or a percentage"}},
+		"SurgeThatIsNoPercentage": {deploymentXRD, deployment, map[string]any{"spec.strategy.rollingUpdate.maxSurge": "half"},
+			[]string{"spec.strategy.rollingUpdate.maxSurge", "must be a number from 0, or a percentage"}},
+		"UnavailableOfMoreThanAll": {deploymentXRD, deployment, map[string]any{"spec.strategy.rollingUpdate.maxUnavailable": "120%"},
+			[]string{"spec.strategy.rollingUpdate.maxUnavailable", "percentage from 0% to 100%"}},
+		"UnknownStrategy": {deploymentXRD, deployment, map[string]any{"spec.strategy.type": "BigBang"},
+			[]string{"spec.strategy.type", "BigBang", "RollingUpdate"}},
+		"SelectorWithAnotherValueThanTheTemplate": {deploymentXRD, deployment, map[string]any{"spec.selector.matchLabels": map[string]any{"pool": "other"}},
+			[]string{"spec", "selector.matchLabels must match template.metadata.labels"}},
+		"SelectorWithALabelThatTheTemplateLacks": {deploymentXRD, deployment, map[string]any{"spec.selector.matchLabels": map[string]any{"zone": "a"}},
+			[]string{"spec", "selector.matchLabels must match template.metadata.labels"}},
+		"EmptySelector": {deploymentXRD, deployment, map[string]any{"spec.selector.matchLabels": map[string]any{}},
+			[]string{"spec.selector.matchLabels", "at least 1"}},
+		"VersionWithoutV": {deploymentXRD, deployment, map[string]any{"spec.template.spec.version": "1.35.4"},
+			[]string{"spec.template.spec.version", "must be a kubelet version like v1.35.4"}},
+		"VersionWithoutPatch": {machineXRD, machine, map[string]any{"spec.version": "v1.35"},
+			[]string{"spec.version", "must be a kubelet version like v1.35.4"}},
+		"NoClass": {deploymentXRD, deployment, map[string]any{"spec.template.spec.classRef.name": ""},
+			[]string{"spec.template.spec.classRef.name", "at least 1 chars"}},
+		"UnknownClusterKind": {machineXRD, machine, map[string]any{"spec.clusterRef.kind": "Kubeconfig"},
+			[]string{"spec.clusterRef.kind", "Kubeconfig", "ClusterProviderConfig"}},
+		"DurationWithoutUnit": {machineXRD, machine, map[string]any{"spec.drain.timeout": "20"},
+			[]string{"spec.drain.timeout", "should match"}},
+		"UnknownTaintEffect": {machineXRD, machine, map[string]any{"spec.taints": []any{map[string]any{"key": "k", "effect": "Never"}}},
+			[]string{"spec.taints[0].effect", "Never", "NoSchedule"}},
+		"SetWithNegativeReplicas": {setXRD, strings.Replace(deployment, "MachineDeployment", "MachineSet", 1), map[string]any{"spec.replicas": int64(-3)},
+			[]string{"spec.replicas", "-3"}},
+		"ClassWithoutProvider": {classCRD, class, map[string]any{"spec.provider": ""},
+			[]string{"spec.provider"}},
+		"ForProviderThatIsNoObject": {classCRD, class, map[string]any{"spec.forProvider": "large"},
+			[]string{"spec.forProvider", "must be of type object"}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			obj := parse(t, tc.object)
+			for path, v := range tc.set {
+				setPath(obj, path, v)
+			}
+			got := schematest.Load(t, tc.schema).Validate(obj, nil).ToAggregate()
+			if got == nil {
+				t.Fatal("accepted")
+			}
+			for _, want := range tc.want {
+				if !strings.Contains(got.Error(), want) {
+					t.Errorf("the error does not contain %q: %v", want, got)
+				}
+			}
+		})
+	}
+}
+
+func TestWhatAVMWasMadeFromCannotChange(t *testing.T) {
+	cases := map[string]struct {
+		schema, object string
+		path           string
+		value          any
+		want           string
+	}{
+		"MachineVersion":         {machineXRD, machine, "spec.version", "v1.36.0", "version is immutable"},
+		"MachineClass":           {machineXRD, machine, "spec.classRef.name", "large", "classRef is immutable"},
+		"MachineFailureDomain":   {machineXRD, machine, "spec.failureDomain", "zone-b", "failureDomain is immutable"},
+		"MachineCluster":         {machineXRD, machine, "spec.clusterRef.name", "other", "clusterRef is immutable"},
+		"DeploymentSelector":     {deploymentXRD, deployment, "spec.selector.matchLabels", map[string]any{"team": "a"}, "selector is immutable"},
+		"MachineClassOfProvider": {classCRD, class, "spec.forProvider.size", "large", "a MachineClass is immutable"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			s := schematest.Load(t, tc.schema)
+			old, obj := parse(t, tc.object), parse(t, tc.object)
+			if errs := s.Validate(old, nil); len(errs) > 0 {
+				t.Fatal(errs.ToAggregate())
+			}
+			setPath(obj, tc.path, tc.value)
+			got := s.Validate(obj, old).ToAggregate()
+			if got == nil || !strings.Contains(got.Error(), tc.want) {
+				t.Errorf("got %v, want %q", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestGoodInputIsAcceptedAndDefaulted(t *testing.T) {
+	t.Run("MachineDeployment", func(t *testing.T) {
+		obj := parse(t, deployment)
+		if errs := schematest.Load(t, deploymentXRD).Validate(obj, nil); len(errs) > 0 {
+			t.Fatal(errs.ToAggregate())
+		}
+		for path, want := range map[string]any{
+			"spec.strategy.type":                          "RollingUpdate",
+			"spec.strategy.rollingUpdate.maxSurge":        int64(1),
+			"spec.strategy.rollingUpdate.maxUnavailable":  int64(0),
+			"spec.revisionHistoryLimit":                   int64(1),
+			"spec.template.spec.clusterRef.kind":          "ClusterProviderConfig",
+			"spec.template.spec.clusterRef.name":          "default",
+			"spec.template.spec.drain.timeout":            "2h",
+			"spec.template.spec.creationTimeout":          "20m",
+		} {
+			if got := getPath(obj, path); got != want {
+				t.Errorf("%s is %v, want %v", path, got, want)
+			}
+		}
+	})
+	t.Run("ReplicasDefaultToOne", func(t *testing.T) {
+		obj := parse(t, strings.Replace(deployment, "  replicas: 3\n", "", 1))
+		if errs := schematest.Load(t, deploymentXRD).Validate(obj, nil); len(errs) > 0 {
+			t.Fatal(errs.ToAggregate())
+		}
+		if got := getPath(obj, "spec.replicas"); got != int64(1) {
+			t.Errorf("replicas is %v", got)
+		}
+	})
+	t.Run("UnknownFieldsArePruned", func(t *testing.T) {
+		obj := parse(t, deployment)
+		setPath(obj, "spec.template.spec.flavour", "sweet")
+		if errs := schematest.Load(t, deploymentXRD).Validate(obj, nil); len(errs) > 0 {
+			t.Fatal(errs.ToAggregate())
+		}
+		if got := getPath(obj, "spec.template.spec.flavour"); got != nil {
+			t.Errorf("flavour is %v", got)
+		}
+	})
+	t.Run("ForProviderIsKeptVerbatim", func(t *testing.T) {
+		obj := parse(t, class)
+		if errs := schematest.Load(t, classCRD).Validate(obj, nil); len(errs) > 0 {
+			t.Fatal(errs.ToAggregate())
+		}
+		if got := getPath(obj, "spec.forProvider.anything"); got == nil {
+			t.Error("anything was pruned")
+		}
+	})
+	t.Run("ProviderIDMayBeSetOnce", func(t *testing.T) {
+		s := schematest.Load(t, machineXRD)
+		old, obj := parse(t, machine), parse(t, machine)
+		_ = s.Validate(old, nil)
+		setPath(obj, "spec.providerID", "local:///zone-a/vm-1")
+		if errs := s.Validate(obj, old); len(errs) > 0 {
+			t.Fatal(errs.ToAggregate())
+		}
+		other := parse(t, machine)
+		setPath(other, "spec.providerID", "local:///zone-a/vm-2")
+		if errs := s.Validate(other, obj); len(errs) == 0 {
+			t.Error("providerID changed")
+		}
+	})
+}
+
+func parse(t *testing.T, s string) map[string]any {
+	t.Helper()
+	obj := map[string]any{}
+	if err := yaml.Unmarshal([]byte(s), &obj); err != nil {
+		t.Fatal(err)
+	}
+	whole(obj)
+	return obj
+}
+
+// whole makes whole numbers int64, as an API server decodes them.
+func whole(m map[string]any) {
+	for k, v := range m {
+		switch v := v.(type) {
+		case float64:
+			m[k] = int64(v)
+		case map[string]any:
+			whole(v)
+		}
+	}
+}
+
+func setPath(obj map[string]any, path string, value any) {
+	keys := strings.Split(path, ".")
+	for _, k := range keys[:len(keys)-1] {
+		next, ok := obj[k].(map[string]any)
+		if !ok {
+			next = map[string]any{}
+			obj[k] = next
+		}
+		obj = next
+	}
+	obj[keys[len(keys)-1]] = value
+}
+
+func getPath(obj map[string]any, path string) any {
+	var v any = obj
+	for _, k := range strings.Split(path, ".") {
+		m, ok := v.(map[string]any)
+		if !ok {
+			return nil
+		}
+		v = m[k]
+	}
+	return v
+}

@@ -1,0 +1,136 @@
+// Package schematest validates objects in tests as an API server would: defaults,
+// pruning, OpenAPI validation and CEL rules, from an XRD's or CRD's file.
+package schematest
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"testing"
+
+	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
+	extv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	crdvalidation "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/validation"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/defaulting"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/pruning"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	celconfig "k8s.io/apiserver/pkg/apis/cel"
+	"sigs.k8s.io/yaml"
+)
+
+// A Schema validates objects of one kind.
+type Schema struct {
+	structural *schema.Structural
+	openapi    validation.SchemaValidator
+	rules      *cel.Validator
+}
+
+// Load reads a CRD, or an XRD, whose schema Crossplane takes over into a CRD. It
+// fails the test if no API server would accept it.
+func Load(t *testing.T, file string) *Schema {
+	t.Helper()
+	crd := &apiextensions.CustomResourceDefinition{}
+	v1crd := read(t, file)
+	if err := extv1.Convert_v1_CustomResourceDefinition_To_apiextensions_CustomResourceDefinition(v1crd, crd, nil); err != nil {
+		t.Fatalf("%s: %v", file, err)
+	}
+	if errs := crdvalidation.ValidateCustomResourceDefinition(context.Background(), crd); len(errs) > 0 {
+		t.Fatalf("%s: no API server accepts it: %v", file, errs.ToAggregate())
+	}
+	props := crd.Spec.Validation.OpenAPIV3Schema
+	structural, err := schema.NewStructural(props)
+	if err != nil {
+		t.Fatalf("%s: %v", file, err)
+	}
+	openapi, _, err := validation.NewSchemaValidator(props)
+	if err != nil {
+		t.Fatalf("%s: %v", file, err)
+	}
+	return &Schema{
+		structural: structural,
+		openapi:    openapi,
+		rules:      cel.NewValidator(structural, true, celconfig.PerCallLimit),
+	}
+}
+
+// Validate defaults and prunes obj in place, and validates it; as an update of old
+// if that is not nil.
+func (s *Schema) Validate(obj, old map[string]any) field.ErrorList {
+	pruning.Prune(obj, s.structural, true)
+	defaulting.Default(obj, s.structural)
+	errs := validation.ValidateCustomResource(nil, obj, s.openapi)
+	var before any
+	if old != nil {
+		before = old
+	}
+	if s.rules != nil && len(errs) == 0 {
+		rules, _ := s.rules.Validate(context.Background(), nil, s.structural, obj, before, celconfig.RuntimeCELCostBudget)
+		errs = append(errs, rules...)
+	}
+	return errs
+}
+
+func read(t *testing.T, file string) *extv1.CustomResourceDefinition {
+	t.Helper()
+	b, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	crd := &extv1.CustomResourceDefinition{}
+	if err := yaml.Unmarshal(b, crd); err != nil {
+		t.Fatalf("%s: %v", file, err)
+	}
+	if crd.Kind != "CompositeResourceDefinition" {
+		return defaulted(crd)
+	}
+
+	// What Crossplane does of an XRD, for what matters to validation.
+	xrd := struct {
+		Spec struct {
+			Versions []struct {
+				Name          string                                 `json:"name"`
+				Referenceable bool                                   `json:"referenceable"`
+				Schema        extv1.CustomResourceValidation         `json:"schema"`
+				Subresources  *extv1.CustomResourceSubresources      `json:"subresources"`
+				Columns       []extv1.CustomResourceColumnDefinition `json:"additionalPrinterColumns"`
+			} `json:"versions"`
+		} `json:"spec"`
+	}{}
+	if err := yaml.Unmarshal(b, &xrd); err != nil {
+		t.Fatalf("%s: %v", file, err)
+	}
+	crd.Spec.Versions = nil
+	for _, v := range xrd.Spec.Versions {
+		props := v.Schema.OpenAPIV3Schema
+		props.Type = "object"
+		for name, typ := range map[string]string{"apiVersion": "string", "kind": "string", "metadata": "object"} {
+			props.Properties[name] = extv1.JSONSchemaProps{Type: typ}
+		}
+		if v.Subresources == nil {
+			v.Subresources = &extv1.CustomResourceSubresources{}
+		}
+		v.Subresources.Status = &extv1.CustomResourceSubresourceStatus{}
+		crd.Spec.Versions = append(crd.Spec.Versions, extv1.CustomResourceDefinitionVersion{
+			Name: v.Name, Served: true, Storage: v.Referenceable,
+			Schema: &v.Schema, Subresources: v.Subresources, AdditionalPrinterColumns: v.Columns,
+		})
+	}
+	return defaulted(crd)
+}
+
+// defaulted fills in what a server would, for the validation of the CRD itself.
+func defaulted(crd *extv1.CustomResourceDefinition) *extv1.CustomResourceDefinition {
+	extv1.SetDefaults_CustomResourceDefinition(crd)
+	extv1.SetDefaults_CustomResourceDefinitionSpec(&crd.Spec)
+	crd.ObjectMeta = metav1.ObjectMeta{Name: fmt.Sprintf("%s.%s", crd.Spec.Names.Plural, crd.Spec.Group)}
+	for _, v := range crd.Spec.Versions {
+		if v.Storage {
+			crd.Status.StoredVersions = []string{v.Name}
+		}
+	}
+	return crd
+}

@@ -1,0 +1,151 @@
+// Command xrdgen writes the schemas that are installed: it runs controller-gen
+// over Drover's API types, turns the CRDs of composite resources into XRDs, and
+// writes each file where its package is built from.
+//
+// It is run by go generate in the apis folder.
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	extv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"sigs.k8s.io/yaml"
+)
+
+// composites are the kinds that become XRDs, with their default Composition. A
+// Machine has none: its provider decides.
+var composites = map[string]string{
+	"MachineDeployment": "machinedeployment",
+	"MachineSet":        "machineset",
+	"Machine":           "",
+}
+
+const header = "# Generated from the Go types. Do not edit.\n"
+
+func main() {
+	if err := run(); err != nil {
+		fmt.Fprintln(os.Stderr, "xrdgen:", err)
+		os.Exit(1)
+	}
+}
+
+func run() error {
+	for paths, dir := range map[string]string{
+		"./machine/...": "../package/provider-drover/crds",
+		"./cluster/...": "../package/provider-drover/crds",
+		"./fn/...":      "../package/function-drover/input",
+	} {
+		crds, err := generate(paths)
+		if err != nil {
+			return err
+		}
+		for _, crd := range crds {
+			if err := write(crd, dir); err != nil {
+				return fmt.Errorf("%s: %w", crd.GetName(), err)
+			}
+		}
+	}
+	return nil
+}
+
+func generate(paths string) ([]*extv1.CustomResourceDefinition, error) {
+	cmd := exec.Command("go", "tool", "controller-gen", "crd", "paths="+paths, "output:crd:stdout")
+	cmd.Stderr = os.Stderr
+	out, err := cmd.Output()
+	if err != nil {
+		return nil, fmt.Errorf("controller-gen %s: %w", paths, err)
+	}
+	var crds []*extv1.CustomResourceDefinition
+	for _, doc := range bytes.Split(out, []byte("\n---\n")) {
+		if len(bytes.TrimSpace(doc)) == 0 {
+			continue
+		}
+		crd := &extv1.CustomResourceDefinition{}
+		if err := yaml.Unmarshal(doc, crd); err != nil {
+			return nil, fmt.Errorf("controller-gen %s: %w", paths, err)
+		}
+		crds = append(crds, crd)
+	}
+	return crds, nil
+}
+
+func write(crd *extv1.CustomResourceDefinition, dir string) error {
+	var obj any = clean(crd)
+	if defaultComposition, ok := composites[crd.Spec.Names.Kind]; ok {
+		xrd, err := toXRD(crd, defaultComposition)
+		if err != nil {
+			return err
+		}
+		obj, dir = xrd, "machine/xrds"
+	}
+	b, err := yaml.Marshal(obj)
+	if err != nil {
+		return err
+	}
+	file := fmt.Sprintf("%s_%s.yaml", crd.Spec.Group, crd.Spec.Names.Plural)
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(dir, file), append([]byte(header), b...), 0o644)
+}
+
+// clean leaves out what only a server writes.
+func clean(crd *extv1.CustomResourceDefinition) map[string]any {
+	return map[string]any{
+		"apiVersion": "apiextensions.k8s.io/v1",
+		"kind":       "CustomResourceDefinition",
+		"metadata":   map[string]any{"name": crd.GetName(), "annotations": crd.GetAnnotations()},
+		"spec":       crd.Spec,
+	}
+}
+
+// toXRD keeps of a CRD what an XRD may say, and leaves out what Crossplane adds to
+// each composite resource by itself.
+func toXRD(crd *extv1.CustomResourceDefinition, defaultComposition string) (map[string]any, error) {
+	versions := make([]any, 0, len(crd.Spec.Versions))
+	for _, v := range crd.Spec.Versions {
+		schema := v.Schema.OpenAPIV3Schema.DeepCopy()
+		for _, p := range []string{"apiVersion", "kind", "metadata"} {
+			delete(schema.Properties, p)
+		}
+		status := schema.Properties["status"]
+		delete(status.Properties, "conditions")
+
+		version := map[string]any{
+			"name":          v.Name,
+			"served":        v.Served,
+			"referenceable": v.Storage,
+			"schema":        map[string]any{"openAPIV3Schema": schema},
+		}
+		if len(v.AdditionalPrinterColumns) > 0 {
+			version["additionalPrinterColumns"] = v.AdditionalPrinterColumns
+		}
+		if v.Subresources != nil && v.Subresources.Scale != nil {
+			version["subresources"] = map[string]any{"scale": v.Subresources.Scale}
+		}
+		versions = append(versions, version)
+	}
+	if crd.Spec.Scope != extv1.NamespaceScoped {
+		return nil, fmt.Errorf("scope %s: a composite resource of Drover is namespaced", crd.Spec.Scope)
+	}
+	spec := map[string]any{
+		"scope":    "Namespaced",
+		"group":    crd.Spec.Group,
+		"names":    crd.Spec.Names,
+		"versions": versions,
+	}
+	if defaultComposition != "" {
+		spec["defaultCompositionRef"] = map[string]any{"name": defaultComposition}
+	}
+	return map[string]any{
+		"apiVersion": "apiextensions.crossplane.io/v2",
+		"kind":       "CompositeResourceDefinition",
+		"metadata":   map[string]any{"name": strings.ToLower(crd.GetName())},
+		"spec":       spec,
+	}, nil
+}
