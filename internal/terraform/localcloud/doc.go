@@ -1,0 +1,3 @@
+// Package localcloud is the Terraform provider of the local cloud. Terraform runs
+// it as a plugin; Crossplane runs it in process, lifted by upjet.
+package localcloud

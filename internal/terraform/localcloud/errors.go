@@ -1,0 +1,47 @@
+package localcloud
+
+import (
+	"errors"
+	"fmt"
+	"net"
+
+	api "github.com/drover-dev/drover/internal/localcloud"
+)
+
+// CodeCreationUnknown is the code of a creation of which nobody knows whether it
+// made a VM: the request may have reached the cloud, and no answer came back.
+const CodeCreationUnknown = "CreationResultUnknown"
+
+// errorText is the text of a diagnostic: "Code: message" for what the cloud
+// answered, so that who reads it can tell the codes apart.
+func errorText(err error) string {
+	var e *api.Error
+	if errors.As(err, &e) && e.Code != "" {
+		return codeText(e.Code, e.Message)
+	}
+	return err.Error()
+}
+
+func codeText(code, message string) string { return fmt.Sprintf("%s: %s", code, message) }
+
+// createErrorText is errorText for a creation.
+func createErrorText(err error) string {
+	if creationUnknown(err) {
+		return codeText(CodeCreationUnknown, err.Error())
+	}
+	return errorText(err)
+}
+
+// creationUnknown says whether a creation that ended with err may have made a VM.
+func creationUnknown(err error) bool {
+	var e *api.Error
+	if errors.As(err, &e) {
+		// Without a code something between us and the cloud answered.
+		return e.Code == "" && e.StatusCode >= 500
+	}
+	var op *net.OpError
+	if errors.As(err, &op) && op.Op == "dial" {
+		return false
+	}
+	return true
+}
