@@ -23,7 +23,7 @@ type JoinTokenParameters struct {
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:Pattern=`^([0-9]+([.][0-9]+)?(ms|s|m|h))+$`
 	// +kubebuilder:default="1h"
-	TTL metav1.Duration `json:"ttl,omitempty"`
+	TTL metav1.Duration `json:"ttl,omitempty,omitzero"`
 
 	// Description of the token, for those who find it in the target cluster.
 	// +optional
@@ -54,7 +54,7 @@ type JoinTokenSpec struct {
 	xpv2.ManagedResourceSpec `json:",inline"`
 
 	// +kubebuilder:default={}
-	ForProvider JoinTokenParameters `json:"forProvider,omitempty"`
+	ForProvider JoinTokenParameters `json:"forProvider,omitempty,omitzero"`
 }
 
 // JoinTokenStatus is what is known of a JoinToken.

@@ -25,7 +25,7 @@ type WorkerNodeDrain struct {
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:Pattern=`^([0-9]+([.][0-9]+)?(ms|s|m|h))+$`
 	// +kubebuilder:default="2h"
-	Timeout metav1.Duration `json:"timeout,omitempty"`
+	Timeout metav1.Duration `json:"timeout,omitempty,omitzero"`
 
 	// Skip the drain: the Node is deleted with its pods.
 	// +optional
@@ -57,7 +57,7 @@ type WorkerNodeParameters struct {
 
 	// Drain of the Node.
 	// +kubebuilder:default={}
-	Drain WorkerNodeDrain `json:"drain,omitempty"`
+	Drain WorkerNodeDrain `json:"drain,omitempty,omitzero"`
 }
 
 // A NodeCondition is a condition of a Node, without its heartbeat.
@@ -149,7 +149,7 @@ type WorkerNodeObservation struct {
 
 	// Drain of the Node, while there is one.
 	// +optional
-	Drain *DrainStatus `json:"drain,omitempty"`
+	Drain *DrainStatus `json:"drain,omitempty,omitzero"`
 }
 
 // WorkerNodeSpec is what a WorkerNode shall be.

@@ -47,7 +47,7 @@ type Bootstrap struct {
 	// TokenTTL is how long the join token lives at most. It is deleted as soon as
 	// the Node joined.
 	// +kubebuilder:default="1h"
-	TokenTTL metav1.Duration `json:"tokenTTL,omitempty"`
+	TokenTTL metav1.Duration `json:"tokenTTL,omitempty,omitzero"`
 }
 
 // Lifecycle composes a Machine's WorkerNode, keeps its VM from being deleted

@@ -82,7 +82,7 @@ type NodeCapacity struct {
 
 	// OperatingSystem of the Node, like linux.
 	// +optional
-	OperatingSystem string `json:"operatingSystem,omitempty"`
+	OperatingSystem string `json:"operatingSystem,omitempty,omitzero"`
 }
 
 // MachineClassSpec says what VM a Machine of this class gets.
@@ -104,15 +104,15 @@ type MachineClassSpec struct {
 
 	// ProviderConfigRef names the credentials that the VM is made with.
 	// +kubebuilder:default={}
-	ProviderConfigRef VMProviderConfigReference `json:"providerConfigRef,omitempty"`
+	ProviderConfigRef VMProviderConfigReference `json:"providerConfigRef,omitempty,omitzero"`
 
 	// OperatingSystem of the image.
 	// +kubebuilder:default={}
-	OperatingSystem OperatingSystem `json:"operatingSystem,omitempty"`
+	OperatingSystem OperatingSystem `json:"operatingSystem,omitempty,omitzero"`
 
 	// Kubelet settings.
 	// +kubebuilder:default={}
-	Kubelet Kubelet `json:"kubelet,omitempty"`
+	Kubelet Kubelet `json:"kubelet,omitempty,omitzero"`
 
 	// NodeCapacity of the Nodes.
 	// +optional

@@ -20,7 +20,7 @@ type Strategy struct {
 
 	// RollingUpdate bounds a rolling update.
 	// +kubebuilder:default={maxSurge: 1, maxUnavailable: 0}
-	RollingUpdate RollingUpdateBounds `json:"rollingUpdate,omitempty"`
+	RollingUpdate RollingUpdateBounds `json:"rollingUpdate,omitempty,omitzero"`
 }
 
 // RollingUpdateBounds bounds a rolling update.
@@ -33,7 +33,7 @@ type RollingUpdateBounds struct {
 	// +kubebuilder:validation:XIntOrString
 	// +kubebuilder:validation:MaxLength=4
 	// +kubebuilder:validation:XValidation:rule="type(self) == int ? self >= 0 : self.matches('^(100|[0-9]{1,2})%$')",message="must be a number from 0, or a percentage from 0% to 100%"
-	MaxSurge intstr.IntOrString `json:"maxSurge,omitempty"`
+	MaxSurge *intstr.IntOrString `json:"maxSurge,omitempty"`
 
 	// MaxUnavailable is how many Machines may be missing from replicas: a number,
 	// or a percentage of replicas, rounded down. When it rounds to 0 while maxSurge
@@ -42,7 +42,7 @@ type RollingUpdateBounds struct {
 	// +kubebuilder:validation:XIntOrString
 	// +kubebuilder:validation:MaxLength=4
 	// +kubebuilder:validation:XValidation:rule="type(self) == int ? self >= 0 : self.matches('^(100|[0-9]{1,2})%$')",message="must be a number from 0, or a percentage from 0% to 100%"
-	MaxUnavailable intstr.IntOrString `json:"maxUnavailable,omitempty"`
+	MaxUnavailable *intstr.IntOrString `json:"maxUnavailable,omitempty"`
 }
 
 // MachineDeploymentSpec says how many Machines of a template there shall be, and
@@ -65,7 +65,7 @@ type MachineDeploymentSpec struct {
 
 	// Strategy of replacement when the template changes.
 	// +kubebuilder:default={}
-	Strategy Strategy `json:"strategy,omitempty"`
+	Strategy Strategy `json:"strategy,omitempty,omitzero"`
 
 	// MinReadySeconds is for how long a Machine's Node must have been Ready, in
 	// seconds, until the Machine counts as available.

@@ -21,12 +21,12 @@ type MachineSpec struct {
 
 	// ClusterRef names the cluster that the Machine joins.
 	// +kubebuilder:default={kind: ClusterProviderConfig, name: default}
-	ClusterRef ClusterReference `json:"clusterRef,omitempty"`
+	ClusterRef ClusterReference `json:"clusterRef,omitempty,omitzero"`
 
 	// Metadata of the Node. Labels and annotations are kept on the Node while
 	// they are here, and taken off again when they are removed here.
 	// +optional
-	Metadata NodeMetadata `json:"metadata,omitempty"`
+	Metadata NodeMetadata `json:"metadata,omitempty,omitzero"`
 
 	// Taints of the Node, kept and removed as Metadata is.
 	// +optional
@@ -51,14 +51,14 @@ type MachineSpec struct {
 
 	// Drain says how the Node is emptied before its VM is deleted.
 	// +kubebuilder:default={}
-	Drain Drain `json:"drain,omitempty"`
+	Drain Drain `json:"drain,omitempty,omitzero"`
 
 	// CreationTimeout is how long a Machine may take from its creation until its
 	// Node has joined. After it the Machine is Failed.
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:Pattern=`^([0-9]+([.][0-9]+)?(ms|s|m|h))+$`
 	// +kubebuilder:default="20m"
-	CreationTimeout metav1.Duration `json:"creationTimeout,omitempty"`
+	CreationTimeout metav1.Duration `json:"creationTimeout,omitempty,omitzero"`
 }
 
 // A ClassReference names a MachineClass.
@@ -121,7 +121,7 @@ type Drain struct {
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:Pattern=`^([0-9]+([.][0-9]+)?(ms|s|m|h))+$`
 	// +kubebuilder:default="2h"
-	Timeout metav1.Duration `json:"timeout,omitempty"`
+	Timeout metav1.Duration `json:"timeout,omitempty,omitzero"`
 }
 
 // A MachineTemplate is what a MachineSet makes Machines from.
