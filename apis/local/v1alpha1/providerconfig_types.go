@@ -1,0 +1,142 @@
+package v1alpha1
+
+import (
+	xpv1 "github.com/crossplane/crossplane-runtime/v2/apis/common/v1"
+	xpv2 "github.com/crossplane/crossplane-runtime/v2/apis/common/v2"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// A CredentialsSource says where the credentials of the local cloud come from.
+// +kubebuilder:validation:Enum=Secret
+type CredentialsSource string
+
+// CredentialsSecret are credentials in a Secret.
+const CredentialsSecret CredentialsSource = "Secret"
+
+// A SecretKeySelector selects a key of a Secret.
+type SecretKeySelector struct {
+	// Name of the Secret.
+	// +kubebuilder:validation:MinLength=1
+	Name string `json:"name"`
+	// Namespace of the Secret. A ProviderConfig reads only its own namespace, and
+	// needs none.
+	// +optional
+	Namespace string `json:"namespace,omitempty"`
+	// Key in the Secret. Its value is a JSON object, like
+	// {"endpoint": "http://127.0.0.1:8088", "token": "..."}.
+	// +kubebuilder:default=credentials
+	Key string `json:"key,omitempty"`
+}
+
+// Credentials of the local cloud.
+type Credentials struct {
+	// Source of the credentials.
+	// +kubebuilder:default=Secret
+	Source CredentialsSource `json:"source,omitempty"`
+	// SecretRef names the credentials.
+	SecretRef SecretKeySelector `json:"secretRef"`
+}
+
+// ProviderConfigSpec says how to reach the local cloud.
+type ProviderConfigSpec struct {
+	// Credentials and address of the local cloud.
+	Credentials Credentials `json:"credentials"`
+}
+
+// ProviderConfigStatus counts the users of a configuration.
+type ProviderConfigStatus struct {
+	xpv1.ProviderConfigStatus `json:",inline"`
+}
+
+// A ProviderConfig says how to reach the local cloud. It serves its namespace.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:scope=Namespaced,categories={crossplane,providerconfig,local}
+// +kubebuilder:printcolumn:name="Secret",type=string,JSONPath=`.spec.credentials.secretRef.name`
+// +kubebuilder:printcolumn:name="Users",type=integer,JSONPath=`.status.users`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+type ProviderConfig struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec   ProviderConfigSpec   `json:"spec"`
+	Status ProviderConfigStatus `json:"status,omitempty"`
+}
+
+// A ProviderConfigList is a list of ProviderConfigs.
+//
+// +kubebuilder:object:root=true
+type ProviderConfigList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []ProviderConfig `json:"items"`
+}
+
+// A ClusterProviderConfig says how to reach the local cloud. It serves all
+// namespaces.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:scope=Cluster,categories={crossplane,providerconfig,local}
+// +kubebuilder:validation:XValidation:rule="has(self.spec.credentials.secretRef.__namespace__)",message="spec.credentials.secretRef.namespace is required: a ClusterProviderConfig has no namespace of its own"
+// +kubebuilder:printcolumn:name="Secret",type=string,JSONPath=`.spec.credentials.secretRef.name`
+// +kubebuilder:printcolumn:name="Users",type=integer,JSONPath=`.status.users`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+type ClusterProviderConfig struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec   ProviderConfigSpec   `json:"spec"`
+	Status ProviderConfigStatus `json:"status,omitempty"`
+}
+
+// A ClusterProviderConfigList is a list of ClusterProviderConfigs.
+//
+// +kubebuilder:object:root=true
+type ClusterProviderConfigList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []ClusterProviderConfig `json:"items"`
+}
+
+// A ProviderConfigUsage says that a resource uses a configuration, which then
+// cannot be deleted.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:resource:scope=Namespaced,categories={crossplane,provider,local}
+// +kubebuilder:printcolumn:name="Config-Kind",type=string,JSONPath=`.providerConfigRef.kind`
+// +kubebuilder:printcolumn:name="Config-Name",type=string,JSONPath=`.providerConfigRef.name`
+// +kubebuilder:printcolumn:name="Resource-Kind",type=string,JSONPath=`.resourceRef.kind`
+// +kubebuilder:printcolumn:name="Resource-Name",type=string,JSONPath=`.resourceRef.name`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+type ProviderConfigUsage struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	xpv2.TypedProviderConfigUsage `json:",inline"`
+}
+
+// A ProviderConfigUsageList is a list of ProviderConfigUsages.
+//
+// +kubebuilder:object:root=true
+type ProviderConfigUsageList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []ProviderConfigUsage `json:"items"`
+}
+
+// Kinds, as references name them.
+const (
+	ProviderConfigKind        = "ProviderConfig"
+	ClusterProviderConfigKind = "ClusterProviderConfig"
+	ProviderConfigUsageKind   = "ProviderConfigUsage"
+)
+
+func init() {
+	SchemeBuilder.Register(
+		&ProviderConfig{}, &ProviderConfigList{},
+		&ClusterProviderConfig{}, &ClusterProviderConfigList{},
+		&ProviderConfigUsage{}, &ProviderConfigUsageList{},
+	)
+}

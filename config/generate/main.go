@@ -1,0 +1,123 @@
+// Generate makes, from the upjet configuration of each cloud, the API types, their
+// methods and the CRDs. It needs no network, and runs in the root of the module.
+package main
+
+import (
+	"context"
+	"fmt"
+	"log"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	ujconfig "github.com/crossplane/upjet/v2/pkg/config"
+	"github.com/crossplane/upjet/v2/pkg/pipeline"
+	"github.com/crossplane/upjet/v2/pkg/types"
+
+	"github.com/drover-dev/drover/config/local"
+	"github.com/drover-dev/drover/internal/lift"
+)
+
+const header = "hack/boilerplate.go.txt"
+
+// clouds that upjet lifts: apis/<name> and package/provider-<name> are theirs.
+var clouds = map[string]func(context.Context) (*ujconfig.Provider, error){
+	"local": local.Provider,
+}
+
+func main() {
+	log.SetFlags(0)
+	if _, err := os.Stat(header); err != nil {
+		log.Fatalf("run me in the root of the module: %v", err)
+	}
+	for name, configure := range clouds {
+		if err := generate(context.Background(), name, configure); err != nil {
+			log.Fatalf("%s: %v", name, err)
+		}
+	}
+}
+
+func generate(ctx context.Context, name string, configure func(context.Context) (*ujconfig.Provider, error)) error {
+	pc, err := configure(ctx)
+	if err != nil {
+		return err
+	}
+	apis := filepath.Join("apis", name)
+	if err := removeGenerated(apis); err != nil {
+		return err
+	}
+	if err := generateTypes(ctx, name, pc); err != nil {
+		return err
+	}
+	pkgs := "./" + apis + "/..."
+	crds := filepath.Join("package", "provider-"+name, "crds")
+	if err := os.RemoveAll(crds); err != nil {
+		return err
+	}
+	for _, args := range [][]string{
+		{"tool", "controller-gen", "object:headerFile=" + header, "paths=" + pkgs},
+		{"tool", "-modfile=tools/go.mod", "angryjet", "generate-methodsets", "--header-file=" + header, pkgs},
+		{"tool", "controller-gen", "crd:crdVersions=v1", "paths=" + pkgs, "output:crd:artifacts:config=" + crds},
+	} {
+		if err := run(ctx, "go", args...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// generateTypes runs upjet in a scratch folder and takes the types of it alone: its
+// controllers are replaced by [lift.Setup], and its examples are by hand.
+func generateTypes(ctx context.Context, name string, pc *ujconfig.Provider) error {
+	scratch, err := os.MkdirTemp("", "generate")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(scratch) //nolint:errcheck // It is in the folder for temporary files.
+	if err := pathToGoimports(ctx); err != nil {
+		return err
+	}
+	(&pipeline.PipelineRunner{
+		DirAPIs:               filepath.Join(scratch, "apis"),
+		DirControllers:        filepath.Join(scratch, "controllers"),
+		DirExamples:           filepath.Join(scratch, "examples"),
+		DirHack:               filepath.Dir(header),
+		ModulePathAPIs:        lift.Module + "/apis",
+		ModulePathControllers: lift.Module + "/internal/controller",
+		Scope:                 types.CRDScopeNamespaced,
+	}).Run(pc)
+	return os.CopyFS("apis/"+name, os.DirFS(filepath.Join(scratch, "apis", name)))
+}
+
+// pathToGoimports lets upjet find the goimports of go.mod.
+func pathToGoimports(ctx context.Context) error {
+	out, err := exec.CommandContext(ctx, "go", "tool", "-n", "goimports").Output()
+	if err != nil {
+		return fmt.Errorf("cannot build goimports: %w", err)
+	}
+	dir := filepath.Dir(strings.TrimSpace(string(out)))
+	return os.Setenv("PATH", dir+string(os.PathListSeparator)+os.Getenv("PATH"))
+}
+
+func removeGenerated(dir string) error {
+	files, err := filepath.Glob(filepath.Join(dir, "*", "zz_*.go"))
+	if err != nil {
+		return err
+	}
+	for _, f := range files {
+		if err := os.Remove(f); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func run(ctx context.Context, name string, args ...string) error {
+	cmd := exec.CommandContext(ctx, name, args...)
+	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
+	if err := cmd.Run(); err != nil {
+		return fmt.Errorf("%s %s: %w", name, strings.Join(args, " "), err)
+	}
+	return nil
+}

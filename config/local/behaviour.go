@@ -1,0 +1,42 @@
+package local
+
+import (
+	"fmt"
+	"strings"
+
+	xpv1 "github.com/crossplane/crossplane-runtime/v2/apis/common/v1"
+
+	api "github.com/drover-dev/drover/internal/localcloud"
+	"github.com/drover-dev/drover/internal/terraform/localcloud"
+
+	"github.com/drover-dev/drover/internal/lift"
+)
+
+// Behaviours of the lifted resources, by name in Terraform.
+var Behaviours = map[string]lift.Behaviour{
+	VirtualMachine: {Ready: ready, CreationUnknown: creationUnknown},
+}
+
+// ready reads the VM's state of status.atProvider, in Terraform's names.
+func ready(state map[string]any) xpv1.Condition {
+	switch s := text(state["state"]); api.State(s) {
+	case api.StateRunning:
+		return xpv1.Available()
+	case api.StateFailed:
+		e, _ := state["error"].(map[string]any)
+		return xpv1.Unavailable().WithMessage(fmt.Sprintf("%s: %s", text(e["code"]), text(e["message"])))
+	case api.StateTerminating:
+		return xpv1.Deleting()
+	default:
+		return xpv1.Creating().WithMessage("state: " + s)
+	}
+}
+
+func text(v any) string {
+	s, _ := v.(string)
+	return s
+}
+
+func creationUnknown(err error) bool {
+	return strings.Contains(err.Error(), localcloud.CodeCreationUnknown+": ")
+}

@@ -1,0 +1,31 @@
+// Package local has the controllers of the local cloud's managed resources.
+package local
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/controller"
+	tjcontroller "github.com/crossplane/upjet/v2/pkg/controller"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	config "github.com/drover-dev/drover/config/local"
+	"github.com/drover-dev/drover/internal/lift"
+)
+
+// Setup adds all controllers of the provider.
+func Setup(ctx context.Context, mgr ctrl.Manager, o controller.Options) error {
+	pc, err := config.Provider(ctx)
+	if err != nil {
+		return err
+	}
+	if err := setupProviderConfigs(mgr, o); err != nil {
+		return fmt.Errorf("cannot set up the controllers of provider configs: %w", err)
+	}
+	return lift.Setup(mgr, tjcontroller.Options{
+		Options:               o,
+		Provider:              pc,
+		OperationTrackerStore: tjcontroller.NewOperationStore(o.Logger),
+		SetupFn:               terraformSetup,
+	}, config.Behaviours)
+}

@@ -1,0 +1,118 @@
+package lift
+
+import (
+	"fmt"
+	"time"
+
+	xpv1 "github.com/crossplane/crossplane-runtime/v2/apis/common/v1"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/ratelimiter"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/reconciler/managed"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/statemetrics"
+	tjcontroller "github.com/crossplane/upjet/v2/pkg/controller"
+	"github.com/crossplane/upjet/v2/pkg/controller/handler"
+	"github.com/crossplane/upjet/v2/pkg/metrics"
+	ujresource "github.com/crossplane/upjet/v2/pkg/resource"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/drover-dev/drover/internal/operator"
+)
+
+// reconcileTimeout is for one look at the cloud with what follows from it.
+const reconcileTimeout = 3 * time.Minute
+
+// Setup adds a controller for each resource of o.Provider, once its CRD is there.
+func Setup(mgr ctrl.Manager, o tjcontroller.Options, behaviours map[string]Behaviour) error {
+	for name, r := range o.Provider.Resources {
+		b, ok := behaviours[name]
+		if !ok {
+			return fmt.Errorf("%s: no behaviour is configured", name)
+		}
+		group := o.Provider.RootGroup
+		if r.ShortGroup != "" {
+			group = r.ShortGroup + "." + group
+		}
+		kind := schema.GroupVersionKind{Group: group, Version: r.Version, Kind: r.Kind}
+		operator.Gated(mgr, o.Options, func() error { return setup(mgr, o, name, kind, b) }, kind)
+	}
+	return nil
+}
+
+func setup(mgr ctrl.Manager, o tjcontroller.Options, resourceName string, kind schema.GroupVersionKind, b Behaviour) error {
+	name := managed.ControllerName(kind.String())
+	log := o.Logger.WithValues("controller", name)
+	events := handler.NewEventHandler(handler.WithLogger(log))
+	creations := newCreations(managed.NewRetryingCriticalAnnotationUpdater(mgr.GetClient()))
+
+	c := &connector{
+		ExternalConnector: tjcontroller.NewTerraformPluginFrameworkConnector(mgr.GetClient(), o.SetupFn, o.Provider.Resources[resourceName], o.OperationTrackerStore,
+			tjcontroller.WithTerraformPluginFrameworkLogger(log),
+			tjcontroller.WithTerraformPluginFrameworkMetricRecorder(metrics.NewMetricRecorder(kind, mgr, o.PollInterval)),
+			tjcontroller.WithTerraformPluginFrameworkManagementPolicies(true)),
+		kube:      mgr.GetClient(),
+		behaviour: b,
+		creations: creations,
+		forgetDeletion: func(tr ujresource.Terraformed) {
+			o.OperationTrackerStore.Tracker(tr).SetDeleted(false)
+		},
+		requeue: func(mg resource.Managed, after time.Duration) {
+			time.AfterFunc(after, func() {
+				events.RequestReconcile(handler.NoRateLimiter, client.ObjectKeyFromObject(mg), nil)
+			})
+		},
+	}
+
+	opts := []managed.ReconcilerOption{
+		managed.WithExternalConnector(c),
+		managed.WithLogger(log),
+		managed.WithRecorder(event.NewAPIRecorder(mgr.GetEventRecorderFor(name))), //nolint:staticcheck // What crossplane-runtime takes.
+		managed.WithFinalizer(tjcontroller.NewOperationTrackerFinalizer(o.OperationTrackerStore, resource.NewAPIFinalizer(mgr.GetClient(), managed.FinalizerName))),
+		managed.WithTimeout(reconcileTimeout),
+		managed.WithInitializers(managed.InitializerFn(creations.Initialize)),
+		managed.WithCriticalAnnotationUpdater(creations),
+		managed.WithCreationGracePeriod(b.CreationGrace),
+		managed.WithPollInterval(o.PollInterval),
+		managed.WithPollIntervalHook(func(mg resource.Managed, interval time.Duration) time.Duration {
+			return pollInterval(time.Now(), mg, interval)
+		}),
+		managed.WithManagementPolicies(),
+	}
+	if m := o.MetricOptions; m != nil {
+		list, err := mgr.GetScheme().New(kind.GroupVersion().WithKind(kind.Kind + "List"))
+		if err != nil {
+			return err
+		}
+		ml, ok := list.(resource.ManagedList)
+		if !ok {
+			return fmt.Errorf("%T is not a list of managed resources", list)
+		}
+		opts = append(opts, managed.WithMetricRecorder(m.MRMetrics))
+		states := statemetrics.NewMRStateRecorder(mgr.GetClient(), log, m.MRStateMetrics, ml, m.PollStateMetricInterval)
+		if err := mgr.Add(states); err != nil {
+			return fmt.Errorf("cannot record state metrics: %w", err)
+		}
+	}
+
+	obj, err := mgr.GetScheme().New(kind)
+	if err != nil {
+		return err
+	}
+	return ctrl.NewControllerManagedBy(mgr).
+		Named(name).
+		WithOptions(o.ForControllerRuntime()).
+		WithEventFilter(resource.DesiredStateChanged()).
+		Watches(obj.(client.Object), events).
+		Complete(ratelimiter.NewReconciler(name, managed.NewReconciler(mgr, resource.ManagedKind(kind), opts...), o.GlobalRateLimiter))
+}
+
+// pollInterval is short for what is becoming Ready, and interval for the rest.
+func pollInterval(now time.Time, mg resource.Managed, interval time.Duration) time.Duration {
+	if mg.GetCondition(xpv1.TypeReady).Reason != xpv1.ReasonCreating {
+		return interval
+	}
+	return pollWhileChanging(now, meta.GetExternalCreateSucceeded(mg), interval)
+}

@@ -1,0 +1,91 @@
+package lift
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/reconciler/managed"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// saveTimeout is how long the record of a creation may take, even when the
+// provider is being stopped.
+const saveTimeout = 15 * time.Second
+
+// creations sees to it that the record of a creation, which crossplane-runtime
+// keeps in annotations, is true.
+//
+// The annotation external-create-pending is there before a creation starts.
+// crossplane-runtime refuses to go on while it is the newest, as after a crash
+// ("cannot determine creation result"). It takes every error for a creation that
+// failed, though, and tries it again. An error that leaves the result open must
+// not be recorded as a failure, or a second VM is made.
+type creations struct {
+	annotations managed.CriticalAnnotationUpdater
+
+	mu      sync.Mutex
+	unknown map[types.UID]bool
+	unsaved map[types.UID]string
+}
+
+func newCreations(u managed.CriticalAnnotationUpdater) *creations {
+	return &creations{annotations: u, unknown: map[types.UID]bool{}, unsaved: map[types.UID]string{}}
+}
+
+// markUnknown says that the creation of mg, which runs, ended with an unknown result.
+func (c *creations) markUnknown(mg resource.Managed) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.unknown[mg.GetUID()] = true
+}
+
+// UpdateCriticalAnnotations is called when a creation has ended.
+func (c *creations) UpdateCriticalAnnotations(ctx context.Context, o client.Object) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), saveTimeout)
+	defer cancel()
+	c.mu.Lock()
+	unknown := c.unknown[o.GetUID()]
+	delete(c.unknown, o.GetUID())
+	c.mu.Unlock()
+	if unknown {
+		// Their times have whole seconds: an earlier failure in the same one
+		// would hide what is pending.
+		meta.RemoveAnnotations(o, meta.AnnotationKeyExternalCreateFailed, meta.AnnotationKeyExternalCreateSucceeded)
+	}
+	name := meta.GetExternalName(o)
+	err := c.annotations.UpdateCriticalAnnotations(ctx, o)
+	if err != nil && name != "" {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.unsaved[o.GetUID()] = name
+	}
+	return err
+}
+
+// Initialize is called before each look at mg.
+func (c *creations) Initialize(ctx context.Context, mg resource.Managed) error {
+	c.mu.Lock()
+	name, unsaved := c.unsaved[mg.GetUID()]
+	c.mu.Unlock()
+	if unsaved {
+		// The API server was away when the creation ended.
+		meta.SetExternalName(mg, name)
+		meta.SetExternalCreateSucceeded(mg, time.Now())
+		if err := c.annotations.UpdateCriticalAnnotations(ctx, mg); err != nil {
+			return err
+		}
+		c.mu.Lock()
+		delete(c.unsaved, mg.GetUID())
+		c.mu.Unlock()
+	}
+	if meta.WasDeleted(mg) && meta.ExternalCreateIncomplete(mg) && meta.GetExternalName(mg) == "" {
+		// An unknown VM cannot be deleted here, and is found by its tags as
+		// an orphan. It must not hold what owns it for ever.
+		meta.RemoveAnnotations(mg, meta.AnnotationKeyExternalCreatePending)
+	}
+	return nil
+}

@@ -1,0 +1,95 @@
+package lift
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/reconciler/managed"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
+	ujresource "github.com/crossplane/upjet/v2/pkg/resource"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// createTimeout bounds one creation call. Terraform providers that wait for their
+// VM need it.
+const createTimeout = 20 * time.Minute
+
+// connector makes upjet's clients behave.
+type connector struct {
+	managed.ExternalConnector
+	kube      client.Client
+	behaviour Behaviour
+	creations *creations
+	// forgetDeletion makes upjet look at the cloud again after a deletion.
+	forgetDeletion func(ujresource.Terraformed)
+	// requeue asks for a reconcile of mg after some time.
+	requeue func(mg resource.Managed, after time.Duration)
+}
+
+func (c *connector) Connect(ctx context.Context, mg resource.Managed) (managed.ExternalClient, error) {
+	e, err := c.ExternalConnector.Connect(ctx, mg)
+	if err != nil {
+		return nil, err
+	}
+	return &external{ExternalClient: e, connector: c}, nil
+}
+
+type external struct {
+	managed.ExternalClient
+	*connector
+}
+
+func (e *external) Disconnect(ctx context.Context) error { return e.ExternalClient.Disconnect(ctx) }
+
+// Observe sets the Ready condition, which upjet has True as soon as there is
+// something.
+func (e *external) Observe(ctx context.Context, mg resource.Managed) (managed.ExternalObservation, error) {
+	name := meta.GetExternalName(mg)
+	o, err := e.ExternalClient.Observe(ctx, mg)
+	if err != nil {
+		return o, err
+	}
+	if !o.ResourceExists {
+		if name == "" || meta.WasDeleted(mg) {
+			return o, nil
+		}
+		c := missing(name)
+		mg.SetConditions(c)
+		return managed.ExternalObservation{}, fmt.Errorf("%s: %s", c.Reason, c.Message)
+	}
+	state, err := mg.(ujresource.Terraformed).GetObservation()
+	if err != nil {
+		return o, fmt.Errorf("cannot read status.atProvider: %w", err)
+	}
+	mg.SetConditions(e.behaviour.Ready(state))
+	return o, nil
+}
+
+// Create is not interrupted when the provider is stopped: the manager waits for
+// it, and so the cloud's answer is not lost.
+func (e *external) Create(ctx context.Context, mg resource.Managed) (managed.ExternalCreation, error) {
+	if err := checkSecrets(ctx, e.kube, mg.(ujresource.Terraformed)); err != nil {
+		return managed.ExternalCreation{}, err
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), createTimeout)
+	defer cancel()
+	c, err := e.ExternalClient.Create(ctx, mg)
+	if err != nil && e.behaviour.CreationUnknown(err) {
+		e.creations.markUnknown(mg)
+	}
+	return c, err
+}
+
+// Delete asks for the deletion. Terraform takes it for done then; whether it is,
+// only a look at the cloud tells.
+func (e *external) Delete(ctx context.Context, mg resource.Managed) (managed.ExternalDelete, error) {
+	d, err := e.ExternalClient.Delete(ctx, mg)
+	if err != nil {
+		return d, err
+	}
+	e.forgetDeletion(mg.(ujresource.Terraformed))
+	e.requeue(mg, pollWhileChanging(time.Now(), mg.GetDeletionTimestamp().Time, time.Minute))
+	return d, nil
+}
