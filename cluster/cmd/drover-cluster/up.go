@@ -1,0 +1,173 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/drover-dev/drover/cluster/internal/files"
+	"github.com/drover-dev/drover/cluster/internal/layout"
+	"github.com/drover-dev/drover/cluster/internal/process"
+	"github.com/drover-dev/drover/cluster/internal/supervisor"
+	"github.com/drover-dev/drover/cluster/internal/xpkg"
+)
+
+const (
+	// logTail is how many lines of a log an error shows.
+	logTail = 20
+	poll    = 50 * time.Millisecond
+)
+
+// runFlags are what the supervisor needs to know.
+type runFlags struct {
+	Bin                      string  `default:".work/bin" help:"Folder with the binaries." placeholder:"DIR"`
+	Target                   bool    `help:"Start a second API server as a separate target cluster."`
+	CircuitBreakerBurst      float64 `help:"Crossplane's --circuit-breaker-burst; 0 is its default." placeholder:"N"`
+	CircuitBreakerRefillRate float64 `help:"Crossplane's --circuit-breaker-refill-rate; 0 is its default." placeholder:"R"`
+}
+
+type upCommand struct {
+	instance
+	runFlags
+	Packages string `default:".work/packages" help:"Folder with NAME-VERSION.xpkg files, which are pushed to the registry." placeholder:"DIR"`
+}
+
+func (c *upCommand) Run(ctx context.Context) error {
+	began := time.Now()
+	dir, client, err := c.open()
+	if err != nil {
+		return err
+	}
+	say := func(step, message string) {
+		fmt.Printf("%6.1fs  %-12s %s\n", time.Since(began).Seconds(), step, message)
+	}
+	died := make(chan error, 1)
+	if !client.Running() {
+		if died, err = c.spawn(dir); err != nil {
+			return err
+		}
+	}
+	if err := c.wait(ctx, dir, client, died, say); err != nil {
+		return err
+	}
+	status, err := client.Status(ctx)
+	if err != nil {
+		return err
+	}
+	if c.Target && status.Target == nil {
+		return errors.New("--target: the control plane runs without a target cluster: run \"down\" first")
+	}
+	if !files.Exists(c.Packages) {
+		say("packages", "left out: there is no "+c.Packages)
+	} else if err := pushAll(ctx, c.Packages, status.Registry, say); err != nil {
+		return err
+	}
+	fmt.Printf("\nkubeconfig: %s\n", status.Control.Kubeconfig)
+	return nil
+}
+
+// spawn starts the supervisor in a session of its own, so that it outlives us and
+// our terminal. The channel gets its end.
+func (c *upCommand) spawn(dir layout.Dir) (chan error, error) {
+	bin, err := filepath.Abs(c.Bin)
+	if err != nil {
+		return nil, err
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(dir.Logs(), 0o700); err != nil {
+		return nil, err
+	}
+	out, err := os.OpenFile(dir.Log("supervisor"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	defer out.Close()
+	cmd := exec.Command(self, "supervise", "--dir", string(dir), "--bin", bin,
+		fmt.Sprintf("--target=%t", c.Target),
+		fmt.Sprintf("--circuit-breaker-burst=%g", c.CircuitBreakerBurst),
+		fmt.Sprintf("--circuit-breaker-refill-rate=%g", c.CircuitBreakerRefillRate))
+	cmd.Dir = string(dir)
+	cmd.Env = process.Environment()
+	cmd.Stdout, cmd.Stderr = out, out
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	died := make(chan error, 1)
+	go func() { died <- cmd.Wait() }()
+	return died, nil
+}
+
+// wait shows the progress of the start and returns when it ended.
+func (c *upCommand) wait(ctx context.Context, dir layout.Dir, client *supervisor.Client, died <-chan error, say func(step, message string)) error {
+	var last supervisor.Event
+	follow := func() error {
+		return client.Follow(ctx, func(e supervisor.Event) {
+			last = e
+			if !e.Failed {
+				say(e.Step, e.Message)
+			}
+		})
+	}
+	err := follow()
+	for errors.Is(err, supervisor.ErrNotRunning) {
+		select {
+		case exit := <-died:
+			return withLog(fmt.Errorf("the supervisor ended: %v", exit), dir.Log("supervisor"))
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(poll):
+		}
+		err = follow()
+	}
+	switch {
+	case last.Ready:
+		return nil
+	case last.Failed:
+		return withLog(fmt.Errorf("%s: %s", last.Step, last.Message), last.Log)
+	}
+	return withLog(fmt.Errorf("the supervisor ended before the control plane was ready (%w)", errors.Join(err, io.EOF)), dir.Log("supervisor"))
+}
+
+// withLog adds the end of a log to an error.
+func withLog(err error, path string) error {
+	tail := files.Tail(path, logTail)
+	if len(tail) == 0 {
+		return err
+	}
+	return fmt.Errorf("%w\nlog: %s\n%s", err, path, tail)
+}
+
+func pushAll(ctx context.Context, folder, registry string, say func(step, message string)) error {
+	pushed, err := xpkg.PushFolder(ctx, folder, registry)
+	for _, ref := range pushed {
+		say("packages", "pushed "+ref)
+	}
+	return err
+}
+
+type superviseCommand struct {
+	instance
+	runFlags
+}
+
+func (c *superviseCommand) Run(ctx context.Context) error {
+	dir, _, err := c.open()
+	if err != nil {
+		return err
+	}
+	return supervisor.Run(ctx, supervisor.Options{
+		Dir: dir, Bin: c.Bin, Target: c.Target,
+		CircuitBreakerBurst: c.CircuitBreakerBurst, CircuitBreakerRefillRate: c.CircuitBreakerRefillRate,
+	}, log.New(os.Stderr, "", log.LstdFlags|log.Lmicroseconds))
+}

@@ -1,0 +1,313 @@
+// Package process runs child processes: with a log file each, restarted with
+// backoff when they end by themselves, and never outliving this process.
+package process
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"sync"
+	"syscall"
+	"time"
+)
+
+const (
+	defaultGrace = 10 * time.Second
+	readyPeriod  = 50 * time.Millisecond
+	// maxExits is how often a process may end before WaitReady gives up on it.
+	maxExits = 3
+	// maxLog is the size in bytes at which a log is moved away on a start.
+	maxLog = 32 << 20
+)
+
+// Spec says what to run.
+type Spec struct {
+	Name string
+	Path string
+	Args []string
+	// Env is the whole environment, apart from what Environment gives.
+	Env []string
+	// Dir is the working directory.
+	Dir string
+	// Log is the file that output is appended to.
+	Log string
+	// Ready tells whether the process does its work; nil means from its start.
+	Ready func(context.Context) error
+	// Grace is how long the process may take to end; 0 means 10 s.
+	Grace time.Duration
+}
+
+// State is where a process stands.
+type State string
+
+const (
+	Stopped  State = "Stopped"
+	Starting State = "Starting"
+	Running  State = "Running"
+	// Backoff means that it ended by itself and waits to be started again.
+	Backoff State = "Backoff"
+)
+
+// Status is a snapshot of a process.
+type Status struct {
+	Name     string    `json:"name"`
+	State    State     `json:"state"`
+	PID      int       `json:"pid,omitempty"`
+	Restarts int       `json:"restarts"`
+	Since    time.Time `json:"since,omitzero"`
+	Message  string    `json:"message,omitempty"`
+	Log      string    `json:"log"`
+}
+
+// A Process keeps what its Spec says running between Start and Stop.
+type Process struct {
+	spec     Spec
+	onChange func(Status)
+
+	// ops makes Start and Stop take turns.
+	ops    sync.Mutex
+	cancel context.CancelFunc
+	done   chan struct{}
+
+	mu      sync.Mutex
+	status  Status
+	changed chan struct{}
+}
+
+// New makes a process that is not started. onChange, if not nil, is called after
+// every change of its state.
+func New(spec Spec, onChange func(Status)) *Process {
+	if onChange == nil {
+		onChange = func(Status) {}
+	}
+	return &Process{
+		spec:     spec,
+		onChange: onChange,
+		status:   Status{Name: spec.Name, State: Stopped, Log: spec.Log},
+		changed:  make(chan struct{}),
+	}
+}
+
+// Start starts the process, if it is not started already, and returns at once.
+func (p *Process) Start() {
+	p.ops.Lock()
+	defer p.ops.Unlock()
+	if p.cancel != nil {
+		return
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	p.cancel, p.done = cancel, make(chan struct{})
+	p.set(func(s *Status) { *s = Status{Name: s.Name, Log: s.Log, State: Starting} })
+	go p.run(ctx, p.done)
+}
+
+// Stop ends the process and returns when it is gone.
+func (p *Process) Stop() {
+	p.ops.Lock()
+	defer p.ops.Unlock()
+	if p.cancel == nil {
+		return
+	}
+	p.cancel()
+	<-p.done
+	p.cancel = nil
+	p.set(func(s *Status) { *s = Status{Name: s.Name, Log: s.Log, State: Stopped} })
+}
+
+// Status returns how it stands.
+func (p *Process) Status() Status {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.status
+}
+
+// WaitReady waits until the process is ready. It gives up when the process is
+// stopped or keeps ending.
+func (p *Process) WaitReady(ctx context.Context) error {
+	for {
+		p.mu.Lock()
+		status, changed := p.status, p.changed
+		p.mu.Unlock()
+		switch {
+		case status.State == Running:
+			return nil
+		case status.State == Stopped:
+			return fmt.Errorf("%s is stopped", status.Name)
+		case status.State == Backoff && status.Restarts >= maxExits-1:
+			return fmt.Errorf("%s keeps ending: %s", status.Name, status.Message)
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			if status.Message != "" {
+				return fmt.Errorf("%s is not ready: %s", status.Name, status.Message)
+			}
+			return fmt.Errorf("%s is not ready: %w", status.Name, context.Cause(ctx))
+		}
+	}
+}
+
+func (p *Process) set(change func(*Status)) {
+	p.mu.Lock()
+	change(&p.status)
+	s := p.status
+	close(p.changed)
+	p.changed = make(chan struct{})
+	p.mu.Unlock()
+	p.onChange(s)
+}
+
+func (p *Process) run(ctx context.Context, done chan<- struct{}) {
+	defer close(done)
+	var delay time.Duration
+	for restarts := 0; ; restarts++ {
+		started := time.Now()
+		err := p.once(ctx, restarts)
+		if ctx.Err() != nil {
+			return
+		}
+		delay = nextDelay(delay, time.Since(started))
+		message := fmt.Sprintf("%s; starts again in %s", exitReason(err), delay)
+		p.set(func(s *Status) {
+			s.State, s.PID, s.Restarts, s.Message = Backoff, 0, restarts, message
+		})
+		select {
+		case <-time.After(delay):
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// once runs the process until it ends or ctx does.
+func (p *Process) once(ctx context.Context, restarts int) error {
+	log, err := openLog(p.spec.Log)
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	cmd := exec.Command(p.spec.Path, p.spec.Args...)
+	cmd.Dir = p.spec.Dir
+	cmd.Env = append(Environment(), p.spec.Env...)
+	cmd.Stdout, cmd.Stderr = log, log
+	cmd.SysProcAttr = childAttributes()
+	if err := spawn(cmd); err != nil {
+		fmt.Fprintln(log, err)
+		return err
+	}
+	fmt.Fprintf(log, "--- %s %s started, pid %d\n", time.Now().Format(time.RFC3339), p.spec.Name, cmd.Process.Pid)
+	p.set(func(s *Status) {
+		s.State, s.PID, s.Restarts, s.Since = Starting, cmd.Process.Pid, restarts, time.Now()
+	})
+
+	exited := make(chan error, 1)
+	go func() { exited <- cmd.Wait() }()
+	readyCtx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	ready := make(chan struct{})
+	go p.awaitReady(readyCtx, ready)
+	for {
+		select {
+		case <-ready:
+			ready = nil
+			p.set(func(s *Status) { s.State, s.Message = Running, "" })
+		case err := <-exited:
+			fmt.Fprintf(log, "--- %s %s ended: %s\n", time.Now().Format(time.RFC3339), p.spec.Name, exitReason(err))
+			return err
+		case <-ctx.Done():
+			return p.end(cmd, exited)
+		}
+	}
+}
+
+func (p *Process) awaitReady(ctx context.Context, ready chan<- struct{}) {
+	tick := time.NewTicker(readyPeriod)
+	defer tick.Stop()
+	for p.spec.Ready != nil {
+		err := p.spec.Ready(ctx)
+		if err == nil {
+			break
+		}
+		if ctx.Err() != nil {
+			return
+		}
+		if message := err.Error(); p.Status().Message != message {
+			p.set(func(s *Status) { s.Message = message })
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+	close(ready)
+}
+
+func (p *Process) end(cmd *exec.Cmd, exited <-chan error) error {
+	grace := p.spec.Grace
+	if grace == 0 {
+		grace = defaultGrace
+	}
+	// The process may have ended just now: then there is nobody to signal.
+	_ = cmd.Process.Signal(syscall.SIGTERM)
+	select {
+	case err := <-exited:
+		return err
+	case <-time.After(grace):
+	}
+	_ = cmd.Process.Kill()
+	return <-exited
+}
+
+func exitReason(err error) string {
+	if err == nil {
+		return "exit status 0"
+	}
+	return err.Error()
+}
+
+// Environment is what every child gets of our own environment. It is short, so
+// that no credential of the person who starts the control plane gets into it.
+func Environment() []string {
+	var env []string
+	for _, name := range []string{"PATH", "HOME", "TMPDIR", "TZ"} {
+		if v, ok := os.LookupEnv(name); ok {
+			env = append(env, name+"="+v)
+		}
+	}
+	return env
+}
+
+func openLog(path string) (*os.File, error) {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return nil, err
+	}
+	if info, err := os.Stat(path); err == nil && info.Size() > maxLog {
+		if err := os.Rename(path, path+".1"); err != nil {
+			return nil, err
+		}
+	}
+	return os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+}
+
+// spawn starts cmd from one thread that never ends: a child's parent-death signal
+// is sent when the thread that started it ends, not when the process does.
+func spawn(cmd *exec.Cmd) error {
+	started := make(chan error)
+	spawner() <- func() { started <- cmd.Start() }
+	return <-started
+}
+
+var spawner = sync.OnceValue(func() chan<- func() {
+	work := make(chan func())
+	go func() {
+		runtime.LockOSThread()
+		for f := range work {
+			f()
+		}
+	}()
+	return work
+})

@@ -1,0 +1,184 @@
+package supervisor
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"log"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/drover-dev/drover/cluster/internal/apply"
+	"github.com/drover-dev/drover/cluster/internal/crossplane"
+	"github.com/drover-dev/drover/cluster/internal/files"
+	"github.com/drover-dev/drover/cluster/internal/kube"
+	"github.com/drover-dev/drover/cluster/internal/probe"
+	"github.com/drover-dev/drover/cluster/internal/process"
+	"github.com/drover-dev/drover/cluster/internal/registry"
+)
+
+const (
+	kubernetesTimeout = 2 * time.Minute
+	componentTimeout  = time.Minute
+)
+
+func (s *supervisor) binary(name string) string { return filepath.Join(s.Bin, name) }
+
+// prepare finds the binaries and decides on ports.
+func (s *supervisor) prepare() error {
+	for _, name := range []string{"drover-kube", "crossplane", "crossplane-manifests"} {
+		if !files.Exists(s.binary(name)) {
+			return &stepError{step: "binaries", err: fmt.Errorf("%s is missing: build it, or name its folder with --bin", s.binary(name))}
+		}
+	}
+	s.hasLocalCloud = files.Exists(s.binary("local-cloud"))
+	if err := s.choosePorts(); err != nil {
+		return &stepError{step: "ports", err: err}
+	}
+	s.control = kube.ControlPlane{Name: Kubernetes, Dir: s.Dir.Kubernetes(), Port: s.ports[Kubernetes], Kubeconfig: s.Dir.Kubeconfig()}
+	s.target = kube.ControlPlane{Name: Target, Dir: s.Dir.Target(), Port: s.ports[Target], Kubeconfig: s.Dir.TargetKubeconfig()}
+	close(s.prepared)
+	return nil
+}
+
+// boot starts everything. What does not depend on each other starts at the same
+// time.
+func (s *supervisor) boot(ctx context.Context) error {
+	if err := s.prepare(); err != nil {
+		return err
+	}
+	g, gctx := errgroup.WithContext(ctx)
+	g.Go(func() error { return s.step(gctx, Registry, s.bootRegistry) })
+	g.Go(func() error { return s.bootControl(gctx, ctx) })
+	if s.Target {
+		g.Go(func() error {
+			return s.step(gctx, Target, func(ctx context.Context) (string, error) {
+				_, err := s.bootKubernetes(ctx, s.target)
+				return "API server is ready on " + s.target.Server(), err
+			})
+		})
+	}
+	if s.hasLocalCloud {
+		g.Go(func() error { return s.step(gctx, LocalCloud, s.bootLocalCloud) })
+	} else {
+		s.progress.add(Event{Step: LocalCloud, Message: "left out: there is no " + s.binary("local-cloud")})
+	}
+	return g.Wait()
+}
+
+// step runs one step of the start; what it returns is told as its progress.
+func (s *supervisor) step(ctx context.Context, name string, run func(context.Context) (string, error)) error {
+	message, err := run(ctx)
+	if err != nil {
+		return &stepError{step: name, err: err, log: s.Dir.Log(name)}
+	}
+	s.progress.add(Event{Step: name, Message: message})
+	return nil
+}
+
+// bootControl starts the control cluster and what lives in it. ctx is the start's,
+// life the instance's.
+func (s *supervisor) bootControl(ctx, life context.Context) error {
+	var x crossplane.Installation
+	if err := s.step(ctx, Kubernetes, func(ctx context.Context) (string, error) {
+		c, err := s.bootKubernetes(ctx, s.control)
+		if err != nil {
+			return "", err
+		}
+		ca, err := s.control.CA()
+		x = crossplane.Installation{Options: s.crossplaneOptions(), Dir: s.Dir, Server: s.control.Server(), CA: ca, Client: c}
+		return "API server is ready on " + s.control.Server(), err
+	}); err != nil {
+		return err
+	}
+	if err := s.step(ctx, Crossplane, func(ctx context.Context) (string, error) {
+		return "Crossplane " + crossplane.Version + " is ready", s.bootCrossplane(ctx, life, x)
+	}); err != nil {
+		return err
+	}
+	return s.step(ctx, RBAC, func(ctx context.Context) (string, error) {
+		return "RBAC manager is started", s.launch(ctx, x.RBAC(RBAC, s.Dir.Log(RBAC)), componentTimeout)
+	})
+}
+
+func (s *supervisor) bootKubernetes(ctx context.Context, k kube.ControlPlane) (client.Client, error) {
+	if err := k.Prepare(time.Now()); err != nil {
+		return nil, err
+	}
+	spec, err := k.Spec(s.binary("drover-kube"), s.Dir.Log(k.Name))
+	if err != nil {
+		return nil, err
+	}
+	if err := s.launch(ctx, spec, kubernetesTimeout); err != nil {
+		return nil, err
+	}
+	config, err := k.Config()
+	if err != nil {
+		return nil, err
+	}
+	c, err := client.New(config, client.Options{Scheme: apply.Scheme()})
+	if err != nil {
+		return nil, err
+	}
+	return c, k.Complete(ctx, c)
+}
+
+func (s *supervisor) bootCrossplane(ctx, life context.Context, x crossplane.Installation) error {
+	if err := x.Install(ctx); err != nil {
+		return err
+	}
+	if err := x.Identities(life, func(err error) { s.log.Println("tokens of Crossplane:", err) }); err != nil {
+		return err
+	}
+	if err := x.Init(ctx, s.Dir.Log(Crossplane)); err != nil {
+		return err
+	}
+	if err := x.ExtractTLS(ctx); err != nil {
+		return err
+	}
+	if err := x.RewriteImages(ctx, s.registryAddress()); err != nil {
+		return err
+	}
+	return s.launch(ctx, x.Core(Crossplane, s.Dir.Log(Crossplane)), componentTimeout)
+}
+
+func (s *supervisor) bootRegistry(context.Context) (string, error) {
+	out, err := os.OpenFile(s.Dir.Log(Registry), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return "", err
+	}
+	logger := log.New(out, "", log.LstdFlags)
+	handler, err := registry.Handler(s.Dir.Registry(), logger)
+	if err != nil {
+		return "", err
+	}
+	l, err := net.Listen("tcp", s.registryAddress())
+	if err != nil {
+		return "", err
+	}
+	// It ends with the process: nothing waits for its answers by then.
+	go func() { logger.Println(http.Serve(l, handler)) }()
+	return "package registry is ready on " + s.registryAddress(), nil
+}
+
+func (s *supervisor) bootLocalCloud(ctx context.Context) (string, error) {
+	if !files.Exists(s.Dir.LocalCloudToken()) {
+		if err := files.Write(s.Dir.LocalCloudToken(), []byte(rand.Text())); err != nil {
+			return "", err
+		}
+	}
+	address := fmt.Sprintf("127.0.0.1:%d", s.ports[LocalCloud])
+	return "local cloud is ready on http://" + address, s.launch(ctx, process.Spec{
+		Name:  LocalCloud,
+		Path:  s.binary("local-cloud"),
+		Args:  []string{"--dir", s.Dir.LocalCloud(), "--listen", address, "--token-file", s.Dir.LocalCloudToken()},
+		Log:   s.Dir.Log(LocalCloud),
+		Ready: func(ctx context.Context) error { return probe.TCP(ctx, address) },
+	}, componentTimeout)
+}

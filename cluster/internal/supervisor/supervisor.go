@@ -1,0 +1,221 @@
+// Package supervisor runs one instance of the local control plane: it starts what
+// the instance consists of, keeps it running, and answers drover-cluster on a
+// unix socket.
+package supervisor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log"
+	"net"
+	"net/http"
+	"os"
+	"syscall"
+	"time"
+
+	"github.com/drover-dev/drover/cluster/internal/crossplane"
+	"github.com/drover-dev/drover/cluster/internal/kube"
+	"github.com/drover-dev/drover/cluster/internal/layout"
+	"github.com/drover-dev/drover/cluster/internal/process"
+	"github.com/drover-dev/drover/cluster/internal/state"
+)
+
+// Names of components and of the ports that are remembered.
+const (
+	Kubernetes = "kubernetes"
+	Target     = "target"
+	Crossplane = "crossplane"
+	RBAC       = "rbac"
+	Registry   = "registry"
+	LocalCloud = "local-cloud"
+
+	webhookPort = "crossplane-webhook"
+	metricsPort = "crossplane-metrics"
+	healthPort  = "crossplane-health"
+)
+
+// Options of an instance.
+type Options struct {
+	Dir layout.Dir
+	// Bin is the folder with the binaries drover-kube, crossplane and local-cloud,
+	// and with crossplane-manifests.
+	Bin string
+	// Target asks for a second API server.
+	Target bool
+	// CircuitBreakerBurst and CircuitBreakerRefillRate are Crossplane's; 0 means
+	// its default.
+	CircuitBreakerBurst, CircuitBreakerRefillRate float64
+}
+
+type supervisor struct {
+	Options
+	log      *log.Logger
+	group    *process.Group
+	progress *progress
+	stop     context.CancelFunc
+
+	// prepared is closed when what follows is set, before anything is started.
+	prepared        chan struct{}
+	ports           map[string]int
+	control, target kube.ControlPlane
+	hasLocalCloud   bool
+}
+
+// Run runs an instance until ctx ends, it is told to stop, or its start fails.
+func Run(ctx context.Context, o Options, out *log.Logger) error {
+	lock, err := takeLock(o.Dir.Lock())
+	if err != nil {
+		return err
+	}
+	defer lock.Close()
+
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	s := &supervisor{Options: o, log: out, group: &process.Group{}, progress: newProgress(), stop: cancel, prepared: make(chan struct{})}
+	listener, err := listen(o.Dir.Socket())
+	if err != nil {
+		return err
+	}
+	api := &http.Server{Handler: s.handler(), ReadHeaderTimeout: time.Minute}
+	go func() {
+		if err := api.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+			out.Println("socket:", err)
+			cancel()
+		}
+	}()
+
+	err = s.boot(ctx)
+	if err == nil {
+		s.progress.add(Event{Step: "ready", Message: "the control plane is ready", Ready: true})
+		<-ctx.Done()
+	} else {
+		failed := &stepError{}
+		if !errors.As(err, &failed) {
+			failed = &stepError{step: "start", err: err}
+		}
+		out.Println("start failed:", err)
+		s.progress.add(Event{Step: failed.step, Message: failed.err.Error(), Failed: true, Log: failed.log})
+	}
+	out.Println("stopping")
+	cancel()
+	s.group.StopAll()
+	// Those who follow the start, or wait for the stop, get their answer.
+	shutdown, done := context.WithTimeout(context.Background(), 5*time.Second)
+	defer done()
+	return errors.Join(err, api.Shutdown(shutdown))
+}
+
+// takeLock makes sure that there is one supervisor a directory. The kernel drops
+// the lock with the process.
+func takeLock(path string) (*os.File, error) {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		f.Close()
+		return nil, fmt.Errorf("%s is locked: another supervisor runs this directory", path)
+	}
+	return f, nil
+}
+
+func listen(path string) (net.Listener, error) {
+	// We hold the lock, so that a socket that is there is a dead one's.
+	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, err
+	}
+	return net.Listen("unix", path)
+}
+
+// choosePorts fills s.ports and remembers them.
+func (s *supervisor) choosePorts() error {
+	saved, err := state.Load(s.Dir.State())
+	if err != nil {
+		return err
+	}
+	wants := []state.Want{
+		{Name: Kubernetes, Fixed: true}, {Name: Registry, Fixed: true},
+		{Name: webhookPort}, {Name: metricsPort}, {Name: healthPort},
+	}
+	if s.Target {
+		wants = append(wants, state.Want{Name: Target, Fixed: true})
+	}
+	if s.hasLocalCloud {
+		wants = append(wants, state.Want{Name: LocalCloud, Fixed: true})
+	}
+	saved.Ports, err = state.Choose(saved.Ports, wants, state.Free, state.Random)
+	if err != nil {
+		return err
+	}
+	s.ports = saved.Ports
+	return saved.Save(s.Dir.State())
+}
+
+// launch adds a process to the instance and waits until it is ready.
+func (s *supervisor) launch(ctx context.Context, spec process.Spec, timeout time.Duration) error {
+	p := process.New(spec, s.changed)
+	s.group.Add(p)
+	p.Start()
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	return p.WaitReady(ctx)
+}
+
+func (s *supervisor) changed(p process.Status) {
+	if p.Message != "" {
+		s.log.Printf("%s: %s: %s", p.Name, p.State, p.Message)
+		return
+	}
+	s.log.Printf("%s: %s", p.Name, p.State)
+}
+
+// registryAddress is the registry's host:port.
+func (s *supervisor) registryAddress() string { return fmt.Sprintf("127.0.0.1:%d", s.ports[Registry]) }
+
+// status may be asked for once the instance is prepared.
+func (s *supervisor) status() Status {
+	st := Status{
+		Ready:      s.progress.ready(),
+		Dir:        string(s.Dir),
+		PID:        os.Getpid(),
+		Control:    Cluster{Server: s.control.Server(), Kubeconfig: s.control.Kubeconfig},
+		Registry:   s.registryAddress(),
+		Components: s.group.Status(),
+	}
+	if s.Target {
+		st.Target = &Cluster{Server: s.target.Server(), Kubeconfig: s.target.Kubeconfig}
+	}
+	if s.hasLocalCloud {
+		st.LocalCloud = &Cloud{
+			Endpoint:  fmt.Sprintf("http://127.0.0.1:%d", s.ports[LocalCloud]),
+			TokenFile: s.Dir.LocalCloudToken(),
+		}
+	}
+	for _, c := range st.Components {
+		st.Ready = st.Ready && c.State == process.Running
+	}
+	return st
+}
+
+// A stepError is a failure of the start, with the log that may tell more.
+type stepError struct {
+	step string
+	log  string
+	err  error
+}
+
+func (e *stepError) Error() string { return e.step + ": " + e.err.Error() }
+func (e *stepError) Unwrap() error { return e.err }
+
+func (s *supervisor) crossplaneOptions() crossplane.Options {
+	return crossplane.Options{
+		Binary:                   s.binary("crossplane"),
+		Manifests:                s.binary("crossplane-manifests"),
+		WebhookPort:              s.ports[webhookPort],
+		MetricsPort:              s.ports[metricsPort],
+		HealthPort:               s.ports[healthPort],
+		CircuitBreakerBurst:      s.CircuitBreakerBurst,
+		CircuitBreakerRefillRate: s.CircuitBreakerRefillRate,
+	}
+}
