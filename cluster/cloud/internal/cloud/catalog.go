@@ -1,0 +1,33 @@
+package cloud
+
+import (
+	"maps"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/drover-dev/drover/internal/localcloud"
+)
+
+// images by name, with what a Node calls each.
+var images = map[string]string{
+	localcloud.ImageUbuntu2404: "Ubuntu 24.04.3 LTS",
+	localcloud.ImageDebian12:   "Debian GNU/Linux 12 (bookworm)",
+}
+
+type size struct{ cpu, memory resource.Quantity }
+
+var sizes = map[string]size{
+	localcloud.SizeSmall:  {resource.MustParse("1"), resource.MustParse("2Gi")},
+	localcloud.SizeMedium: {resource.MustParse("2"), resource.MustParse("4Gi")},
+	localcloud.SizeLarge:  {resource.MustParse("4"), resource.MustParse("16Gi")},
+}
+
+// Images lists what a VM can boot.
+func Images() []localcloud.Image {
+	out := []localcloud.Image{}
+	for _, name := range slices.Sorted(maps.Keys(images)) {
+		out = append(out, localcloud.Image{Name: name})
+	}
+	return out
+}

@@ -1,0 +1,101 @@
+package cloud
+
+import (
+	"path"
+	"time"
+
+	"github.com/drover-dev/drover/internal/localcloud"
+)
+
+// effects are what faults do to one creation.
+type effects struct {
+	// refuse is the error that it is answered with; nothing is created then.
+	refuse error
+	// loseAnswer breaks the connection after loseAfter.
+	loseAnswer bool
+	loseAfter  time.Duration
+	neverBoots bool
+	bootLater  time.Duration
+	// failure is what the VM ends with failAfter later.
+	failure   *localcloud.VMError
+	failAfter time.Duration
+}
+
+// hit uses up one of every fault that matches a creation, oldest first, up to
+// one that refuses it. It returns the faults that are left.
+func hit(faults []localcloud.Fault, name string, tags map[string]string) (effects, []localcloud.Fault) {
+	var e effects
+	left := []localcloud.Fault{}
+	for _, f := range faults {
+		if e.refuse != nil || !matches(f.Match, name, tags) {
+			left = append(left, f)
+			continue
+		}
+		e.add(f)
+		if f.Count--; f.Count > 0 {
+			left = append(left, f)
+		}
+	}
+	return e, left
+}
+
+func (e *effects) add(f localcloud.Fault) {
+	delay := time.Duration(f.Delay)
+	switch f.Kind {
+	case localcloud.FaultCreateFails:
+		if delay == 0 {
+			e.refuse = localcloud.NewError(f.Code, "%s", f.Message)
+			return
+		}
+		e.failure, e.failAfter = &localcloud.VMError{Code: f.Code, Message: f.Message}, delay
+	case localcloud.FaultUnavailable:
+		err := localcloud.NewError(localcloud.CodeUnavailable, "%s", f.Message)
+		err.RetryAfter = delay
+		e.refuse = err
+	case localcloud.FaultCreateAnswerLost:
+		e.loseAnswer, e.loseAfter = true, delay
+	case localcloud.FaultNeverBoots:
+		e.neverBoots = true
+	case localcloud.FaultSlowBoot:
+		e.bootLater += delay
+	}
+}
+
+// withDefaults fills in what a fault leaves open.
+func withDefaults(f localcloud.Fault) localcloud.Fault {
+	if f.Count == 0 {
+		f.Count = 1
+	}
+	switch f.Kind {
+	case localcloud.FaultCreateFails:
+		if f.Code == "" {
+			f.Code = localcloud.CodeInternal
+		}
+		if f.Message == "" {
+			f.Message = "the creation failed because a fault was set"
+		}
+	case localcloud.FaultUnavailable:
+		if f.Message == "" {
+			f.Message = "the service is unavailable because a fault was set"
+		}
+	}
+	return f
+}
+
+func matches(m localcloud.FaultMatch, name string, tags map[string]string) bool {
+	if m.Name != "" {
+		if ok, err := path.Match(m.Name, name); err != nil || !ok {
+			return false
+		}
+	}
+	return hasTags(tags, m.Tags)
+}
+
+func hasTags(have, want map[string]string) bool {
+	for k, v := range want {
+		if got, ok := have[k]; !ok || got != v {
+			return false
+		}
+	}
+	return true
+}

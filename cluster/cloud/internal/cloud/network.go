@@ -1,0 +1,43 @@
+package cloud
+
+import (
+	"fmt"
+
+	"github.com/drover-dev/drover/internal/localcloud"
+)
+
+// maxNetworks is how many VMs there are addresses for.
+const maxNetworks = 1 << 14
+
+// ip is a VM's address: one of 10.200.0.0/16 and up, beside the usual ranges of
+// services and pods.
+func ip(network int) string {
+	n := network + 10
+	return fmt.Sprintf("10.%d.%d.%d", 200+n>>16, n>>8&255, n&255)
+}
+
+// podCIDR is where a VM's pods have their addresses: a /24 of 100.64.0.0/10.
+func podCIDR(network int) string {
+	return fmt.Sprintf("100.%d.%d.0/24", 64+network>>8, network&255)
+}
+
+func addresses(r *Record) []localcloud.Address {
+	return []localcloud.Address{
+		{Type: localcloud.AddressInternalIP, Address: ip(r.Network)},
+		{Type: localcloud.AddressHostname, Address: r.VM.Name},
+	}
+}
+
+// freeNetwork is the lowest number that no VM has.
+func freeNetwork(vms map[string]*Record) (int, bool) {
+	used := make(map[int]bool, len(vms))
+	for _, r := range vms {
+		used[r.Network] = true
+	}
+	for n := range maxNetworks {
+		if !used[n] {
+			return n, true
+		}
+	}
+	return 0, false
+}

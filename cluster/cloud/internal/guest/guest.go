@@ -1,0 +1,101 @@
+// Package guest runs what is inside simulated VMs: cloud-init, then a kubelet.
+package guest
+
+import (
+	"context"
+	"strings"
+	"sync"
+
+	"k8s.io/utils/clock"
+
+	"github.com/drover-dev/drover/cluster/cloud/internal/cloudinit"
+	"github.com/drover-dev/drover/cluster/cloud/internal/kubelet"
+)
+
+// Host is what a guest needs of its VM.
+type Host = kubelet.Host
+
+// VM is one to run.
+type VM struct {
+	Facts    kubelet.Facts
+	UserData []byte
+	// FirstBoot is false when the VM was running already, and only the process
+	// that simulates it began anew.
+	FirstBoot bool
+	State     kubelet.State
+}
+
+// Guests runs many VMs. It is safe for concurrent use.
+type Guests struct {
+	clock clock.WithTicker
+	base  context.Context
+	end   context.CancelFunc
+	all   sync.WaitGroup
+
+	mu      sync.Mutex
+	running map[string]context.CancelFunc
+}
+
+// New makes one that runs nothing yet.
+func New(c clock.WithTicker) *Guests {
+	g := &Guests{clock: c, running: map[string]context.CancelFunc{}}
+	g.base, g.end = context.WithCancel(context.Background())
+	return g
+}
+
+// Start runs a VM, if it does not run already. It does not wait.
+func (g *Guests) Start(vm VM, host Host) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if _, ok := g.running[vm.Facts.ID]; ok || g.base.Err() != nil {
+		return
+	}
+	ctx, cancel := context.WithCancel(g.base)
+	g.running[vm.Facts.ID] = cancel
+	g.all.Go(func() { run(ctx, vm, host, g.clock) })
+}
+
+// Stop ends a VM as pulling its plug does, if it runs. It does not wait.
+func (g *Guests) Stop(id string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if cancel, ok := g.running[id]; ok {
+		cancel()
+		delete(g.running, id)
+	}
+}
+
+// Close ends all VMs, and waits until nothing of them runs. None can be started
+// after.
+func (g *Guests) Close() {
+	g.mu.Lock()
+	g.end()
+	g.mu.Unlock()
+	g.all.Wait()
+}
+
+func run(ctx context.Context, vm VM, host Host, c clock.WithTicker) {
+	say := func(format string, args ...any) {
+		if vm.FirstBoot {
+			host.Console(format, args...)
+		}
+	}
+	say("booting %s on %s", vm.Facts.OSImage, vm.Facts.Name)
+	in, err := cloudinit.Parse(vm.UserData)
+	if err != nil {
+		say("cloud-init: %v", err)
+		return
+	}
+	say("cloud-init: wrote %d files", len(in.Files))
+	for _, command := range in.Commands {
+		// Only the name: arguments of other people's commands may be secrets.
+		say("cloud-init: ran %s", strings.TrimSpace(command[0]))
+	}
+	plan, err := kubelet.NewPlan(in, vm.Facts)
+	if err != nil {
+		say("%v", err)
+		return
+	}
+	say("kubelet: %s starts as node %s", plan.Version, plan.NodeName)
+	kubelet.Run(ctx, plan, vm.State, host, c)
+}

@@ -1,0 +1,161 @@
+// Package kubelet is the kubelet of a simulated VM: what its files and command
+// line say (Plan), and what it does (Run): TLS bootstrap, the Node and its
+// Lease, and the pods bound to it.
+package kubelet
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/version"
+	"k8s.io/client-go/rest"
+
+	"github.com/drover-dev/drover/cluster/cloud/internal/cloudinit"
+)
+
+// installer is the script that fetches the kubelet of the version it is called
+// with. Without it there is no kubelet on a VM.
+const installer = "install-kubelet.sh"
+
+// Facts are what a VM knows of itself from its cloud.
+type Facts struct {
+	ID, Name, Zone, Size, ProviderID string
+	// OSImage is what the Node calls its operating system.
+	OSImage string
+	IP      string
+	// PodCIDR is where pods get their addresses.
+	PodCIDR     string
+	CPU, Memory resource.Quantity
+}
+
+// Plan is what a kubelet was told to do.
+type Plan struct {
+	Facts    Facts
+	NodeName string
+	// Version of the kubelet, like v1.35.4.
+	Version    string
+	ProviderID string
+	IP         string
+	// Labels and Taints are those that the user asked for.
+	Labels map[string]string
+	Taints []corev1.Taint
+	// Register says whether the kubelet makes its Node.
+	Register bool
+	// Bootstrap reaches the API server with the bootstrap token.
+	Bootstrap *rest.Config
+
+	MaxPods       int64
+	Reserved      corev1.ResourceList
+	LeaseDuration time.Duration
+	// StatusReport is how often the Node's status is written when nothing changes.
+	StatusReport time.Duration
+	// RotateCertificates renews the client certificate before it expires.
+	RotateCertificates bool
+	// ServingCertificate asks the cluster for one.
+	ServingCertificate bool
+}
+
+// NewPlan reads what user data made of a VM. Its errors say what of it keeps the
+// kubelet from running, as the VM's console would.
+func NewPlan(in *cloudinit.Instance, facts Facts) (*Plan, error) {
+	argv, err := commandLine(in)
+	if err != nil {
+		return nil, err
+	}
+	p := &Plan{Facts: facts, ProviderID: facts.ProviderID, IP: facts.IP}
+	if p.Version, err = installed(in, argv[0]); err != nil {
+		return nil, err
+	}
+	flags, err := parseFlags(argv[1:])
+	if err != nil {
+		return nil, err
+	}
+	if err := p.applyConfig(flags, in.Files); err != nil {
+		return nil, err
+	}
+	if err := p.applyFlags(flags); err != nil {
+		return nil, err
+	}
+	if p.NodeName, err = nodeName(flags["hostname-override"], in.Hostname, facts.Name); err != nil {
+		return nil, err
+	}
+	if p.Bootstrap, err = bootstrapConfig(flags, in.Files); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// installed is the version of the kubelet that runcmd put at the path which the
+// unit executes.
+func installed(in *cloudinit.Instance, executable string) (string, error) {
+	i := slices.IndexFunc(in.Commands, func(c []string) bool { return path.Base(c[0]) == installer })
+	if i < 0 {
+		return "", fmt.Errorf(`%s: %s: no such file: runcmd has no "%s VERSION"`, unit, executable, installer)
+	}
+	c := in.Commands[i]
+	if _, ok := in.Files[c[0]]; !ok {
+		return "", fmt.Errorf("%s is missing: no kubelet was installed", c[0])
+	}
+	if len(c) < 2 {
+		return "", fmt.Errorf("%s: VERSION is missing: must be like v1.35.4", c[0])
+	}
+	if _, err := version.ParseSemantic(c[1]); err != nil || !strings.HasPrefix(c[1], "v") {
+		return "", fmt.Errorf("%s: invalid VERSION %q: must be like v1.35.4", c[0], c[1])
+	}
+	return c[1], nil
+}
+
+// nodeName is the first that is set, in the form that a kubelet gives it.
+func nodeName(names ...string) (string, error) {
+	var name string
+	for _, n := range names {
+		if name = strings.ToLower(strings.TrimSpace(n)); name != "" {
+			break
+		}
+	}
+	if errs := validation.IsDNS1123Subdomain(name); len(errs) > 0 {
+		return "", fmt.Errorf("kubelet: invalid node name %q: %s", name, strings.Join(errs, ", "))
+	}
+	return name, nil
+}
+
+// applyFlags comes after the configuration file: flags win.
+func (p *Plan) applyFlags(flags map[string]string) error {
+	if v, ok := flags["provider-id"]; ok {
+		p.ProviderID = v
+	}
+	if v, ok := flags["node-ip"]; ok {
+		p.IP, _, _ = strings.Cut(v, ",")
+		if errs := validation.IsValidIP(nil, p.IP); len(errs) > 0 {
+			return fmt.Errorf("kubelet: --node-ip: invalid value %q: must be an IP address", v)
+		}
+	}
+	switch v := flags["cloud-provider"]; v {
+	case "", "external":
+	default:
+		return fmt.Errorf("kubelet: --cloud-provider: invalid value %q: must be empty or external", v)
+	}
+	if v, ok := flags["register-node"]; ok {
+		p.Register = v == "true"
+	}
+	if v, ok := flags["rotate-certificates"]; ok {
+		p.RotateCertificates = v == "true"
+	}
+	if v, ok := flags["rotate-server-certificates"]; ok {
+		p.ServingCertificate = v == "true"
+	}
+	var err error
+	if p.Labels, err = parseLabels(flags["node-labels"]); err != nil {
+		return err
+	}
+	if v, ok := flags["register-with-taints"]; ok {
+		p.Taints, err = parseTaints(v)
+	}
+	return err
+}

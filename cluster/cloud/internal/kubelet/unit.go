@@ -1,0 +1,158 @@
+package kubelet
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"sort"
+	"strings"
+
+	"mvdan.cc/sh/v3/shell"
+
+	"github.com/drover-dev/drover/cluster/cloud/internal/cloudinit"
+)
+
+const unit = "kubelet.service"
+
+// unitDirs in systemd's order of precedence.
+var unitDirs = []string{"/etc/systemd/system", "/run/systemd/system", "/usr/lib/systemd/system", "/lib/systemd/system"}
+
+// startedBy says whether a command starts the kubelet's unit.
+func startedBy(command []string) bool {
+	if path.Base(command[0]) != "systemctl" {
+		return false
+	}
+	starts := slices.ContainsFunc(command, func(w string) bool {
+		return w == "start" || w == "restart" || w == "reload-or-restart"
+	}) || slices.Contains(command, "enable") && slices.Contains(command, "--now")
+	return starts && (slices.Contains(command, unit) || slices.Contains(command, "kubelet"))
+}
+
+// commandLine is what systemd would execute for the kubelet's unit and its
+// drop-ins, with the environment filled in.
+func commandLine(in *cloudinit.Instance) ([]string, error) {
+	if !slices.ContainsFunc(in.Commands, startedBy) {
+		return nil, fmt.Errorf(`%s: was never started: runcmd has no "systemctl enable --now kubelet"`, unit)
+	}
+	service, err := serviceSection(in.Files)
+	if err != nil {
+		return nil, err
+	}
+	start := service["ExecStart"]
+	if len(start) != 1 {
+		return nil, fmt.Errorf("%s: has %d ExecStart lines, must have one", unit, len(start))
+	}
+	env, err := environment(service, in.Files)
+	if err != nil {
+		return nil, err
+	}
+	words, err := shell.Fields(strings.TrimLeft(start[0], "-@:+!"), func(name string) string { return env[name] })
+	if err != nil || len(words) == 0 {
+		return nil, fmt.Errorf("%s: ExecStart is not a command line: %v", unit, err)
+	}
+	return words, nil
+}
+
+// serviceSection is the [Service] section: the values by key, in order.
+func serviceSection(files map[string]string) (map[string][]string, error) {
+	var sources []string
+	for _, dir := range unitDirs {
+		if _, ok := files[path.Join(dir, unit)]; ok {
+			sources = append(sources, path.Join(dir, unit))
+			break
+		}
+	}
+	if len(sources) == 0 {
+		return nil, fmt.Errorf("%s: unit not found: %s is missing", unit, path.Join(unitDirs[0], unit))
+	}
+	sources = append(sources, dropIns(files)...)
+
+	out := map[string][]string{}
+	for _, s := range sources {
+		section := ""
+		for line := range strings.Lines(strings.ReplaceAll(files[s], "\\\n", " ")) {
+			line = strings.TrimSpace(line)
+			if line == "" || line[0] == '#' || line[0] == ';' {
+				continue
+			}
+			if line[0] == '[' {
+				section = strings.Trim(line, "[]")
+				continue
+			}
+			key, value, ok := strings.Cut(line, "=")
+			if !ok {
+				return nil, fmt.Errorf("%s: %s: a line is neither a section nor an assignment", unit, s)
+			}
+			if section != "Service" {
+				continue
+			}
+			key, value = strings.TrimSpace(key), strings.TrimSpace(value)
+			if value == "" {
+				delete(out, key) // An empty value starts a list anew.
+				continue
+			}
+			out[key] = append(out[key], value)
+		}
+	}
+	return out, nil
+}
+
+// dropIns of all directories go in the order of their base names; of two with
+// the same the directory of higher precedence wins.
+func dropIns(files map[string]string) []string {
+	byName := map[string]string{}
+	for _, dir := range slices.Backward(unitDirs) {
+		for f := range files {
+			if path.Dir(f) == path.Join(dir, unit+".d") && path.Ext(f) == ".conf" {
+				byName[path.Base(f)] = f
+			}
+		}
+	}
+	out := make([]string, 0, len(byName))
+	for _, f := range byName {
+		out = append(out, f)
+	}
+	sort.Slice(out, func(i, j int) bool { return path.Base(out[i]) < path.Base(out[j]) })
+	return out
+}
+
+func environment(service map[string][]string, files map[string]string) (map[string]string, error) {
+	out := map[string]string{}
+	for _, line := range service["Environment"] {
+		words, err := shell.Fields(line, func(string) string { return "" })
+		if err != nil {
+			return nil, fmt.Errorf("%s: Environment: %w", unit, err)
+		}
+		for _, w := range words {
+			if k, v, ok := strings.Cut(w, "="); ok {
+				out[k] = v
+			}
+		}
+	}
+	for _, f := range service["EnvironmentFile"] {
+		name, optional := strings.CutPrefix(f, "-")
+		text, ok := files[path.Clean(name)]
+		if !ok && !optional {
+			return nil, fmt.Errorf("%s: EnvironmentFile %s is missing", unit, name)
+		}
+		for line := range strings.Lines(text) {
+			line = strings.TrimSpace(line)
+			if line == "" || line[0] == '#' || line[0] == ';' {
+				continue
+			}
+			if k, v, ok := strings.Cut(line, "="); ok {
+				out[strings.TrimSpace(k)] = unquote(strings.TrimSpace(v))
+			}
+		}
+	}
+	return out, nil
+}
+
+// unquote takes the quotes off a value of an environment file, which, other
+// than in a shell, may have blanks without them.
+func unquote(v string) string {
+	if len(v) >= 2 && (v[0] == '"' || v[0] == '\'') && v[len(v)-1] == v[0] {
+		return v[1 : len(v)-1]
+	}
+	return v
+}

@@ -1,0 +1,110 @@
+// The local cloud: VMs on one computer, behind an HTTP API. README.md says what
+// it can do.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/alecthomas/kong"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+
+	"github.com/drover-dev/drover/internal/localcloud"
+
+	"github.com/drover-dev/drover/cluster/cloud/internal/api"
+	"github.com/drover-dev/drover/cluster/cloud/internal/cloud"
+	"github.com/drover-dev/drover/cluster/cloud/internal/guest"
+)
+
+type flags struct {
+	Dir          string        `required:"" type:"path" help:"Directory that holds the cloud. It is made when it is not there."`
+	Listen       string        `default:"127.0.0.1:8088" help:"Address of the API."`
+	TokenFile    string        `type:"path" help:"File with the API's token. A file that is not there is made, with a new token. Default: token in the directory."`
+	CreateTime   time.Duration `default:"0s" help:"How long a VM is Pending."`
+	BootTime     time.Duration `default:"2s" help:"How long a VM boots before it reads its user data."`
+	ShutdownTime time.Duration `default:"0s" help:"How long a VM is Terminating. The times are of a new cloud: one that exists keeps its settings."`
+	Debug        bool          `help:"Log more."`
+}
+
+func main() {
+	var f flags
+	k := kong.Parse(&f, kong.Name("local-cloud"), kong.Description("A small cloud of simulated virtual machines."))
+	k.FatalIfErrorf(run(f))
+}
+
+func run(f flags) error {
+	level := slog.LevelInfo
+	if f.Debug {
+		level = slog.LevelDebug
+	}
+	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level}))
+	// What client-go has to say of a VM's lost connections interests few.
+	libraries := slog.LevelError
+	if f.Debug {
+		libraries = slog.LevelInfo
+	}
+	klog.SetSlogLogger(slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: libraries})))
+
+	unlock, err := lock(f.Dir)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	if f.TokenFile == "" {
+		f.TokenFile = filepath.Join(f.Dir, "token")
+	}
+	token, err := readToken(f.TokenFile)
+	if err != nil {
+		return err
+	}
+	// Before anything runs: the address may be taken.
+	listener, err := net.Listen("tcp", f.Listen)
+	if err != nil {
+		return fmt.Errorf("--listen: %w", err)
+	}
+	defer listener.Close()
+
+	clk := clock.RealClock{}
+	guests := guest.New(clk)
+	defer guests.Close()
+	c, err := cloud.Open(f.Dir, localcloud.Settings{
+		CreateTime:   localcloud.Duration(f.CreateTime),
+		BootTime:     localcloud.Duration(f.BootTime),
+		ShutdownTime: localcloud.Duration(f.ShutdownTime),
+	}, guests, clk, log)
+	if err != nil {
+		return fmt.Errorf("--dir: %w", err)
+	}
+
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	go c.Run(ctx)
+	return serve(ctx, listener, api.New(c, token, clk, log), log)
+}
+
+// serve answers calls until the context ends, and then those that it has begun.
+func serve(ctx context.Context, l net.Listener, h http.Handler, log *slog.Logger) error {
+	srv := &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug)}
+	stopped := make(chan error, 1)
+	go func() {
+		<-ctx.Done()
+		grace, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		defer cancel()
+		stopped <- srv.Shutdown(grace)
+	}()
+	log.Info("local cloud is ready", "endpoint", "http://"+l.Addr().String())
+	if err := srv.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return <-stopped
+}
