@@ -2,6 +2,7 @@ package step
 
 import (
 	"fmt"
+	"reflect"
 
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
 	"google.golang.org/protobuf/types/known/structpb"
@@ -9,16 +10,24 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// Composite decodes the observed XR. Unknown fields are passed over.
+// Composite decodes the observed XR. Unknown fields are passed over. A status that
+// cannot be decoded is too: it is written anew, and is no reason to stop.
 func Composite(req *fnv1.RunFunctionRequest, into any) error {
 	s := req.GetObserved().GetComposite().GetResource()
 	if s == nil {
 		return fmt.Errorf("the request has no observed composite resource")
 	}
-	if err := fromStruct(s, into); err != nil {
-		return fmt.Errorf("cannot decode the observed composite resource: %w", err)
+	m := asMap(s)
+	err := runtime.DefaultUnstructuredConverter.FromUnstructured(m, into)
+	if err == nil {
+		return nil
 	}
-	return nil
+	delete(m, "status")
+	reflect.ValueOf(into).Elem().SetZero()
+	if runtime.DefaultUnstructuredConverter.FromUnstructured(m, into) == nil {
+		return nil
+	}
+	return fmt.Errorf("cannot decode the observed composite resource: %w", err)
 }
 
 // An Object is a resource that was observed.

@@ -1,0 +1,177 @@
+package userdata
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/yaml"
+
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+func input(change ...func(*Input)) Input {
+	in := Input{
+		Hostname:    "pool-a-x7k2p",
+		Version:     "v1.35.4",
+		DownloadURL: "https://dl.k8s.io/release",
+		Server:      "https://10.0.0.1:6443",
+		CA:          []byte("-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n"),
+		Token:       "abcdef.0123456789abcdef",
+		Kubelet:     machinev1alpha1.Kubelet{ClusterDomain: "cluster.local"},
+	}
+	for _, c := range change {
+		c(&in)
+	}
+	return in
+}
+
+func configuration(json string) func(*Input) {
+	return func(in *Input) { in.Kubelet.Configuration = &runtime.RawExtension{Raw: []byte(json)} }
+}
+
+func TestCloudInit(t *testing.T) {
+	cases := map[string]Input{
+		"minimal": input(),
+		"full": input(func(in *Input) {
+			in.DownloadURL = "http://mirror.example.org/it's here/"
+			in.Labels = map[string]string{
+				"pool":                               "a",
+				"node.kubernetes.io/pool":            "a",
+				"topology.kubernetes.io/zone":        "zone-a",
+				"node-role.kubernetes.io/worker":     "",
+				"x.node-restriction.kubernetes.io/y": "z",
+			}
+			in.Taints = []machinev1alpha1.Taint{
+				{Key: "dedicated", Value: "batch", Effect: "NoSchedule"},
+				{Key: "example.org/fresh", Effect: "NoExecute"},
+			}
+			in.Kubelet.ClusterDNS = []string{"10.96.0.10"}
+			in.Kubelet.MaxPods = ptr.To[int32](50)
+		}, configuration(`{"maxPods": 60, "serverTLSBootstrap": true, "systemReserved": {"memory": "1Gi"}, "authentication": {"webhook": {"cacheTTL": "2m"}}}`)),
+	}
+	for name, in := range cases {
+		t.Run(name, func(t *testing.T) {
+			got, err := CloudInit(in)
+			if err != nil {
+				t.Fatal(err)
+			}
+			golden := filepath.Join("testdata", name+".yaml")
+			if *update {
+				if err := os.WriteFile(golden, got, 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(golden)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(string(want), string(got)); diff != "" {
+				t.Errorf("-want +got, go test -update writes the golden file anew:\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestWhatAKubeletMayNotSetIsNotAmongItsFlags(t *testing.T) {
+	got := files(t, input(func(in *Input) {
+		in.Labels = map[string]string{"node-role.kubernetes.io/worker": "", "pool": "a"}
+	}))[pathKubeletFlags]
+	want := "KUBELET_EXTRA_ARGS=\"--hostname-override=pool-a-x7k2p --node-labels=pool=a\"\n"
+	if got != want {
+		t.Errorf("want %q, got %q", want, got)
+	}
+}
+
+func TestConfigurationOfTheClassWinsOverTheDefaults(t *testing.T) {
+	config := map[string]any{}
+	in := input(configuration(`{"authentication": {"anonymous": {"enabled": true}}, "readOnlyPort": 10255, "apiVersion": "kubelet.config.k8s.io/v1beta1", "kind": "KubeletConfiguration"}`))
+	if err := yaml.Unmarshal([]byte(files(t, in)[pathKubeletConfig]), &config); err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]any{
+		"anonymous": map[string]any{"enabled": true},
+		"webhook":   map[string]any{"enabled": true},
+		"x509":      map[string]any{"clientCAFile": pathCA},
+	}
+	if diff := cmp.Diff(want, config["authentication"]); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	if config["readOnlyPort"] != float64(10255) {
+		t.Errorf("readOnlyPort: want 10255, got %v", config["readOnlyPort"])
+	}
+}
+
+func TestBadInputIsNamed(t *testing.T) {
+	cases := map[string]struct {
+		in   Input
+		want []string
+	}{
+		"AFieldThatKubeletsDoNotHave": {
+			in:   input(configuration(`{"maxPodz": 3}`)),
+			want: []string{"class.spec.kubelet.configuration", `unknown field "maxPodz"`, "kubelet.config.k8s.io/v1beta1"},
+		},
+		"AFieldOfAnotherType": {
+			in:   input(configuration(`{"maxPods": "many"}`)),
+			want: []string{"class.spec.kubelet.configuration", "maxPods", "int32"},
+		},
+		"AConfigurationOfAnotherVersion": {
+			in:   input(configuration(`{"apiVersion": "kubelet.config.k8s.io/v2", "kind": "KubeletConfiguration"}`)),
+			want: []string{"class.spec.kubelet.configuration.apiVersion", "v2", "kubelet.config.k8s.io/v1beta1 KubeletConfiguration"},
+		},
+		"ALabelThatWouldStartAnotherFlag": {
+			in:   input(func(in *Input) { in.Labels = map[string]string{"a": "b --anonymous-auth=true"} }),
+			want: []string{"spec.metadata.labels[a]", "b --anonymous-auth=true"},
+		},
+		"ALabelWhoseKeyIsNone": {
+			in:   input(func(in *Input) { in.Labels = map[string]string{"a b": ""} }),
+			want: []string{"spec.metadata.labels", `"a b"`},
+		},
+		"ATaintWithAnUnknownEffect": {
+			in:   input(func(in *Input) { in.Taints = []machinev1alpha1.Taint{{Key: "a", Effect: "NoNothing"}} }),
+			want: []string{"spec.taints[0].effect", "NoNothing", "NoSchedule"},
+		},
+		"ATaintWhoseValueIsNone": {
+			in:   input(func(in *Input) { in.Taints = []machinev1alpha1.Taint{{Key: "a", Value: "b,c", Effect: "NoExecute"}} }),
+			want: []string{"spec.taints[0].value", "b,c"},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			got, err := CloudInit(tc.in)
+			if err == nil {
+				t.Fatalf("want an error, got:\n%s", got)
+			}
+			for _, want := range tc.want {
+				if !strings.Contains(err.Error(), want) {
+					t.Errorf("want %q in: %v", want, err)
+				}
+			}
+		})
+	}
+}
+
+// files of a rendered document, by their paths.
+func files(t *testing.T, in Input) map[string]string {
+	t.Helper()
+	b, err := CloudInit(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	doc := cloudConfig{}
+	if err := yaml.UnmarshalStrict(b, &doc); err != nil {
+		t.Fatal(err)
+	}
+	out := map[string]string{}
+	for _, f := range doc.WriteFiles {
+		out[f.Path] = f.Content
+	}
+	return out
+}

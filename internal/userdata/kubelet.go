@@ -1,0 +1,163 @@
+package userdata
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	kubeletv1 "k8s.io/kubelet/config/v1beta1"
+	"k8s.io/utils/ptr"
+	kjson "sigs.k8s.io/json"
+	"sigs.k8s.io/yaml"
+
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+)
+
+const kubeletKind = "KubeletConfiguration"
+
+// kubeletUnit leaves the kubelet to systemd: it waits for the network, comes back
+// for ever, and takes its flags from a file that a user may edit.
+const kubeletUnit = `[Unit]
+Description=kubelet: the Kubernetes node agent
+Documentation=https://kubernetes.io/docs/
+Wants=network-online.target
+After=network-online.target containerd.service
+StartLimitIntervalSec=0
+
+[Service]
+EnvironmentFile=-` + pathKubeletFlags + `
+ExecStart=/usr/local/bin/kubelet --bootstrap-kubeconfig=` + pathBootstrapConfig + ` --kubeconfig=/etc/kubernetes/kubelet.conf --config=` + pathKubeletConfig + ` $KUBELET_EXTRA_ARGS
+Restart=always
+RestartSec=5
+
+[Install]
+WantedBy=multi-user.target
+`
+
+// kubeletConfiguration is Drover's defaults with the class's configuration over
+// them: only the API server's users may talk to the kubelet, what they may do is
+// asked of the API server, and the client certificate renews itself.
+//
+// The serving certificate stays self-signed unless the class sets
+// serverTLSBootstrap: a cluster in which nobody approves the kubelet's request
+// could otherwise not read its logs.
+func kubeletConfiguration(k machinev1alpha1.Kubelet, path *field.Path) (string, field.ErrorList) {
+	base, err := encode(kubeletv1.KubeletConfiguration{
+		Authentication: kubeletv1.KubeletAuthentication{
+			Anonymous: kubeletv1.KubeletAnonymousAuthentication{Enabled: ptr.To(false)},
+			Webhook:   kubeletv1.KubeletWebhookAuthentication{Enabled: ptr.To(true)},
+			X509:      kubeletv1.KubeletX509Authentication{ClientCAFile: pathCA},
+		},
+		Authorization:            kubeletv1.KubeletAuthorization{Mode: kubeletv1.KubeletAuthorizationModeWebhook},
+		CgroupDriver:             "systemd",
+		ClusterDNS:               k.ClusterDNS,
+		ClusterDomain:            k.ClusterDomain,
+		ContainerRuntimeEndpoint: "unix:///run/containerd/containerd.sock",
+		MaxPods:                  ptr.Deref(k.MaxPods, 0),
+		RotateCertificates:       true,
+	})
+	if err != nil {
+		return "", field.ErrorList{field.InternalError(path, err)}
+	}
+	// The kubelet's own default is no read-only port, but for those that it reads
+	// from flags. Say it, where an auditor looks for it.
+	base["readOnlyPort"] = int64(0)
+	base["apiVersion"] = kubeletv1.SchemeGroupVersion.String()
+	base["kind"] = kubeletKind
+
+	over, errs := overlay(k, path.Child("configuration"))
+	if len(errs) > 0 {
+		return "", errs
+	}
+	merge(base, over)
+
+	b, err := yaml.Marshal(base)
+	if err != nil {
+		return "", field.ErrorList{field.InternalError(path, err)}
+	}
+	return string(b), nil
+}
+
+// overlay is the class's configuration, which must be fields of a
+// KubeletConfiguration.
+func overlay(k machinev1alpha1.Kubelet, path *field.Path) (map[string]any, field.ErrorList) {
+	if k.Configuration == nil || len(k.Configuration.Raw) == 0 {
+		return nil, nil
+	}
+	c := &kubeletv1.KubeletConfiguration{}
+	strict, err := kjson.UnmarshalStrict(k.Configuration.Raw, c)
+	if err != nil {
+		return nil, field.ErrorList{field.Invalid(path, field.OmitValueType{}, fmt.Sprintf("must be fields of a %s of %s: %v", kubeletKind, kubeletv1.SchemeGroupVersion, err))}
+	}
+	var errs field.ErrorList
+	for _, err := range strict {
+		errs = append(errs, field.Invalid(path, field.OmitValueType{}, fmt.Sprintf("must be fields of a %s of %s: %v", kubeletKind, kubeletv1.SchemeGroupVersion, err)))
+	}
+	if c.TypeMeta != (metav1.TypeMeta{}) && c.TypeMeta != (metav1.TypeMeta{APIVersion: kubeletv1.SchemeGroupVersion.String(), Kind: kubeletKind}) {
+		errs = append(errs, field.NotSupported(path.Child("apiVersion"), c.APIVersion+" "+c.Kind, []string{kubeletv1.SchemeGroupVersion.String() + " " + kubeletKind}))
+	}
+	if len(errs) > 0 {
+		return nil, errs
+	}
+	m := map[string]any{}
+	if err := kjson.UnmarshalCaseSensitivePreserveInts(k.Configuration.Raw, &m); err != nil {
+		return nil, field.ErrorList{field.InternalError(path, err)}
+	}
+	return m, nil
+}
+
+// encode leaves out what the type writes although it is not set, such as
+// syncFrequency: 0s.
+func encode(c kubeletv1.KubeletConfiguration) (map[string]any, error) {
+	m, err := toMap(c)
+	if err != nil {
+		return nil, err
+	}
+	unset, err := toMap(kubeletv1.KubeletConfiguration{})
+	if err != nil {
+		return nil, err
+	}
+	subtract(m, unset)
+	return m, nil
+}
+
+func toMap(v any) (map[string]any, error) {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return nil, err
+	}
+	m := map[string]any{}
+	return m, kjson.UnmarshalCaseSensitivePreserveInts(b, &m)
+}
+
+func subtract(m, unset map[string]any) {
+	for k, v := range m {
+		u, ok := unset[k]
+		if !ok {
+			continue
+		}
+		if reflect.DeepEqual(v, u) {
+			delete(m, k)
+			continue
+		}
+		vm, vok := v.(map[string]any)
+		um, uok := u.(map[string]any)
+		if vok && uok {
+			subtract(vm, um)
+		}
+	}
+}
+
+func merge(into, over map[string]any) {
+	for k, v := range over {
+		vm, vok := v.(map[string]any)
+		im, iok := into[k].(map[string]any)
+		if vok && iok {
+			merge(im, vm)
+			continue
+		}
+		into[k] = v
+	}
+}
