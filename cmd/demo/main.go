@@ -1,0 +1,79 @@
+// Command demo shows Drover's main job on a local control plane: it installs the
+// packages, applies the examples, and shows the Machines until all have a Node.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/localplane"
+)
+
+func main() {
+	launcher := flag.String("launcher", ".work/bin/drover-cluster", "the launcher of the local control plane")
+	dir := flag.String("dir", ".work/cluster", "the folder of the running local control plane")
+	examples := flag.String("examples", "examples/local", "the folder of the files to apply")
+	timeout := flag.Duration("timeout", 10*time.Minute, "how long to wait until all Nodes are Ready")
+	flag.Parse()
+
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	ctx, cancel := context.WithTimeout(ctx, *timeout)
+	defer cancel()
+	if err := run(ctx, *launcher, *dir, *examples); err != nil {
+		fmt.Fprintln(os.Stderr, "demo:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, launcher, dir, examples string) error {
+	plane, err := localplane.Read(ctx, launcher, dir)
+	if err != nil {
+		return err
+	}
+	c, err := plane.Control.Client(client.Options{Scheme: scheme()})
+	if err != nil {
+		return err
+	}
+	for _, p := range localplane.Packages {
+		fmt.Printf("installing %s %s\n", p[0], p[1])
+		if err := localplane.Install(ctx, launcher, dir, p[0], p[1]); err != nil {
+			return err
+		}
+	}
+	if err := localplane.Account(ctx, c, *plane.LocalCloud); err != nil {
+		return err
+	}
+	for _, f := range []string{"providerconfig", "clusterproviderconfig", "machineclass", "machinedeployment"} {
+		file := filepath.Join(examples, f+".yaml")
+		fmt.Printf("applying %s\n", file)
+		if err := localplane.Apply(ctx, c, file); err != nil {
+			return err
+		}
+	}
+	if err := follow(ctx, c, os.Stdout); err != nil {
+		return err
+	}
+	return whatNext(os.Stdout, filepath.Dir(launcher), plane.Control.Kubeconfig)
+}
+
+func scheme() *runtime.Scheme {
+	s := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, machinev1alpha1.AddToScheme} {
+		if err := add(s); err != nil {
+			panic(err)
+		}
+	}
+	return s
+}

@@ -1,0 +1,93 @@
+// Package localplane reaches a local control plane that drover-cluster started:
+// its API servers and its local cloud.
+package localplane
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+
+	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/drover-dev/drover/internal/localcloud"
+)
+
+// Status is what "drover-cluster status -o json" says.
+type Status struct {
+	Ready      bool `json:"ready"`
+	Control    Cluster
+	Target     *Cluster
+	Registry   string
+	LocalCloud *LocalCloud `json:"localCloud"`
+}
+
+// A Cluster is one API server.
+type Cluster struct {
+	Server     string `json:"server"`
+	Kubeconfig string `json:"kubeconfig"`
+}
+
+// LocalCloud is where the local cloud listens.
+type LocalCloud struct {
+	Endpoint  string `json:"endpoint"`
+	TokenFile string `json:"tokenFile"`
+}
+
+// Read asks the launcher for the status of the instance in dir.
+func Read(ctx context.Context, launcher, dir string) (*Status, error) {
+	cmd := exec.CommandContext(ctx, launcher, "status", "--dir", dir, "-o", "json")
+	cmd.Stderr = os.Stderr
+	out, err := cmd.Output()
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", strings.Join(cmd.Args, " "), err)
+	}
+	s := &Status{}
+	if err := json.Unmarshal(out, s); err != nil {
+		return nil, fmt.Errorf("%s: %w", strings.Join(cmd.Args, " "), err)
+	}
+	if s.LocalCloud == nil {
+		return nil, fmt.Errorf("%s: the instance has no local cloud", dir)
+	}
+	return s, nil
+}
+
+// Client returns a client of a cluster as its human user.
+func (c Cluster) Client(o client.Options) (client.WithWatch, error) {
+	cfg, err := clientcmd.BuildConfigFromFlags("", c.Kubeconfig)
+	if err != nil {
+		return nil, err
+	}
+	cfg.QPS, cfg.Burst = 200, 400
+	return client.NewWithWatch(cfg, o)
+}
+
+// Token of the local cloud's account.
+func (l LocalCloud) Token() (string, error) {
+	b, err := os.ReadFile(l.TokenFile)
+	if err != nil {
+		return "", err
+	}
+	return strings.TrimSpace(string(b)), nil
+}
+
+// Client returns a client of the local cloud.
+func (l LocalCloud) Client() (*localcloud.Client, error) {
+	token, err := l.Token()
+	if err != nil {
+		return nil, err
+	}
+	return localcloud.NewClient(l.Endpoint, token)
+}
+
+// Credentials of the local cloud in the form that its ProviderConfig reads.
+func (l LocalCloud) Credentials() ([]byte, error) {
+	token, err := l.Token()
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(map[string]string{"endpoint": l.Endpoint, "token": token})
+}

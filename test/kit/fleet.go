@@ -1,0 +1,211 @@
+package kit
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1alpha1 "github.com/drover-dev/drover/apis/cluster/v1alpha1"
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/localcloud"
+)
+
+// Versions of the kubelet that tests roll between. The local cloud runs none of
+// their code, so they need not exist.
+const (
+	OldVersion = "v1.35.3"
+	NewVersion = "v1.35.4"
+)
+
+// A Fleet is a namespace with a MachineClass, for one test.
+type Fleet struct {
+	*Plane
+	Namespace string
+}
+
+// NewFleet makes a namespace with a class named small. When the test ends, all in
+// it is deleted, and the test fails if that takes too long: nothing may leak.
+func (p *Plane) NewFleet(t testing.TB) Fleet {
+	t.Helper()
+	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "e2e-"}}
+	if err := p.Client.Create(t.Context(), ns); err != nil {
+		t.Fatal(err)
+	}
+	f := Fleet{Plane: p, Namespace: ns.Name}
+	f.Create(t, f.Class("small", "local", `{"image":"ubuntu-24.04","size":"small"}`))
+	return f
+}
+
+// Create an object, or fail the test.
+func (f Fleet) Create(t testing.TB, o client.Object) {
+	t.Helper()
+	if err := f.Client.Create(t.Context(), o); err != nil {
+		t.Fatalf("%s: %v", o.GetName(), err)
+	}
+}
+
+// Class returns a MachineClass.
+func (f Fleet) Class(name, provider, forProvider string) *machinev1alpha1.MachineClass {
+	c := &machinev1alpha1.MachineClass{ObjectMeta: metav1.ObjectMeta{Namespace: f.Namespace, Name: name}}
+	c.Spec.Provider = provider
+	c.Spec.ForProvider = rawJSON(forProvider)
+	return c
+}
+
+// MachineSpec returns the spec of a Machine of class small.
+func (f Fleet) MachineSpec(version string) machinev1alpha1.MachineSpec {
+	return machinev1alpha1.MachineSpec{
+		ClassRef: machinev1alpha1.ClassReference{Name: "small"},
+		Version:  version,
+	}
+}
+
+// Deployment returns a MachineDeployment of class small.
+func (f Fleet) Deployment(name string, replicas int32, maxSurge, maxUnavailable int) *machinev1alpha1.MachineDeployment {
+	labels := map[string]machinev1alpha1.LabelValue{"pool": machinev1alpha1.LabelValue(name)}
+	md := &machinev1alpha1.MachineDeployment{ObjectMeta: metav1.ObjectMeta{Namespace: f.Namespace, Name: name}}
+	md.Spec.Replicas = replicas
+	md.Spec.Selector.MatchLabels = labels
+	md.Spec.Template.Metadata.Labels = labels
+	md.Spec.Template.Spec = f.MachineSpec(OldVersion)
+	md.Spec.Strategy.RollingUpdate.MaxSurge = ptr.To(intstr.FromInt(maxSurge))
+	md.Spec.Strategy.RollingUpdate.MaxUnavailable = ptr.To(intstr.FromInt(maxUnavailable))
+	return md
+}
+
+// Patch applies a JSON merge patch, or fails the test.
+func (f Fleet) Patch(t testing.TB, o client.Object, patch string) {
+	t.Helper()
+	if err := f.Client.Patch(t.Context(), o, client.RawPatch("application/merge-patch+json", []byte(patch))); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Machines of the fleet, by name.
+func (f Fleet) Machines(ctx context.Context) ([]machinev1alpha1.Machine, error) {
+	l := &machinev1alpha1.MachineList{}
+	if err := f.Client.List(ctx, l, client.InNamespace(f.Namespace)); err != nil {
+		return nil, err
+	}
+	slices.SortFunc(l.Items, func(a, b machinev1alpha1.Machine) int { return strings.Compare(a.Name, b.Name) })
+	return l.Items, nil
+}
+
+// Nodes of the fleet in the target cluster.
+func (f Fleet) Nodes(ctx context.Context) ([]corev1.Node, error) {
+	l := &corev1.NodeList{}
+	if err := f.Client.List(ctx, l); err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(l.Items, func(n corev1.Node) bool {
+		return n.Annotations[machinev1alpha1.AnnotationNamespace] != f.Namespace
+	}), nil
+}
+
+// VMs of the fleet at the local cloud.
+func (f Fleet) VMs(ctx context.Context) ([]localcloud.VM, error) {
+	return f.Cloud.ListVMs(ctx, localcloud.ListVMsOptions{Tags: map[string]string{machinev1alpha1.TagNamespace: f.Namespace}})
+}
+
+// AwaitDeployment waits until a MachineDeployment is settled: its Machines, Nodes
+// and VMs are as many as its replicas, all of the template's version and Ready.
+func (f Fleet) AwaitDeployment(t testing.TB, name string) {
+	t.Helper()
+	Eventually(t, Patience, func(ctx context.Context) string { return f.unsettled(ctx, name) })
+}
+
+func (f Fleet) unsettled(ctx context.Context, name string) string {
+	md := &machinev1alpha1.MachineDeployment{}
+	if err := f.Client.Get(ctx, client.ObjectKey{Namespace: f.Namespace, Name: name}, md); err != nil {
+		return err.Error()
+	}
+	want, s := md.Spec.Replicas, md.Status
+	if s.ObservedGeneration != md.Generation || s.Replicas != want || s.UpdatedReplicas != want || s.AvailableReplicas != want || s.TerminatingReplicas != 0 {
+		return fmt.Sprintf("MachineDeployment %s wants %d and has status %+v\n%s", name, want, s, f.Describe(ctx))
+	}
+	machines, err := f.Machines(ctx)
+	if err != nil {
+		return err.Error()
+	}
+	n := int32(0)
+	for _, m := range machines {
+		if m.Labels[machinev1alpha1.LabelDeployment] != name {
+			continue
+		}
+		n++
+		if m.Status.Phase != machinev1alpha1.MachineRunning || m.Spec.Version != md.Spec.Template.Spec.Version {
+			return fmt.Sprintf("Machine %s is %s with version %s\n%s", m.Name, m.Status.Phase, m.Spec.Version, f.Describe(ctx))
+		}
+	}
+	if n != want {
+		return fmt.Sprintf("MachineDeployment %s wants %d and has %d Machines", name, want, n)
+	}
+	return ""
+}
+
+// AwaitNothing waits until nothing of the fleet is left anywhere but its class.
+func (f Fleet) AwaitNothing(t testing.TB) {
+	t.Helper()
+	Eventually(t, Patience, func(ctx context.Context) string {
+		left := f.left(ctx)
+		if len(left) == 0 {
+			return ""
+		}
+		return "left over: " + strings.Join(left, ", ") + "\n" + f.Describe(ctx)
+	})
+}
+
+func (f Fleet) left(ctx context.Context) []string {
+	var left []string
+	for _, l := range []client.ObjectList{
+		&machinev1alpha1.MachineDeploymentList{}, &machinev1alpha1.MachineSetList{}, &machinev1alpha1.MachineList{},
+		&clusterv1alpha1.WorkerNodeList{}, &clusterv1alpha1.JoinTokenList{}, &corev1.SecretList{},
+	} {
+		if err := f.Client.List(ctx, l, client.InNamespace(f.Namespace)); err != nil {
+			return []string{err.Error()}
+		}
+		left = append(left, namesIn(l)...)
+	}
+	nodes, err := f.Nodes(ctx)
+	if err != nil {
+		return []string{err.Error()}
+	}
+	for _, n := range nodes {
+		left = append(left, "Node "+n.Name)
+	}
+	vms, err := f.VMs(ctx)
+	if err != nil {
+		return []string{err.Error()}
+	}
+	for _, vm := range vms {
+		left = append(left, "VM "+vm.ID)
+	}
+	tokens, err := f.BootstrapTokens(ctx)
+	if err != nil {
+		return []string{err.Error()}
+	}
+	return append(left, tokens...)
+}
+
+// BootstrapTokens that the target cluster still knows of this fleet.
+func (f Fleet) BootstrapTokens(ctx context.Context) ([]string, error) {
+	l := &corev1.SecretList{}
+	if err := f.Client.List(ctx, l, client.InNamespace(metav1.NamespaceSystem)); err != nil {
+		return nil, err
+	}
+	var out []string
+	for _, s := range l.Items {
+		if s.Type == "bootstrap.kubernetes.io/token" && strings.Contains(string(s.Data["description"]), f.Namespace+"/") {
+			out = append(out, "Secret "+s.Name)
+		}
+	}
+	return out, nil
+}

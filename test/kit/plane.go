@@ -1,0 +1,170 @@
+package kit
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1alpha1 "github.com/drover-dev/drover/apis/cluster/v1alpha1"
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/localcloud"
+	"github.com/drover-dev/drover/internal/localplane"
+)
+
+// Patience is how long a test waits for what must come. It is generous, since a
+// slow machine is no failure, and bounded, since what never comes is one.
+const Patience = 3 * time.Minute
+
+// Environment variables that the Makefile sets.
+const (
+	envBin      = "DROVER_BIN"
+	envPackages = "DROVER_PACKAGES"
+	envKeep     = "DROVER_KEEP"
+)
+
+// A Plane is a local control plane with Drover installed.
+type Plane struct {
+	Dir        string
+	Kubeconfig string
+	Client     client.WithWatch
+	Cloud      *localcloud.Client
+	LocalCloud localplane.LocalCloud
+
+	bin, packages string
+}
+
+// Options of a Plane.
+type Options struct {
+	// Args are passed on to "drover-cluster up".
+	Args []string
+	// Before is called on the empty control plane, before Drover is installed.
+	Before func(ctx context.Context, p *Plane) error
+}
+
+// Up starts a local control plane of its own in a new directory, and installs
+// Drover from its packages.
+func Up(ctx context.Context, o Options) (*Plane, error) {
+	p := &Plane{bin: os.Getenv(envBin), packages: os.Getenv(envPackages)}
+	if p.bin == "" || p.packages == "" {
+		return nil, fmt.Errorf("%s and %s must name the folders of binaries and packages: run the tests with make", envBin, envPackages)
+	}
+	dir, err := os.MkdirTemp("", "drover-")
+	if err != nil {
+		return nil, err
+	}
+	p.Dir = dir
+	if err := p.Launcher(ctx, append([]string{"up", "--bin", p.bin, "--packages", p.packages}, o.Args...)...); err != nil {
+		return p, err
+	}
+	status, err := localplane.Read(ctx, p.launcher(), p.Dir)
+	if err != nil {
+		return p, err
+	}
+	p.Kubeconfig, p.LocalCloud = status.Control.Kubeconfig, *status.LocalCloud
+	if p.Client, err = status.Control.Client(client.Options{Scheme: scheme()}); err != nil {
+		return p, err
+	}
+	if p.Cloud, err = p.LocalCloud.Client(); err != nil {
+		return p, err
+	}
+	if o.Before != nil {
+		if err := o.Before(ctx, p); err != nil {
+			return p, err
+		}
+	}
+	return p, p.Install(ctx)
+}
+
+// Down ends the control plane and deletes all that it made. With DROVER_KEEP set
+// it leaves everything running, for a look.
+func (p *Plane) Down() {
+	if p == nil || p.Dir == "" {
+		return
+	}
+	if os.Getenv(envKeep) != "" {
+		fmt.Fprintf(os.Stderr, "kept: %s down --dir %s --purge ends it\n", p.launcher(), p.Dir)
+		return
+	}
+	if err := p.Launcher(context.Background(), "down", "--purge"); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+	}
+	_ = os.RemoveAll(p.Dir)
+}
+
+// Install Drover and the local cloud's provider, as the README tells a user to.
+func (p *Plane) Install(ctx context.Context) error {
+	for _, pkg := range localplane.Packages {
+		if err := localplane.Install(ctx, p.launcher(), p.Dir, pkg[0], pkg[1]); err != nil {
+			return err
+		}
+	}
+	if err := localplane.Account(ctx, p.Client, p.LocalCloud); err != nil {
+		return err
+	}
+	for _, file := range []string{"providerconfig.yaml", "clusterproviderconfig.yaml"} {
+		if err := localplane.Apply(ctx, p.Client, filepath.Join(Root(), "examples", "local", file)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Launcher runs drover-cluster on this instance.
+func (p *Plane) Launcher(ctx context.Context, args ...string) error {
+	return localplane.Run(ctx, p.launcher(), append([]string{args[0], "--dir", p.Dir}, args[1:]...)...)
+}
+
+// Kubectl runs kubectl as the human user, and returns what it says on both outputs.
+func (p *Plane) Kubectl(t testing.TB, args ...string) (string, error) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), filepath.Join(p.bin, "drover-kube"), append([]string{"kubectl", "--kubeconfig", p.Kubeconfig}, args...)...)
+	out, err := cmd.CombinedOutput()
+	return string(out), err
+}
+
+func (p *Plane) launcher() string { return filepath.Join(p.bin, "drover-cluster") }
+
+// Root is the folder of the repository.
+func Root() string {
+	dir, err := os.Getwd()
+	if err != nil {
+		panic(err)
+	}
+	for {
+		if _, err := os.Stat(filepath.Join(dir, "crossplane.yaml")); err == nil {
+			return dir
+		}
+		if dir == filepath.Dir(dir) {
+			panic("no crossplane.yaml in any parent folder: not in the repository")
+		}
+		dir = filepath.Dir(dir)
+	}
+}
+
+func scheme() *runtime.Scheme {
+	s := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, machinev1alpha1.AddToScheme, clusterv1alpha1.AddToScheme} {
+		if err := add(s); err != nil {
+			panic(err)
+		}
+	}
+	return s
+}
+
+// KeepLogs copies the logs of a failed run to where they outlive it, and says where.
+func (p *Plane) KeepLogs() {
+	to := filepath.Join(Root(), ".work", "failed", filepath.Base(p.Dir))
+	if err := os.CopyFS(to, os.DirFS(filepath.Join(p.Dir, "logs"))); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return
+	}
+	fmt.Fprintf(os.Stderr, "the logs of the run are in %s\n", to)
+}

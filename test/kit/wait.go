@@ -1,0 +1,52 @@
+package kit
+
+import (
+	"context"
+	"testing"
+	"time"
+)
+
+// interval of polling. Each poll is a few reads of a local API server.
+const interval = 200 * time.Millisecond
+
+// Eventually polls until check returns "", and fails the test with what it last
+// said when timeout passes before.
+func Eventually(t testing.TB, timeout time.Duration, check func(ctx context.Context) string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), timeout)
+	defer cancel()
+	tick := time.NewTicker(interval)
+	defer tick.Stop()
+	said := "it was never looked at"
+	for {
+		if s := check(ctx); s == "" {
+			return
+		} else if ctx.Err() == nil {
+			said = s
+		}
+		select {
+		case <-ctx.Done():
+			t.Fatalf("not within %s: %s", timeout, said)
+		case <-tick.C:
+		}
+	}
+}
+
+// Throughout polls for the whole time, and fails the test as soon as check
+// returns anything but "".
+func Throughout(t testing.TB, d time.Duration, check func(ctx context.Context) string) {
+	t.Helper()
+	end := time.After(d)
+	tick := time.NewTicker(interval)
+	defer tick.Stop()
+	for {
+		if s := check(t.Context()); s != "" {
+			t.Fatal(s)
+		}
+		select {
+		case <-end:
+			return
+		case <-tick.C:
+		}
+	}
+}
