@@ -15,6 +15,10 @@ const (
 	// part of a composed MachineSet's selector and of its Machines' labels.
 	LabelTemplateHash = Group + "/template-hash"
 
+	// LabelFreeze, "true" on a MachineDeployment or MachineSet, keeps it from
+	// creating and replacing Machines. Scaling down goes on.
+	LabelFreeze = Group + "/freeze"
+
 	// LabelProvider selects the Composition of a Machine by its class's provider.
 	LabelProvider = "provider"
 

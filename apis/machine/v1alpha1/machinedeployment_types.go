@@ -80,6 +80,14 @@ type MachineDeploymentSpec struct {
 	RevisionHistoryLimit int32 `json:"revisionHistoryLimit,omitempty"`
 }
 
+// MachineSetReplicas is how many Machines a MachineSet shall have.
+type MachineSetReplicas struct {
+	// Name of the MachineSet.
+	Name string `json:"name"`
+	// Replicas is the number of Machines that it shall have.
+	Replicas int32 `json:"replicas"`
+}
+
 // MachineDeploymentStatus counts the Machines of a deployment.
 type MachineDeploymentStatus struct {
 	// ObservedGeneration is the generation of the spec that this status is about.
@@ -113,6 +121,13 @@ type MachineDeploymentStatus struct {
 	// Revision of the current template.
 	// +optional
 	Revision int64 `json:"revision,omitempty"`
+
+	// MachineSets and how many Machines each shall have. A decision is written
+	// here first and carried out when it is read back, so that a view that lags
+	// behind can neither repeat nor contradict what was carried out.
+	// +optional
+	// +listType=atomic
+	MachineSets []MachineSetReplicas `json:"machineSets,omitempty"`
 
 	// Conditions of the deployment.
 	// +optional

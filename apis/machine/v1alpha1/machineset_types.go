@@ -59,6 +59,13 @@ type MachineSetStatus struct {
 	// +optional
 	Created int64 `json:"created,omitempty"`
 
+	// Dropping names the Machines that the set gives up. A decision is written
+	// here first and carried out when it is read back, so that a view that lags
+	// behind cannot choose others in addition.
+	// +optional
+	// +listType=atomic
+	Dropping []string `json:"dropping,omitempty"`
+
 	// Conditions of the set.
 	// +optional
 	// +listType=map
