@@ -82,9 +82,9 @@ func (c *creations) Initialize(ctx context.Context, mg resource.Managed) error {
 		delete(c.unsaved, mg.GetUID())
 		c.mu.Unlock()
 	}
-	if meta.WasDeleted(mg) && meta.ExternalCreateIncomplete(mg) && meta.GetExternalName(mg) == "" {
-		// An unknown VM cannot be deleted here, and is found by its tags as
-		// an orphan. It must not hold what owns it for ever.
+	if meta.WasDeleted(mg) && meta.ExternalCreateIncomplete(mg) {
+		// A VM whose name is unknown cannot be deleted here, and is found by
+		// its tags as an orphan. It must not hold what owns it for ever.
 		meta.RemoveAnnotations(mg, meta.AnnotationKeyExternalCreatePending)
 	}
 	return nil

@@ -3,7 +3,7 @@ package lift
 import "time"
 
 // minPoll is how soon something that changes is looked at again.
-const minPoll = 500 * time.Millisecond
+const minPoll = 250 * time.Millisecond
 
 // pollWhileChanging is when to look again at something that began to change at
 // since: often at first, then less and less, at the latest after interval.

@@ -20,30 +20,42 @@ import (
 func checkSecrets(ctx context.Context, c client.Reader, tr ujresource.Terraformed) error {
 	paved, err := fieldpath.PaveObject(tr)
 	if err != nil {
-		return err
+		return fmt.Errorf("cannot read the parameters: %w", err)
 	}
-	paths := tr.GetConnectionDetailsMapping()
-	for _, path := range slices.Sorted(maps.Values(paths)) {
-		var ref struct {
-			Name string `json:"name"`
-			Key  string `json:"key"`
-		}
-		if !strings.HasPrefix(path, "spec.forProvider.") {
+	for _, field := range slices.Sorted(maps.Values(tr.GetConnectionDetailsMapping())) {
+		if strings.HasPrefix(field, "status.") { // Goes out, not in.
 			continue
 		}
-		if err := paved.GetValueInto(path, &ref); err != nil {
-			if fieldpath.IsNotFound(err) {
-				continue
+		field = strings.TrimPrefix(field, "spec.forProvider.")
+		for _, parent := range []string{"spec.forProvider.", "spec.initProvider."} {
+			paths, err := paved.ExpandWildcards(parent + field)
+			if err != nil && !fieldpath.IsNotFound(err) {
+				return fmt.Errorf("%s: %w", parent+field, err)
 			}
-			return fmt.Errorf("%s: %w", path, err)
+			for _, p := range paths {
+				if err := checkSecret(ctx, c, tr.GetNamespace(), paved, p); err != nil {
+					return fmt.Errorf("%s: %w", p, err)
+				}
+			}
 		}
-		s := &corev1.Secret{}
-		if err := c.Get(ctx, types.NamespacedName{Namespace: tr.GetNamespace(), Name: ref.Name}, s); err != nil {
-			return fmt.Errorf("%s: cannot get Secret %q: %w", path, ref.Name, err)
-		}
-		if _, ok := s.Data[ref.Key]; !ok {
-			return fmt.Errorf("%s: Secret %q has no key %q, only %q", path, ref.Name, ref.Key, slices.Sorted(maps.Keys(s.Data)))
-		}
+	}
+	return nil
+}
+
+func checkSecret(ctx context.Context, c client.Reader, namespace string, paved *fieldpath.Paved, path string) error {
+	var ref struct {
+		Name string `json:"name"`
+		Key  string `json:"key"`
+	}
+	if err := paved.GetValueInto(path, &ref); err != nil {
+		return err
+	}
+	s := &corev1.Secret{}
+	if err := c.Get(ctx, types.NamespacedName{Namespace: namespace, Name: ref.Name}, s); err != nil {
+		return fmt.Errorf("cannot get Secret %q: %w", ref.Name, err)
+	}
+	if _, ok := s.Data[ref.Key]; !ok {
+		return fmt.Errorf("Secret %q has no key %q, only %q", ref.Name, ref.Key, slices.Sorted(maps.Keys(s.Data)))
 	}
 	return nil
 }

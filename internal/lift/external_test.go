@@ -1,0 +1,158 @@
+package lift
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	xpv1 "github.com/crossplane/crossplane-runtime/v2/apis/common/v1"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/reconciler/managed"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
+	ujresource "github.com/crossplane/upjet/v2/pkg/resource"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	"github.com/drover-dev/drover/apis/local/v1alpha1"
+)
+
+// upjet plays upjet's client.
+type upjet struct {
+	managed.ExternalClient
+	state  string // of the VM; empty: there is none
+	err    error
+	create context.Context
+	calls  int
+}
+
+func (u *upjet) Observe(_ context.Context, mg resource.Managed) (managed.ExternalObservation, error) {
+	if u.err != nil || u.state == "" {
+		return managed.ExternalObservation{}, u.err
+	}
+	mg.SetConditions(xpv1.Available())
+	mg.(*v1alpha1.VirtualMachine).Status.AtProvider.State = &u.state
+	return managed.ExternalObservation{ResourceExists: true, ResourceUpToDate: true}, nil
+}
+
+func (u *upjet) Create(ctx context.Context, _ resource.Managed) (managed.ExternalCreation, error) {
+	u.create = ctx
+	u.calls++
+	return managed.ExternalCreation{}, u.err
+}
+
+func (u *upjet) Delete(context.Context, resource.Managed) (managed.ExternalDelete, error) {
+	u.calls++
+	return managed.ExternalDelete{}, u.err
+}
+
+var errLost = errors.New("lost")
+
+func lifted(u *upjet) *external {
+	return &external{ExternalClient: u, connector: &connector{
+		kube: fake.NewClientBuilder().Build(),
+		behaviour: Behaviour{
+			Ready: func(state map[string]any) xpv1.Condition {
+				if state["state"] == "Running" {
+					return xpv1.Available()
+				}
+				return xpv1.Creating()
+			},
+			CreationUnknown: func(err error) bool { return errors.Is(err, errLost) },
+		},
+		creations: newCreations(&apiServer{}),
+	}}
+}
+
+func TestObserve(t *testing.T) {
+	now := metav1.Now()
+	cases := map[string]struct {
+		state   string
+		err     error
+		name    string
+		deleted *metav1.Time
+		exists  bool
+		ready   corev1.ConditionStatus
+		reason  xpv1.ConditionReason
+		wantErr string
+	}{
+		"AVMThatRunsIsReady":                  {state: "Running", name: "vm-1", exists: true, ready: corev1.ConditionTrue, reason: xpv1.ReasonAvailable},
+		"AVMThatBootsIsNotReady":              {state: "Pending", name: "vm-1", exists: true, ready: corev1.ConditionFalse, reason: xpv1.ReasonCreating},
+		"AVMThatWasNeverThereIsToBeCreated":   {ready: corev1.ConditionUnknown},
+		"AVMThatWasThereIsMissing":            {name: "vm-1", ready: corev1.ConditionFalse, reason: ReasonMissing, wantErr: "Missing: vm-1 is no longer there"},
+		"AVMThatIsGoneAfterItsDeletionIsFine": {name: "vm-1", deleted: &now, ready: corev1.ConditionUnknown},
+		"ACloudThatIsAwayChangesNothing":      {name: "vm-1", err: errors.New("refused"), ready: corev1.ConditionUnknown, wantErr: "refused"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			vm := &v1alpha1.VirtualMachine{ObjectMeta: metav1.ObjectMeta{DeletionTimestamp: tc.deleted}}
+			if tc.name != "" {
+				meta.SetExternalName(vm, tc.name)
+			}
+			o, err := lifted(&upjet{state: tc.state, err: tc.err}).Observe(context.Background(), vm)
+			if tc.wantErr == "" && err != nil || tc.wantErr != "" && (err == nil || !strings.Contains(err.Error(), tc.wantErr)) {
+				t.Fatalf("error %v, want %q", err, tc.wantErr)
+			}
+			if o.ResourceExists != tc.exists {
+				t.Errorf("exists: %t, want %t", o.ResourceExists, tc.exists)
+			}
+			if c := vm.GetCondition(xpv1.TypeReady); c.Status != tc.ready || c.Reason != tc.reason {
+				t.Errorf("Ready is %s %s, want %s %s", c.Status, c.Reason, tc.ready, tc.reason)
+			}
+		})
+	}
+}
+
+func TestCreate(t *testing.T) {
+	stopped, cancel := context.WithCancel(context.Background())
+	cancel()
+
+	t.Run("AStopOfTheProviderDoesNotInterruptIt", func(t *testing.T) {
+		u := &upjet{}
+		if _, err := lifted(u).Create(stopped, &v1alpha1.VirtualMachine{}); err != nil {
+			t.Fatal(err)
+		}
+		if _, ok := u.create.Deadline(); !ok {
+			t.Error("it has no time limit")
+		}
+	})
+	t.Run("NothingIsCreatedWithoutItsUserData", func(t *testing.T) {
+		u, vm := &upjet{}, &v1alpha1.VirtualMachine{}
+		vm.Spec.ForProvider.UserDataSecretRef = secretKey("gone", "userData")
+		if _, err := lifted(u).Create(context.Background(), vm); err == nil || u.calls != 0 {
+			t.Errorf("error %v after %d calls, want one after 0", err, u.calls)
+		}
+	})
+	for name, tc := range map[string]struct {
+		err  error
+		want bool
+	}{
+		"AnErrorThatLeavesItOpenIsRemembered": {errLost, true},
+		"AFailureIsNot":                       {errors.New("quota"), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e, vm := lifted(&upjet{err: tc.err}), pendingVM()
+			if _, err := e.Create(context.Background(), vm); !errors.Is(err, tc.err) {
+				t.Fatalf("error %v, want %v", err, tc.err)
+			}
+			if got := e.creations.unknown[vm.UID]; got != tc.want {
+				t.Errorf("unknown: %t, want %t", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestDeleteLooksAgainUntilItIsGone(t *testing.T) {
+	e, forgot, after := lifted(&upjet{}), false, time.Duration(0)
+	e.forgetDeletion = func(ujresource.Terraformed) { forgot = true }
+	e.requeue = func(_ resource.Managed, d time.Duration) { after = d }
+	now := metav1.Now()
+	if _, err := e.Delete(context.Background(), &v1alpha1.VirtualMachine{ObjectMeta: metav1.ObjectMeta{DeletionTimestamp: &now}}); err != nil {
+		t.Fatal(err)
+	}
+	if !forgot || after <= 0 {
+		t.Errorf("forgot the deletion: %t, looks again after %s", forgot, after)
+	}
+}

@@ -1,0 +1,39 @@
+package lift
+
+import (
+	"testing"
+	"time"
+
+	xpv1 "github.com/crossplane/crossplane-runtime/v2/apis/common/v1"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
+
+	"github.com/drover-dev/drover/apis/local/v1alpha1"
+)
+
+func TestPollInterval(t *testing.T) {
+	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	cases := map[string]struct {
+		ready xpv1.Condition
+		age   time.Duration
+		want  time.Duration
+	}{
+		"WhatWasJustCreatedIsLookedAtSoon":      {xpv1.Creating(), 0, minPoll},
+		"WhatTakesAMinuteIsLookedAtLess":        {xpv1.Creating(), time.Minute, 15 * time.Second},
+		"WhatTakesForEverIsLookedAtAsAllElse":   {xpv1.Creating(), time.Hour, time.Minute},
+		"WhatIsReadyIsLookedAtAsAllElse":        {xpv1.Available(), 0, time.Minute},
+		"WhatFailedIsLookedAtAsAllElse":         {xpv1.Unavailable(), 0, time.Minute},
+		"AClockThatWentBackDoesNotMakeItBusy":   {xpv1.Creating(), -time.Hour, minPoll},
+		"WhatIsMissingIsLookedAtAsAllElse":      {missing("vm-1"), 0, time.Minute},
+		"WhatIsBeingDeletedIsLookedAtAsAllElse": {xpv1.Deleting(), 0, time.Minute},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			vm := &v1alpha1.VirtualMachine{}
+			vm.SetConditions(tc.ready)
+			meta.SetExternalCreateSucceeded(vm, now.Add(-tc.age))
+			if got := pollInterval(now, vm, time.Minute); got != tc.want {
+				t.Errorf("got %s, want %s", got, tc.want)
+			}
+		})
+	}
+}
