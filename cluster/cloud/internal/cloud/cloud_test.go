@@ -1,0 +1,471 @@
+package cloud
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/drover-dev/drover/internal/localcloud"
+
+	"github.com/drover-dev/drover/cluster/cloud/internal/guest"
+	"github.com/drover-dev/drover/cluster/cloud/internal/kubelet"
+)
+
+// guests notes what is started and stopped, and runs nothing.
+type guests struct {
+	running map[string]guest.VM
+	hosts   map[string]guest.Host
+}
+
+func (g *guests) Start(vm guest.VM, h guest.Host) {
+	g.running[vm.Facts.ID], g.hosts[vm.Facts.ID] = vm, h
+}
+func (g *guests) Stop(id string) { delete(g.running, id) }
+
+type bench struct {
+	*Cloud
+	t      *testing.T
+	dir    string
+	clock  *clocktesting.FakeClock
+	guests *guests
+}
+
+var settings = localcloud.Settings{
+	CreateTime:   localcloud.Duration(time.Second),
+	BootTime:     localcloud.Duration(2 * time.Second),
+	ShutdownTime: localcloud.Duration(3 * time.Second),
+}
+
+func newBench(t *testing.T) *bench {
+	b := &bench{t: t, dir: t.TempDir(), clock: clocktesting.NewFakeClock(time.Unix(1e9, 0))}
+	b.restart()
+	return b
+}
+
+// restart is what a kill and a new start of the daemon are: nothing was closed.
+func (b *bench) restart() {
+	b.t.Helper()
+	b.guests = &guests{running: map[string]guest.VM{}, hosts: map[string]guest.Host{}}
+	var err error
+	b.Cloud, err = Open(b.dir, settings, b.guests, b.clock, slog.New(slog.DiscardHandler))
+	b.must(err)
+}
+
+func (b *bench) must(err error) {
+	b.t.Helper()
+	if err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+func (b *bench) pass(d time.Duration) {
+	b.t.Helper()
+	b.clock.Step(d)
+	_, err := b.Advance()
+	b.must(err)
+}
+
+func request(name string) localcloud.CreateVMRequest {
+	return localcloud.CreateVMRequest{Name: name, Image: localcloud.ImageDebian12, Size: localcloud.SizeMedium,
+		UserData: []byte("data"), Tags: map[string]string{"k": name}}
+}
+
+func (b *bench) create(name string) string {
+	b.t.Helper()
+	vm, _, err := b.Create(request(name))
+	b.must(err)
+	return vm.ID
+}
+
+func (b *bench) fault(f localcloud.Fault) localcloud.Fault {
+	b.t.Helper()
+	f, err := b.AddFault(f)
+	b.must(err)
+	return f
+}
+
+func (b *bench) state(id string) localcloud.State {
+	b.t.Helper()
+	vm, err := b.Get(id)
+	if localcloud.IsNotFound(err) {
+		return "gone"
+	}
+	b.must(err)
+	return vm.State
+}
+
+func (b *bench) runs(id string) bool { _, ok := b.guests.running[id]; return ok }
+
+func TestTheLifeOfAVM(t *testing.T) {
+	b := newBench(t)
+	vm, lose, err := b.Create(request("a"))
+	b.must(err)
+	want := localcloud.VM{ID: vm.ID, Name: "a", Image: "debian-12", Size: "medium", Zone: "zone-a", Tags: map[string]string{"k": "a"},
+		State: "Pending", ProviderID: "local:///zone-a/" + vm.ID, CreatedAt: b.clock.Now().UTC()}
+	if d := cmp.Diff(want, vm); d != "" || lose != nil {
+		t.Errorf("lose %v (-want +got):\n%s", lose, d)
+	}
+	check := func(state localcloud.State, runs bool) {
+		t.Helper()
+		if got := b.state(vm.ID); got != state || b.runs(vm.ID) != runs {
+			t.Errorf("VM is %s and runs: %v; want %s and %v", got, b.runs(vm.ID), state, runs)
+		}
+	}
+	check("Pending", false)
+	b.pass(time.Second)
+	check("Running", false)
+	if got, _ := b.Get(vm.ID); len(got.Addresses) != 2 || got.Addresses[0].Address != "10.200.0.10" {
+		t.Errorf("addresses %v", got.Addresses)
+	}
+	b.pass(2 * time.Second)
+	check("Running", true)
+	facts := b.guests.running[vm.ID].Facts
+	if facts.ProviderID != vm.ProviderID || facts.CPU.String() != "2" || facts.PodCIDR != "100.64.0.0/24" {
+		t.Errorf("facts %+v", facts)
+	}
+	b.must(b.Delete(vm.ID))
+	check("Terminating", false)
+	b.pass(2 * time.Second)
+	b.must(b.Delete(vm.ID)) // Again: it goes no later for that.
+	check("Terminating", false)
+	b.pass(time.Second)
+	check("gone", false)
+	if err := b.Delete(vm.ID); !localcloud.IsNotFound(err) {
+		t.Errorf("error %v, want NotFound", err)
+	}
+}
+
+func TestAdvanceSaysWhenToComeBack(t *testing.T) {
+	b := newBench(t)
+	start := b.clock.Now()
+	id := b.create("a")
+	for _, after := range []time.Duration{time.Second, 3 * time.Second} {
+		next, err := b.Advance()
+		b.must(err)
+		if !next.Equal(start.Add(after)) {
+			t.Errorf("next %s after start, want %s", next.Sub(start), after)
+		}
+		b.clock.SetTime(next)
+	}
+	if next, err := b.Advance(); err != nil || !next.IsZero() || !b.runs(id) {
+		t.Errorf("next %s, error %v: a VM that runs needs nothing", next, err)
+	}
+}
+
+func TestARestartCatchesUpAndForgetsNothing(t *testing.T) {
+	b := newBench(t)
+	running, terminating := b.create("running"), b.create("terminating")
+	b.pass(3 * time.Second)
+	b.must(b.guests.hosts[running].Save(kubelet.State{Registered: true}))
+	b.guests.hosts[running].Console("hello %s", "console")
+	b.must(b.Delete(terminating))
+	booting := b.create("booting")
+	b.must(b.SetQuota(localcloud.Quota{VMs: 7}))
+	changed := settings
+	changed.RateLimit = 5
+	b.must(b.SetSettings(changed))
+	fault := b.fault(localcloud.Fault{Kind: localcloud.FaultNeverBoots, Count: 2})
+
+	b.clock.Step(time.Minute)
+	b.restart()
+	if got := []localcloud.State{b.state(running), b.state(terminating), b.state(booting)}; !slices.Equal(got, []localcloud.State{"Running", "gone", "Running"}) {
+		t.Errorf("states %v", got)
+	}
+	if vm := b.guests.running[running]; vm.FirstBoot || !vm.State.Registered || string(vm.UserData) != "data" {
+		t.Errorf("the running VM was resumed as %+v", vm)
+	}
+	if vm := b.guests.running[booting]; !vm.FirstBoot {
+		t.Errorf("the booting VM was started as %+v", vm)
+	}
+	if out, err := b.Console(running); err != nil || !strings.Contains(out, "hello console\n") {
+		t.Errorf("console %q, error %v", out, err)
+	}
+	if b.Quota().VMs != 7 || b.Settings() != changed {
+		t.Errorf("quota %+v, settings %+v", b.Quota(), b.Settings())
+	}
+	if d := cmp.Diff([]localcloud.Fault{fault}, b.Faults()); d != "" {
+		t.Errorf("faults (-want +got):\n%s", d)
+	}
+}
+
+func TestFaultsOfCreation(t *testing.T) {
+	cases := map[string]struct {
+		fault localcloud.Fault
+		// code is what the creation is answered with.
+		code string
+		lose bool
+		// after a minute: what the VM is, and whether anything runs in it.
+		state localcloud.State
+		runs  bool
+	}{
+		"CreateFails":           {fault: localcloud.Fault{Kind: localcloud.FaultCreateFails}, code: "Internal"},
+		"CreateFailsWithCode":   {fault: localcloud.Fault{Kind: localcloud.FaultCreateFails, Code: "CapacityExhausted", Message: "no"}, code: "CapacityExhausted"},
+		"CreateFailsLater":      {fault: localcloud.Fault{Kind: localcloud.FaultCreateFails, Delay: 1}, state: "Failed"},
+		"Unavailable":           {fault: localcloud.Fault{Kind: localcloud.FaultUnavailable}, code: "Unavailable"},
+		"CreateAnswerLost":      {fault: localcloud.Fault{Kind: localcloud.FaultCreateAnswerLost}, lose: true, state: "Running", runs: true},
+		"NeverBoots":            {fault: localcloud.Fault{Kind: localcloud.FaultNeverBoots}, state: "Running"},
+		"SlowBootStillBoots":    {fault: localcloud.Fault{Kind: localcloud.FaultSlowBoot, Delay: localcloud.Duration(30 * time.Second)}, state: "Running", runs: true},
+		"SlowBootIsSlow":        {fault: localcloud.Fault{Kind: localcloud.FaultSlowBoot, Delay: localcloud.Duration(time.Hour)}, state: "Running"},
+		"AnotherName":           {fault: localcloud.Fault{Kind: localcloud.FaultCreateFails, Match: localcloud.FaultMatch{Name: "b*"}}, state: "Running", runs: true},
+		"AnotherTag":            {fault: localcloud.Fault{Kind: localcloud.FaultCreateFails, Match: localcloud.FaultMatch{Tags: map[string]string{"k": "b"}}}, state: "Running", runs: true},
+		"MatchingNameAndTag":    {fault: localcloud.Fault{Kind: localcloud.FaultCreateFails, Match: localcloud.FaultMatch{Name: "a*", Tags: map[string]string{"k": "a"}}}, code: "Internal"},
+		"MatchingNameWrongTag":  {fault: localcloud.Fault{Kind: localcloud.FaultCreateFails, Match: localcloud.FaultMatch{Name: "a*", Tags: map[string]string{"x": "a"}}}, state: "Running", runs: true},
+		"MatchingTagOfNoValue":  {fault: localcloud.Fault{Kind: localcloud.FaultCreateFails, Match: localcloud.FaultMatch{Tags: map[string]string{"x": ""}}}, state: "Running", runs: true},
+		"AnotherNameOfTheGlobs": {fault: localcloud.Fault{Kind: localcloud.FaultCreateFails, Match: localcloud.FaultMatch{Name: "?"}}, code: "Internal"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t)
+			f := b.fault(tc.fault)
+			vm, lose, err := b.Create(request("a"))
+			if localcloud.CodeOf(err) != tc.code || (lose != nil) != tc.lose {
+				t.Fatalf("error %v, answer lost: %v", err, lose)
+			}
+			b.pass(time.Minute)
+			vms, err := b.List(localcloud.ListVMsOptions{})
+			b.must(err)
+			if tc.code != "" {
+				if len(vms) != 0 {
+					t.Errorf("a refused creation left %v", vms)
+				}
+			} else if got := b.state(vm.ID); got != tc.state || b.runs(vm.ID) != tc.runs {
+				t.Errorf("VM is %s and runs: %v; want %s and %v", got, b.runs(vm.ID), tc.state, tc.runs)
+			}
+			hit := tc.code != "" || tc.lose || tc.state == "Failed" || !tc.runs || tc.fault.Kind == localcloud.FaultSlowBoot
+			if left := len(b.Faults()); left == 0 != hit {
+				t.Errorf("%d faults are left", left)
+			}
+			if !hit {
+				b.must(b.DeleteFault(f.ID))
+			}
+			if err := b.DeleteFault(f.ID); !localcloud.IsNotFound(err) {
+				t.Errorf("error %v, want NotFound", err)
+			}
+		})
+	}
+}
+
+func TestAFailedVMSaysWhyAndStaysUntilItIsDeleted(t *testing.T) {
+	b := newBench(t)
+	b.fault(localcloud.Fault{Kind: localcloud.FaultCreateFails, Code: "CapacityExhausted", Message: "sold out", Delay: localcloud.Duration(10 * time.Second)})
+	id := b.create("a")
+	b.pass(9 * time.Second)
+	if got := b.state(id); got != "Pending" {
+		t.Errorf("VM is %s before it fails", got)
+	}
+	b.pass(time.Second)
+	b.restart()
+	vm, err := b.Get(id)
+	b.must(err)
+	if vm.State != "Failed" || *vm.Error != (localcloud.VMError{Code: "CapacityExhausted", Message: "sold out"}) {
+		t.Errorf("VM %+v", vm)
+	}
+	b.must(b.Delete(id))
+	b.pass(time.Minute)
+	if got := b.state(id); got != "gone" {
+		t.Errorf("VM is %s", got)
+	}
+}
+
+func TestAFaultHitsAsOftenAsItCounts(t *testing.T) {
+	b := newBench(t)
+	b.fault(localcloud.Fault{Kind: localcloud.FaultUnavailable, Count: 2, Delay: localcloud.Duration(time.Second)})
+	b.fault(localcloud.Fault{Kind: localcloud.FaultNeverBoots})
+	for range 2 {
+		_, _, err := b.Create(request("a"))
+		var e *localcloud.Error
+		if !errors.As(err, &e) || e.Code != "Unavailable" || e.RetryAfter != time.Second {
+			t.Errorf("error %v, want Unavailable", err)
+		}
+		b.restart()
+	}
+	id := b.create("a")
+	b.pass(time.Minute)
+	if b.runs(id) || len(b.Faults()) != 0 {
+		t.Error("the refused creations used up the second fault")
+	}
+}
+
+func TestFaultsThatActAtOnce(t *testing.T) {
+	b := newBench(t)
+	hit, spared := b.create("hit"), b.create("spared")
+	b.pass(time.Minute)
+	host := b.guests.hosts[hit]
+	if f := b.fault(localcloud.Fault{Kind: localcloud.FaultKubeletStops, Match: localcloud.FaultMatch{Name: "hit"}}); f.Count != 1 {
+		t.Errorf("it hit %d VMs", f.Count)
+	}
+	b.restart()
+	if b.state(hit) != "Running" || b.runs(hit) || !b.runs(spared) {
+		t.Error("the kubelet runs again, or the VM is not Running, or another's ended")
+	}
+	if f := b.fault(localcloud.Fault{Kind: localcloud.FaultVanish, Match: localcloud.FaultMatch{Tags: map[string]string{"k": "spared"}}}); f.Count != 1 {
+		t.Errorf("it hit %d VMs", f.Count)
+	}
+	if b.state(spared) != "gone" || b.runs(spared) || b.state(hit) != "Running" {
+		t.Error("the wrong VM vanished")
+	}
+	if err := host.Save(kubelet.State{Registered: true}); err == nil {
+		t.Error("a kubelet that was stopped could save its state")
+	}
+	if len(b.Faults()) != 0 {
+		t.Errorf("faults %v are left", b.Faults())
+	}
+	b.restart()
+	if b.state(spared) != "gone" {
+		t.Error("a vanished VM came back")
+	}
+}
+
+func TestQuotaCountsEveryVM(t *testing.T) {
+	b := newBench(t)
+	b.must(b.SetQuota(localcloud.Quota{VMs: 2}))
+	a, _ := b.create("a"), b.create("b")
+	if _, _, err := b.Create(request("c")); localcloud.CodeOf(err) != "QuotaExceeded" {
+		t.Errorf("error %v", err)
+	}
+	b.must(b.Delete(a))
+	if _, _, err := b.Create(request("c")); localcloud.CodeOf(err) != "QuotaExceeded" {
+		t.Errorf("error %v: a Terminating VM counts", err)
+	}
+	b.clock.Step(3 * time.Second)
+	b.create("c") // Nobody looked in between.
+	b.must(b.SetQuota(localcloud.Quota{VMs: 1}))
+	if vms, err := b.List(localcloud.ListVMsOptions{}); err != nil || len(vms) != 2 {
+		t.Errorf("VMs %v, error %v: a smaller quota takes none away", vms, err)
+	}
+	b.must(b.SetQuota(localcloud.Quota{}))
+	b.create("d")
+}
+
+func TestListSelectsByNameAndTags(t *testing.T) {
+	b := newBench(t)
+	ids := map[string]string{}
+	for _, name := range []string{"a", "b", "c"} {
+		ids[b.create(name)] = name
+		b.clock.Step(time.Millisecond)
+	}
+	second := b.create("a")
+	ids[second] = "a2"
+	_, err := b.SetTags(second, map[string]string{"k": "b", "other": "="})
+	b.must(err)
+	cases := map[string]struct {
+		o    localcloud.ListVMsOptions
+		want string
+	}{
+		"All":        {localcloud.ListVMsOptions{}, "[a b c a2]"},
+		"Name":       {localcloud.ListVMsOptions{Name: "a"}, "[a a2]"},
+		"Tag":        {localcloud.ListVMsOptions{Tags: map[string]string{"k": "b"}}, "[b a2]"},
+		"Both":       {localcloud.ListVMsOptions{Name: "a", Tags: map[string]string{"k": "b", "other": "="}}, "[a2]"},
+		"NoSuchTag":  {localcloud.ListVMsOptions{Tags: map[string]string{"none": ""}}, "[]"},
+		"NoSuchName": {localcloud.ListVMsOptions{Name: "none"}, "[]"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			vms, err := b.List(tc.o)
+			b.must(err)
+			got := []string{}
+			for _, vm := range vms {
+				got = append(got, ids[vm.ID])
+			}
+			if fmt.Sprint(got) != tc.want {
+				t.Errorf("%v, want %s", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestNoTwoVMsShareAnAddress(t *testing.T) {
+	b := newBench(t)
+	first := b.create("first")
+	seen := map[string]bool{}
+	for i := range 600 {
+		b.create(fmt.Sprint("vm", i))
+	}
+	b.must(b.Delete(first))
+	b.pass(time.Minute)
+	b.create("last") // It gets what the first gave back.
+	b.pass(time.Minute)
+	for _, vm := range b.guests.running {
+		for _, a := range []string{vm.Facts.IP, vm.Facts.PodCIDR} {
+			if seen[a] {
+				t.Errorf("%s is there twice", a)
+			}
+			seen[a] = true
+		}
+	}
+	if !seen["10.200.0.10"] || !seen["10.200.2.98"] || !seen["100.66.88.0/24"] {
+		t.Errorf("the address of the first or of the last is missing")
+	}
+}
+
+func TestBadInputNamesTheFieldAndWhatIsAllowed(t *testing.T) {
+	create := func(change func(*localcloud.CreateVMRequest)) func(*bench) error {
+		return func(b *bench) error {
+			r := request("a")
+			change(&r)
+			_, _, err := b.Create(r)
+			return err
+		}
+	}
+	fault := func(f localcloud.Fault) func(*bench) error {
+		return func(b *bench) error { _, err := b.AddFault(f); return err }
+	}
+	set := func(change func(*localcloud.Settings)) func(*bench) error {
+		return func(b *bench) error {
+			s := settings
+			change(&s)
+			return b.SetSettings(s)
+		}
+	}
+	long := strings.Repeat("a", 300)
+	cases := map[string]struct {
+		do   func(*bench) error
+		want string
+	}{
+		"NoName":       {create(func(r *localcloud.CreateVMRequest) { r.Name = "" }), `name: invalid value "": must be a host name: 1 to 63 lowercase letters, digits, "-" and "."`},
+		"BadName":      {create(func(r *localcloud.CreateVMRequest) { r.Name = "A_b" }), `name: invalid value "A_b": must be a host name: 1 to 63 lowercase letters, digits, "-" and "."`},
+		"LongName":     {create(func(r *localcloud.CreateVMRequest) { r.Name = long[:64] }), `name: invalid value "` + long[:64] + `": must be a host name: 1 to 63 lowercase letters, digits, "-" and "."`},
+		"Image":        {create(func(r *localcloud.CreateVMRequest) { r.Image = "dos" }), `image: invalid value "dos": must be one of debian-12, ubuntu-24.04`},
+		"Size":         {create(func(r *localcloud.CreateVMRequest) { r.Size = "" }), `size: invalid value "": must be one of large, medium, small`},
+		"Zone":         {create(func(r *localcloud.CreateVMRequest) { r.Zone = "a.b" }), `zone: invalid value "a.b": must be a DNS label: lowercase letters, digits and "-"`},
+		"UserData":     {create(func(r *localcloud.CreateVMRequest) { r.UserData = make([]byte, 65537) }), `userData: invalid value "65537 bytes": must be at most 65536 bytes`},
+		"TagKey":       {create(func(r *localcloud.CreateVMRequest) { r.Tags = map[string]string{"a=b": ""} }), `tags key: invalid value "a=b": must be 1 to 128 bytes without "="`},
+		"TagValue":     {create(func(r *localcloud.CreateVMRequest) { r.Tags = map[string]string{"a": long} }), `tags.a: invalid value "` + long + `": must be at most 256 bytes`},
+		"Tags":         {create(func(r *localcloud.CreateVMRequest) { r.Tags = tags(51) }), `tags: invalid value "51 tags": must be at most 50 tags`},
+		"FaultKind":    {fault(localcloud.Fault{Kind: "Fire"}), `kind: invalid value "Fire": must be one of CreateAnswerLost, CreateFails, KubeletStops, NeverBoots, SlowBoot, Unavailable, Vanish`},
+		"FaultCode":    {fault(localcloud.Fault{Kind: localcloud.FaultCreateFails, Code: "Teapot"}), `code: invalid value "Teapot": must be one of the API's error codes, like CapacityExhausted`},
+		"FaultCount":   {fault(localcloud.Fault{Kind: localcloud.FaultNeverBoots, Count: -1}), `count: invalid value "-1": must be 1 or more`},
+		"FaultDelay":   {fault(localcloud.Fault{Kind: localcloud.FaultSlowBoot}), `delay: invalid value "0s": must be a duration longer than 0s`},
+		"FaultPattern": {fault(localcloud.Fault{Kind: localcloud.FaultVanish, Match: localcloud.FaultMatch{Name: "["}}), `match.name: invalid value "[": must be a pattern like worker-*`},
+		"Quota":        {func(b *bench) error { return b.SetQuota(localcloud.Quota{VMs: -1}) }, `vms: invalid value "-1": must be 0 (no limit) or more`},
+		"BootTime":     {set(func(s *localcloud.Settings) { s.BootTime = -1 }), `bootTime: invalid value "-1ns": must be 0s or longer`},
+		"RateLimit":    {set(func(s *localcloud.Settings) { s.RateLimit = -1 }), `rateLimit: invalid value "-1": must be 0 (no limit) or more`},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t)
+			var e *localcloud.Error
+			if err := tc.do(b); !errors.As(err, &e) || e.Code != "InvalidRequest" || e.Message != tc.want {
+				t.Errorf("error %v\nwant  %s", err, tc.want)
+			}
+			if vms, err := b.List(localcloud.ListVMsOptions{}); err != nil || len(vms)+len(b.Faults()) != 0 || b.Settings() != settings {
+				t.Error("bad input changed something")
+			}
+		})
+	}
+}
+
+func tags(n int) map[string]string {
+	out := map[string]string{}
+	for i := range n {
+		out[fmt.Sprint(i)] = ""
+	}
+	return out
+}

@@ -1,0 +1,102 @@
+package guest
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"k8s.io/utils/clock"
+
+	"github.com/drover-dev/drover/cluster/cloud/internal/kubelet"
+)
+
+// host notes what a guest says.
+type host struct {
+	mu  sync.Mutex
+	out strings.Builder
+}
+
+func (h *host) Save(kubelet.State) error { return nil }
+
+func (h *host) Console(format string, args ...any) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	fmt.Fprintf(&h.out, format+"\n", args...)
+}
+
+func (h *host) text() string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.out.String()
+}
+
+const installed = `#cloud-config
+write_files:
+- {path: /opt/drover/install-kubelet.sh, content: x}
+- {path: /etc/systemd/system/kubelet.service, content: "[Service]\nExecStart=/usr/local/bin/kubelet --kubeconfig=/k --bootstrap-kubeconfig=/b"}
+runcmd:
+- [/opt/drover/install-kubelet.sh, v1.35.4]
+- [systemctl, enable, --now, kubelet]
+`
+
+func TestTheConsoleTellsHowFarTheBootCame(t *testing.T) {
+	facts := kubelet.Facts{ID: "vm-1", Name: "a", OSImage: "Debian"}
+	cases := map[string]struct {
+		userData string
+		want     string
+	}{
+		"NoUserData":    {"", "booting Debian on a\ncloud-init: there is no user data\n"},
+		"NoCloudConfig": {"#!/bin/sh", "booting Debian on a\ncloud-init: user data: its first line must be #cloud-config\n"},
+		"NothingStarted": {"#cloud-config\n", "booting Debian on a\ncloud-init: wrote 0 files\n" +
+			"kubelet.service: was never started: runcmd has no \"systemctl enable --now kubelet\"\n"},
+		"AFileIsMissing": {installed, "booting Debian on a\ncloud-init: wrote 2 files\ncloud-init: ran /opt/drover/install-kubelet.sh\ncloud-init: ran systemctl\n" +
+			"kubelet: --bootstrap-kubeconfig: /b is missing\n"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			for _, first := range []bool{true, false} {
+				h, g := &host{}, New(clock.RealClock{})
+				g.Start(VM{Facts: facts, UserData: []byte(tc.userData), FirstBoot: first}, h)
+				g.all.Wait()
+				want := tc.want
+				if !first {
+					want = "" // It was said when the VM booted.
+				}
+				if got := h.text(); got != want {
+					t.Errorf("first boot %v: console\n%s\nwant\n%s", first, got, want)
+				}
+			}
+		})
+	}
+}
+
+func TestAVMThatCannotJoinKeepsTryingUntilItIsStopped(t *testing.T) {
+	userData := strings.Replace(installed, "write_files:\n", `write_files:
+- path: /b
+  content: |
+    {apiVersion: v1, kind: Config, current-context: c, contexts: [{name: c, context: {cluster: c, user: u}}],
+     clusters: [{name: c, cluster: {server: "https://127.0.0.1:1", insecure-skip-tls-verify: true}}], users: [{name: u, user: {token: secret}}]}
+`, 1)
+	h, g := &host{}, New(clock.RealClock{})
+	vm := VM{Facts: kubelet.Facts{ID: "vm-1", Name: "a"}, UserData: []byte(userData), FirstBoot: true}
+	g.Start(vm, h)
+	g.Start(vm, h) // It runs already.
+	for end := time.Now().Add(30 * time.Second); !strings.Contains(h.text(), "TLS bootstrap failed"); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("console:\n%s", h.text())
+		}
+	}
+	g.Stop("vm-1")
+	g.Stop("vm-1")
+	g.all.Wait()
+	if n := strings.Count(h.text(), "booting"); n != 1 || strings.Contains(h.text(), "secret") {
+		t.Errorf("it booted %d times, or shows its token:\n%s", n, h.text())
+	}
+	g.Close()
+	g.Start(vm, h)
+	if n := strings.Count(h.text(), "booting"); n != 1 {
+		t.Error("it was started after Close")
+	}
+}

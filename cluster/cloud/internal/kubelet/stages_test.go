@@ -1,0 +1,65 @@
+package kubelet
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/kwok/pkg/utils/lifecycle"
+)
+
+func TestPodStages(t *testing.T) {
+	now := time.Now()
+	deleted := func(grace time.Duration, annotations map[string]string) *corev1.Pod {
+		return &corev1.Pod{
+			ObjectMeta: metav1.ObjectMeta{DeletionTimestamp: &metav1.Time{Time: now.Add(grace)}, Annotations: annotations},
+			Status:     corev1.PodStatus{Phase: corev1.PodRunning},
+		}
+	}
+	cases := map[string]struct {
+		pod   *corev1.Pod
+		stage string
+		// in is when the stage plays, give or take two seconds: times in objects are whole seconds.
+		in time.Duration
+	}{
+		"APendingPodBecomesReady":              {&corev1.Pod{Status: corev1.PodStatus{Phase: corev1.PodPending}}, "pod-ready", 0},
+		"ARunningPodStays":                     {&corev1.Pod{Status: corev1.PodStatus{Phase: corev1.PodRunning}}, "", 0},
+		"ADeletedPodEndsSoon":                  {deleted(time.Minute, nil), "pod-delete", time.Second},
+		"ASlowPodEndsWhenItWants":              {deleted(time.Minute, map[string]string{"localcloud.drover.dev/stop-seconds": "20"}), "pod-delete", 20 * time.Second},
+		"APodThatNeverEndsIsKilledByTheGrace":  {deleted(30*time.Second, map[string]string{"localcloud.drover.dev/stop-seconds": "3600"}), "pod-delete", 30 * time.Second},
+		"ADeletedPodThatNeverStartedEndsToo":   {&corev1.Pod{ObjectMeta: metav1.ObjectMeta{DeletionTimestamp: &metav1.Time{Time: now}}, Status: corev1.PodStatus{Phase: corev1.PodPending}}, "pod-delete", 0},
+		"APodOfAJobIsDoneWhenItHasBeenStarted": {&corev1.Pod{ObjectMeta: metav1.ObjectMeta{OwnerReferences: []metav1.OwnerReference{{Kind: "Job"}}}, Status: corev1.PodStatus{Phase: corev1.PodRunning}}, "pod-complete", 0},
+	}
+	lc, err := podLifecycle()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel() // As VMs are: the stages are shared.
+			event := &lifecycle.Event{Labels: tc.pod.Labels, Annotations: tc.pod.Annotations, Data: tc.pod}
+			stage, err := lc.Match(context.Background(), event)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if stage == nil {
+				if tc.stage != "" {
+					t.Errorf("no stage, want %s", tc.stage)
+				}
+				return
+			}
+			if stage.Name() != tc.stage {
+				t.Fatalf("stage %s, want %s", stage.Name(), tc.stage)
+			}
+			delay, _, err := stage.Delay(context.Background(), event, now)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if d := delay - tc.in; d < -2*time.Second || d > 2*time.Second {
+				t.Errorf("plays in %s, want %s", delay, tc.in)
+			}
+		})
+	}
+}
