@@ -16,9 +16,9 @@ import (
 //	failureDomain  the wanted failure domain, "" when there is none (string)
 //
 // Expressions of status may use vm, the observed VM resource, of which metadata,
-// spec and status are always there, and machine and class. CEL's optional syntax
-// (vm.status.?atProvider.?id.orValue("")) is on, as are the string, list, encoder
-// and math extensions of cel-go.
+// spec and status are always there, and machine; not class, which may be gone when
+// its VM is not. CEL's optional syntax (vm.status.?atProvider.?id.orValue("")) is
+// on, as are the string, list, encoder and math extensions of cel-go.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:storageversion
@@ -57,12 +57,13 @@ type VirtualMachineBinding struct {
 // A FieldBinding sets one field of a VM resource.
 type FieldBinding struct {
 	// Path of the field, like spec.forProvider.tags or
-	// spec.forProvider.metadata[user-data].
+	// spec.forProvider.metadata[user-data]. It must be below spec.
 	// +kubebuilder:validation:MinLength=1
 	Path string `json:"path"`
 
 	// Value is a CEL expression. A null or absent optional value leaves the
-	// field as the class has it.
+	// field as the class has it. A map is merged over the map that the class
+	// has; anything else takes the place of what the class has.
 	// +kubebuilder:validation:MinLength=1
 	Value string `json:"value"`
 }
@@ -88,6 +89,12 @@ type StatusBinding struct {
 	// otherwise.
 	// +optional
 	Failed string `json:"failed,omitempty"`
+
+	// Lost is a CEL expression that is true when the VM was there and is gone. The
+	// default is that the VM resource's provider does not find it any more: its
+	// Synced condition is False because the external resource does not exist.
+	// +optional
+	Lost string `json:"lost,omitempty"`
 
 	// ErrorClasses classify the errors of the provider. The first that matches
 	// wins; an error that none matches is transient.

@@ -1,0 +1,122 @@
+package bootstrap
+
+import (
+	"encoding/base64"
+	"fmt"
+	"time"
+
+	xpv1 "github.com/crossplane/crossplane-runtime/v2/apis/common/v1"
+	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	clusterv1alpha1 "github.com/drover-dev/drover/apis/cluster/v1alpha1"
+	fn "github.com/drover-dev/drover/apis/fn/v1alpha1"
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/function/step"
+)
+
+// defaultTokenTTL is that of the input's schema, which Crossplane does not apply.
+const defaultTokenTTL = time.Hour
+
+// Run the step. An error means that nothing can be said of the Machine, and that
+// all shall stay as it is.
+func Run(_ time.Time, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
+	input := &fn.Bootstrap{}
+	if err := step.Input(req, input); err != nil {
+		return nil, err
+	}
+	o, err := observe(req)
+	if err != nil {
+		return nil, err
+	}
+
+	rsp := step.NewResponse(req)
+	if !o.VMMayExist {
+		rsp.RequireClass(o.Machine)
+		var looked bool
+		if o.Class, o.ClassProblem, looked = step.Class(req, o.Machine); !looked {
+			return rsp.RunFunctionResponse, nil
+		}
+	}
+
+	ttl := input.TokenTTL.Duration
+	if ttl <= 0 {
+		ttl = defaultTokenTTL
+	}
+	d := Plan(o, ttl)
+	if d.JoinToken != nil {
+		if err := rsp.Compose(machinev1alpha1.ResourceJoinToken, d.JoinToken, o.Token != nil && o.Token.Ready); err != nil {
+			return nil, err
+		}
+	}
+	if d.Secret != nil {
+		if err := rsp.Compose(machinev1alpha1.ResourceUserData, d.Secret, d.SecretReady); err != nil {
+			return nil, err
+		}
+	}
+	return rsp.RunFunctionResponse, rsp.SetContext(step.ContextBootstrap, d.Bootstrap)
+}
+
+func observe(req *fnv1.RunFunctionRequest) (Observed, error) {
+	o := Observed{Machine: &machinev1alpha1.Machine{}}
+	if err := step.Composite(req, o.Machine); err != nil {
+		return o, err
+	}
+	observed := step.Observed(req)
+
+	if t, ok := observed[machinev1alpha1.ResourceJoinToken]; ok {
+		o.Token = observeToken(t)
+	}
+	if s, ok := observed[machinev1alpha1.ResourceUserData]; ok {
+		var err error
+		if o.UserData, err = secretData(s); err != nil {
+			return o, err
+		}
+	}
+
+	// The Machine remembers what its composed resources may have been forgotten
+	// with, or lost.
+	vm, ok := observed[machinev1alpha1.ResourceVM]
+	o.VMMayExist = o.Machine.Status.ProviderID != "" || ok && step.CreationBegan(vm)
+	o.NodeJoined = o.Machine.Status.NodeRef != nil
+	if wn, ok := observed[machinev1alpha1.ResourceWorkerNode]; ok {
+		name, _, _ := unstructured.NestedString(wn.Object, "status", "atProvider", "nodeName")
+		o.NodeJoined = o.NodeJoined || name != ""
+	}
+	return o, nil
+}
+
+// observeToken reads a JoinToken. One that cannot be decoded is one that is there
+// and of which nothing is known.
+func observeToken(o step.Object) *Token {
+	t := &Token{
+		Token:  o.Connection[clusterv1alpha1.ConnectionToken],
+		Server: o.Connection[clusterv1alpha1.ConnectionServer],
+		CA:     o.Connection[clusterv1alpha1.ConnectionCA],
+	}
+	jt, err := step.As[clusterv1alpha1.JoinToken](o)
+	if err != nil {
+		t.Error = err.Error()
+		return t
+	}
+	t.Ready = jt.Status.GetCondition(xpv1.TypeReady).Status == corev1.ConditionTrue
+	if c := jt.Status.GetCondition(xpv1.TypeSynced); c.Status == corev1.ConditionFalse {
+		t.Error = c.Message
+	}
+	return t
+}
+
+func secretData(o step.Object) (map[string][]byte, error) {
+	encoded, _, err := unstructured.NestedStringMap(o.Object, "data")
+	if err != nil {
+		return nil, fmt.Errorf("cannot read Secret %q: %w", o.GetName(), err)
+	}
+	data := make(map[string][]byte, len(encoded))
+	for k, v := range encoded {
+		if data[k], err = base64.StdEncoding.DecodeString(v); err != nil {
+			return nil, fmt.Errorf("cannot read key %q of Secret %q: %w", k, o.GetName(), err)
+		}
+	}
+	return data, nil
+}

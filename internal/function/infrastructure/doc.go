@@ -1,0 +1,8 @@
+// Package infrastructure is the step that composes a Machine's VM. It knows no
+// cloud: its input binds the VM resource of a provider by CEL expressions.
+//
+// A VM is made from its class once. From the moment that its provider may have
+// created it, what was asked for stays as it is, and from the moment that it is
+// known to be there, its resource is only observed and deleted. Neither the class
+// nor the binding can touch it any more, and a VM that is gone is not made again.
+package infrastructure

@@ -1,0 +1,190 @@
+package infrastructure
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	xpv1 "github.com/crossplane/crossplane-runtime/v2/apis/common/v1"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/function/step"
+)
+
+// Words of crossplane-runtime and of the providers that Drover lifts.
+const (
+	// createIncomplete is in Synced when the runtime found a creation begun and not
+	// ended, and refuses to go on. While a creation merely runs, it is not.
+	createIncomplete = "cannot determine creation result"
+	// notExist is in Synced when what may only be observed is not there.
+	notExist = "external resource does not exist"
+	// reasonMissing is that of Ready at providers that Drover lifts.
+	reasonMissing xpv1.ConditionReason = "Missing"
+	// typeLastAsyncOperation is upjet's.
+	typeLastAsyncOperation xpv1.ConditionType = "LastAsyncOperation"
+)
+
+// maxMessage is as much of a provider's error as a user is shown. Some providers
+// put whole requests into theirs.
+const maxMessage = 1024
+
+// read sums up an observed VM. Where the binding cannot say, what the Machine
+// remembers stands in, and the error says why.
+func read(b *binding, m *machinev1alpha1.Machine, raw map[string]any, vm step.Object) (step.VM, error) {
+	conditions := conditionsOf(vm.Unstructured)
+	out := step.VM{State: step.VMCreating, Name: vm.GetName(), ProviderID: m.Status.ProviderID}
+	for _, a := range m.Status.Addresses {
+		out.Addresses = append(out.Addresses, step.VMAddress{Type: string(a.Type), Address: a.Address})
+	}
+
+	said := facts{
+		running: conditions.Get(xpv1.TypeReady).Status == corev1.ConditionTrue,
+		lost: conditions.Get(xpv1.TypeReady).Reason == reasonMissing ||
+			strings.Contains(conditions.Get(xpv1.TypeSynced).Message, notExist),
+	}
+	var err error
+	if b != nil {
+		err = said.evaluate(b, map[string]any{"machine": raw, "vm": whole(vm.Object)})
+	}
+	if said.providerID != "" {
+		out.ProviderID = said.providerID
+	}
+	if len(said.addresses) > 0 {
+		out.Addresses = said.addresses
+	}
+
+	if out.Message = providerError(conditions); out.Message != "" && b != nil {
+		out.ErrorCode = string(b.classify(out.Message))
+	}
+	switch {
+	case vm.GetDeletionTimestamp() != nil:
+		out.State, out.Message = step.VMLost, fmt.Sprintf("%s %q is being deleted, although its Machine is not", vm.GetKind(), vm.GetName())
+	case out.ProviderID != "" && said.lost:
+		out.State, out.Message = step.VMLost, fmt.Sprintf("the provider finds VM %s no more", out.ProviderID)
+	case said.failed != "":
+		out.State, out.Message = step.VMFailed, truncate(said.failed)
+		if b != nil {
+			out.ErrorCode = string(b.classify(said.failed))
+		}
+	case meta.ExternalCreateIncomplete(vm) && strings.Contains(conditions.Get(xpv1.TypeSynced).Message, createIncomplete):
+		out.State = step.VMCreateUnknown
+		out.Message = "the provider began to create the VM, and nobody knows whether it did"
+	case out.ProviderID != "" && said.running:
+		out.State = step.VMRunning
+	}
+	return out, err
+}
+
+// facts are what a binding says of a VM.
+type facts struct {
+	providerID    string
+	addresses     []step.VMAddress
+	running, lost bool
+	failed        string
+}
+
+func (f *facts) evaluate(b *binding, variables map[string]any) error {
+	var err error
+	if f.providerID, err = evalAs[string](b.providerID, variables); err != nil {
+		return err
+	}
+	if b.running != nil {
+		if f.running, err = evalAs[bool](b.running, variables); err != nil {
+			return err
+		}
+	}
+	if b.failed != nil {
+		if f.failed, err = evalAs[string](b.failed, variables); err != nil {
+			return err
+		}
+	}
+	if b.lost != nil {
+		if f.lost, err = evalAs[bool](b.lost, variables); err != nil {
+			return err
+		}
+	}
+	if b.addresses != nil {
+		if f.addresses, err = evalAddresses(b.addresses, variables); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// evalAddresses refuses what the Machine's schema would, because one address that
+// is refused there takes the whole status with it.
+func evalAddresses(e *expression, variables map[string]any) ([]step.VMAddress, error) {
+	list, err := evalAs[[]any](e, variables)
+	if err != nil {
+		return nil, err
+	}
+	known := []machinev1alpha1.AddressType{"Hostname", "InternalIP", "ExternalIP", "InternalDNS", "ExternalDNS"}
+	var out []step.VMAddress
+	for i, v := range list {
+		m, _ := v.(map[string]any)
+		typ, _ := m["type"].(string)
+		address, _ := m["address"].(string)
+		if !slices.Contains(known, machinev1alpha1.AddressType(typ)) || address == "" {
+			return nil, e.error(1, 0, fmt.Sprintf("address %d: must be {type, address} with a type of %v, is %v", i, known, v))
+		}
+		out = append(out, step.VMAddress{Type: typ, Address: address})
+	}
+	return out, nil
+}
+
+func providerError(c conditions) string {
+	for _, t := range []xpv1.ConditionType{typeLastAsyncOperation, xpv1.TypeSynced} {
+		if condition := c.Get(t); condition.Status == corev1.ConditionFalse {
+			return truncate(condition.Message)
+		}
+	}
+	return ""
+}
+
+type conditions []xpv1.Condition
+
+// Get a condition, or one that says nothing if there is none of the type.
+func (c conditions) Get(t xpv1.ConditionType) xpv1.Condition {
+	for _, condition := range c {
+		if condition.Type == t {
+			return condition
+		}
+	}
+	return xpv1.Condition{}
+}
+
+// conditionsOf a managed resource, of whatever kind it is.
+func conditionsOf(vm *unstructured.Unstructured) conditions {
+	var out conditions
+	list, _, _ := unstructured.NestedSlice(vm.Object, "status", "conditions")
+	for _, v := range list {
+		m, _ := v.(map[string]any)
+		s := func(k string) string { v, _ := m[k].(string); return v }
+		out = append(out, xpv1.Condition{
+			Type:    xpv1.ConditionType(s("type")),
+			Status:  corev1.ConditionStatus(s("status")),
+			Reason:  xpv1.ConditionReason(s("reason")),
+			Message: s("message"),
+		})
+	}
+	return out
+}
+
+// whole makes sure that an expression finds what every resource has.
+func whole(vm map[string]any) map[string]any {
+	out := map[string]any{"metadata": map[string]any{}, "spec": map[string]any{}, "status": map[string]any{}}
+	for k, v := range vm {
+		out[k] = v
+	}
+	return out
+}
+
+func truncate(s string) string {
+	if len(s) <= maxMessage {
+		return s
+	}
+	return strings.ToValidUTF8(s[:maxMessage], "") + "..."
+}

@@ -1,0 +1,128 @@
+package infrastructure
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/structpb"
+	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
+	extv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
+	schemacel "k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/defaulting"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/pruning"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/apiserver/pkg/apis/cel"
+	"k8s.io/utils/lru"
+)
+
+// A validator says what the API server would have against the spec of a VM.
+type validator struct {
+	structural *structuralschema.Structural
+	openAPI    validation.SchemaValidator
+	rules      *schemacel.Validator
+}
+
+// validators by the hash of their schema: reading one costs more than using it.
+var validators = lru.New(32)
+
+// validatorOf a kind's published OpenAPI schema. Only its spec is looked at.
+func validatorOf(schema *structpb.Struct) (*validator, error) {
+	b, err := proto.MarshalOptions{Deterministic: true}.Marshal(schema)
+	if err != nil {
+		return nil, err
+	}
+	key := sha256.Sum256(b)
+	if v, ok := validators.Get(key); ok {
+		return v.(*validator), nil
+	}
+	v, err := newValidator(schema)
+	if err != nil {
+		return nil, err
+	}
+	validators.Add(key, v)
+	return v, nil
+}
+
+func newValidator(schema *structpb.Struct) (*validator, error) {
+	b, err := json.Marshal(schema.AsMap())
+	if err != nil {
+		return nil, err
+	}
+	published := &extv1.JSONSchemaProps{}
+	if err := json.Unmarshal(b, published); err != nil {
+		return nil, fmt.Errorf("cannot read the schema: %w", err)
+	}
+	// The published metadata is no structural schema, and none of our business.
+	external := &extv1.JSONSchemaProps{
+		Type:       "object",
+		Properties: map[string]extv1.JSONSchemaProps{"spec": published.Properties["spec"]},
+	}
+	internal := &apiextensions.JSONSchemaProps{}
+	if err := extv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(external, internal, nil); err != nil {
+		return nil, fmt.Errorf("cannot convert the schema: %w", err)
+	}
+	v := &validator{}
+	if v.structural, err = structuralschema.NewStructural(internal); err != nil {
+		return nil, fmt.Errorf("cannot convert the schema: %w", err)
+	}
+	if v.openAPI, _, err = validation.NewSchemaValidator(internal); err != nil {
+		return nil, fmt.Errorf("cannot convert the schema: %w", err)
+	}
+	v.rules = schemacel.NewValidator(v.structural, false, cel.PerCallLimit)
+	return v, nil
+}
+
+// validate goes the way of the API server: unknown fields, defaults, types, and
+// then the rules. Unlike the API server it has something against unknown fields.
+func (v *validator) validate(spec map[string]any) field.ErrorList {
+	obj := map[string]any{"spec": runtime.DeepCopyJSON(spec)}
+
+	var errs field.ErrorList
+	for _, path := range pruning.PruneWithOptions(obj, v.structural, false, structuralschema.UnknownFieldPathOptions{TrackUnknownFieldPaths: true}) {
+		errs = append(errs, field.Forbidden(field.NewPath(path), "unknown field"))
+	}
+	defaulting.Default(obj, v.structural)
+	invalid := validation.ValidateCustomResource(nil, obj, v.openAPI)
+	if len(invalid) == 0 && v.rules != nil {
+		invalid, _ = v.rules.Validate(context.Background(), nil, v.structural, obj, nil, math.MaxInt64)
+	}
+	return append(errs, invalid...)
+}
+
+// placed are the paths that the binding sets, by which an error is the binding's
+// and not the class's.
+func (b *binding) placed(path string) (string, bool) {
+	for i, f := range b.fields {
+		if path == f.path || strings.HasPrefix(path, f.path+".") || strings.HasPrefix(path, f.path+"[") {
+			return fmt.Sprintf("virtualMachine.fields[%d] (of %s)", i, f.path), true
+		}
+	}
+	return "", false
+}
+
+// explain errors in the words of who has to mend them: those of fields that the
+// binding sets, without their values, of which one is the user data, and those of
+// the class, by their paths in it.
+func (b *binding) explain(errs field.ErrorList) (ofBinding, ofClass []string) {
+	binding, class := map[string]bool{}, map[string]bool{}
+	for _, e := range errs {
+		if place, ok := b.placed(e.Field); ok {
+			e := *e
+			e.BadValue = field.OmitValueType{}
+			binding[place+": "+e.ErrorBody()] = true
+			continue
+		}
+		class[strings.TrimPrefix(e.Field, "spec.")+": "+e.ErrorBody()] = true
+	}
+	return slices.Sorted(maps.Keys(binding)), slices.Sorted(maps.Keys(class))
+}

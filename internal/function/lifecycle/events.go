@@ -1,0 +1,54 @@
+package lifecycle
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/function/step"
+)
+
+// ReasonVMRequested is the reason of the event that tells that a VM was asked for.
+const ReasonVMRequested = "VMRequested"
+
+// events tell what changed since the status that was observed.
+func events(o Observed, d Desired) []step.Event {
+	var out []step.Event
+	before := o.Machine.Status
+	if p := o.problem(); p != nil {
+		c := meta.FindStatusCondition(before.Conditions, TypeValid)
+		if c == nil || string(c.Status) != isFalse || c.Reason != p.Reason || c.Message != p.Message {
+			out = append(out, step.Event{Warning: true, Reason: p.Reason, Message: p.Message})
+		}
+	}
+	if code := o.VM.ErrorCode; code != "" && d.Status.Phase != machinev1alpha1.MachineFailed &&
+		(before.LastOperation == nil || before.LastOperation.ErrorCode != code) && d.Status.LastOperation.ErrorCode == code {
+		out = append(out, step.Event{Warning: true, Reason: code, Message: o.VM.Message})
+	}
+	if e, ok := ofPhase(o, d); ok && d.Status.Phase != before.Phase {
+		out = append(out, e)
+	}
+	return out
+}
+
+// ofPhase is the event of a phase that begins.
+func ofPhase(o Observed, d Desired) (step.Event, bool) {
+	switch s := d.Status; s.Phase {
+	case machinev1alpha1.MachineProvisioning:
+		return step.Event{Reason: ReasonVMRequested, Message: fmt.Sprintf("Asked the provider for VM %s", o.VM.Name)}, true
+	case machinev1alpha1.MachineJoining:
+		return step.Event{Reason: ReasonVMRunning, Message: fmt.Sprintf("VM %s runs, its Node is awaited", s.ProviderID)}, true
+	case machinev1alpha1.MachineRunning:
+		return step.Event{Reason: ReasonNodeReady, Message: fmt.Sprintf("Node %s is Ready", s.NodeRef.Name)}, true
+	case machinev1alpha1.MachineUnknown:
+		for _, c := range d.Conditions {
+			if c.Type == TypeNodeReady {
+				return step.Event{Warning: true, Reason: c.Reason, Message: c.Message}, true
+			}
+		}
+	case machinev1alpha1.MachineFailed:
+		return step.Event{Warning: true, Reason: string(s.FailureReason), Message: s.FailureMessage}, true
+	}
+	return step.Event{}, false
+}

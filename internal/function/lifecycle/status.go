@@ -1,0 +1,100 @@
+package lifecycle
+
+import (
+	"fmt"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+)
+
+// status says what is known. What once was known of VM and Node stays when they can
+// no longer be asked.
+func status(now time.Time, o Observed, n node, phase machinev1alpha1.MachinePhase, f *failure) machinev1alpha1.MachineStatus {
+	before := o.Machine.Status
+	s := machinev1alpha1.MachineStatus{
+		ObservedGeneration: o.Machine.Generation,
+		Phase:              phase,
+		ProviderID:         providerID(o),
+		NodeRef:            before.NodeRef,
+		NodeInfo:           before.NodeInfo,
+		Addresses:          addresses(o, n),
+	}
+	if n.joined {
+		s.NodeRef = &machinev1alpha1.NodeReference{APIVersion: "v1", Kind: "Node", Name: n.NodeName, UID: n.NodeUID}
+	}
+	if n.NodeInfo != nil {
+		info := machinev1alpha1.NodeInfo(*n.NodeInfo)
+		s.NodeInfo = &info
+	}
+	if n.ready {
+		s.ReadySince = n.since
+	}
+	if f != nil {
+		s.FailureReason, s.FailureMessage = f.reason, f.message
+	}
+	s.LastOperation = lastOperation(now, before.LastOperation, operation(o, n, phase, f))
+	return s
+}
+
+// addresses of the VM or, at clouds that do not tell, of the Node.
+func addresses(o Observed, n node) []machinev1alpha1.Address {
+	var out []machinev1alpha1.Address
+	for _, a := range o.VM.Addresses {
+		out = append(out, machinev1alpha1.Address{Type: machinev1alpha1.AddressType(a.Type), Address: a.Address})
+	}
+	if len(out) > 0 {
+		return out
+	}
+	for _, a := range n.Addresses {
+		out = append(out, machinev1alpha1.Address{Type: machinev1alpha1.AddressType(a.Type), Address: a.Address})
+	}
+	if len(out) > 0 {
+		return out
+	}
+	return o.Machine.Status.Addresses
+}
+
+// operation that is under way, or was the last.
+func operation(o Observed, n node, phase machinev1alpha1.MachinePhase, f *failure) machinev1alpha1.LastOperation {
+	before := o.Machine.Status
+	if op := before.LastOperation; op != nil && before.Phase == machinev1alpha1.MachineFailed {
+		return *op
+	}
+	op := machinev1alpha1.LastOperation{Type: machinev1alpha1.OperationCreate, State: machinev1alpha1.OperationProcessing}
+	if providerID(o) != "" && phase != machinev1alpha1.MachineProvisioning {
+		op.Type = machinev1alpha1.OperationJoin
+	}
+	switch {
+	case everJoined(o, n) && phase != machinev1alpha1.MachineJoining:
+		// It was ended well, whatever became of the VM afterwards.
+		op.Type, op.State = machinev1alpha1.OperationJoin, machinev1alpha1.OperationSuccessful
+		op.Description = fmt.Sprintf("Node %s joined", nodeName(o, n))
+	case f != nil:
+		op.State, op.ErrorCode, op.Description = machinev1alpha1.OperationFailed, f.code, f.message
+	default:
+		op.ErrorCode, op.Description = o.VM.ErrorCode, waitsFor(o, n)
+	}
+	return op
+}
+
+// lastOperation has the time of the last change, so that it is written only then.
+func lastOperation(now time.Time, before *machinev1alpha1.LastOperation, op machinev1alpha1.LastOperation) *machinev1alpha1.LastOperation {
+	if before != nil && before.LastUpdateTime != nil {
+		op.LastUpdateTime = before.LastUpdateTime
+		if *before == op {
+			return before
+		}
+	}
+	t := metav1.NewTime(now.UTC().Truncate(time.Second))
+	op.LastUpdateTime = &t
+	return &op
+}
+
+func nodeName(o Observed, n node) string {
+	if !n.joined && o.Machine.Status.NodeRef != nil {
+		return o.Machine.Status.NodeRef.Name
+	}
+	return n.NodeName
+}

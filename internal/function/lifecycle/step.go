@@ -1,0 +1,100 @@
+package lifecycle
+
+import (
+	"slices"
+	"time"
+
+	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	clusterv1alpha1 "github.com/drover-dev/drover/apis/cluster/v1alpha1"
+	fn "github.com/drover-dev/drover/apis/fn/v1alpha1"
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/function/step"
+)
+
+// Run the step. An error means that nothing can be said of the Machine, and that
+// all shall stay as it is.
+func Run(now time.Time, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
+	if err := step.Input(req, &fn.Lifecycle{}); err != nil {
+		return nil, err
+	}
+	o, err := observe(req)
+	if err != nil {
+		return nil, err
+	}
+	rsp := step.NewResponse(req)
+	if err := holdVM(req, rsp, o.Machine); err != nil {
+		return nil, err
+	}
+
+	d := Plan(now, o)
+	if d.WorkerNode != nil {
+		if err := rsp.Compose(machinev1alpha1.ResourceWorkerNode, d.WorkerNode, d.NodeReady); err != nil {
+			return nil, err
+		}
+	}
+	gv, kind := machinev1alpha1.MachineGroupVersionKind.ToAPIVersionAndKind()
+	if err := rsp.Status(gv, kind, &d.Status); err != nil {
+		return nil, err
+	}
+	rsp.Ready(d.Status.Phase == machinev1alpha1.MachineRunning)
+	rsp.SetConditions(d.Conditions...)
+	rsp.Events(d.Events...)
+	rsp.CallAgain(d.CallAgain)
+	return rsp.RunFunctionResponse, nil
+}
+
+func observe(req *fnv1.RunFunctionRequest) (Observed, error) {
+	o := Observed{Machine: &machinev1alpha1.Machine{}, VM: step.VM{State: step.VMAbsent}}
+	if err := step.Composite(req, o.Machine); err != nil {
+		return o, err
+	}
+	if _, err := step.Context(req, step.ContextBootstrap, &o.Bootstrap); err != nil {
+		return o, err
+	}
+	if _, err := step.Context(req, step.ContextVM, &o.VM); err != nil {
+		return o, err
+	}
+	if wn, ok := step.Observed(req)[machinev1alpha1.ResourceWorkerNode]; ok {
+		var err error
+		if o.WorkerNode, err = step.As[clusterv1alpha1.WorkerNode](wn); err != nil {
+			return o, err
+		}
+	}
+	return o, nil
+}
+
+// holdVM gives the VM the finalizer that keeps it until its Node is drained. A VM
+// that no step desires, although it is there, is kept: only the deletion of its
+// Machine deletes it.
+func holdVM(req *fnv1.RunFunctionRequest, rsp step.Response, m *machinev1alpha1.Machine) error {
+	observed, exists := step.Observed(req)[machinev1alpha1.ResourceVM]
+	vm, ok := step.Desired(req, machinev1alpha1.ResourceVM)
+	if !ok {
+		if !exists {
+			return nil
+		}
+		vm = asObserved(observed, m)
+	}
+	// Nothing may be added to what is being deleted.
+	if !exists || observed.GetDeletionTimestamp() == nil || slices.Contains(observed.GetFinalizers(), machinev1alpha1.FinalizerDrain) {
+		if f := vm.GetFinalizers(); !slices.Contains(f, machinev1alpha1.FinalizerDrain) {
+			vm.SetFinalizers(append(f, machinev1alpha1.FinalizerDrain))
+		}
+	}
+	ready := req.GetDesired().GetResources()[machinev1alpha1.ResourceVM].GetReady() == fnv1.Ready_READY_TRUE
+	return rsp.Compose(machinev1alpha1.ResourceVM, vm.Unstructured, ready)
+}
+
+func asObserved(o step.Object, m *machinev1alpha1.Machine) step.Object {
+	vm := &unstructured.Unstructured{Object: map[string]any{}}
+	vm.SetGroupVersionKind(o.GroupVersionKind())
+	vm.SetName(o.GetName())
+	vm.SetLabels(map[string]string{machinev1alpha1.LabelMachine: m.Name})
+	if spec, ok := o.Object["spec"].(map[string]any); ok {
+		vm.Object["spec"] = runtime.DeepCopyJSON(spec)
+	}
+	return step.Object{Unstructured: vm}
+}

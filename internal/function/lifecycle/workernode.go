@@ -1,0 +1,70 @@
+package lifecycle
+
+import (
+	"maps"
+
+	xpv1 "github.com/crossplane/crossplane-runtime/v2/apis/common/v1"
+	xpv2 "github.com/crossplane/crossplane-runtime/v2/apis/common/v2"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	clusterv1alpha1 "github.com/drover-dev/drover/apis/cluster/v1alpha1"
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/names"
+)
+
+// workerNode is wanted from the moment that the providerID is known, for ever: a
+// Machine without it would be deleted without a drain.
+func workerNode(o Observed) *clusterv1alpha1.WorkerNode {
+	id := providerID(o)
+	if id == "" {
+		return nil
+	}
+	m := o.Machine
+	wn := &clusterv1alpha1.WorkerNode{
+		TypeMeta: metav1.TypeMeta{APIVersion: clusterv1alpha1.SchemeGroupVersion.String(), Kind: "WorkerNode"},
+		ObjectMeta: metav1.ObjectMeta{
+			Name:   names.OfMachine(m.Name, m.UID),
+			Labels: map[string]string{machinev1alpha1.LabelMachine: m.Name},
+		},
+		Spec: clusterv1alpha1.WorkerNodeSpec{
+			ManagedResourceSpec: xpv2.ManagedResourceSpec{
+				ProviderConfigReference: &xpv1.ProviderConfigReference{Kind: m.Spec.ClusterRef.Kind, Name: m.Spec.ClusterRef.Name},
+			},
+			ForProvider: clusterv1alpha1.WorkerNodeParameters{
+				ProviderID:  id,
+				Labels:      maps.Clone(m.Spec.Metadata.Labels),
+				Annotations: annotations(m),
+				Drain: clusterv1alpha1.WorkerNodeDrain{
+					Timeout: m.Spec.Drain.Timeout,
+					Skip:    m.Annotations[machinev1alpha1.AnnotationSkipDrain] == "true",
+				},
+			},
+		},
+	}
+	for _, t := range m.Spec.Taints {
+		wn.Spec.ForProvider.Taints = append(wn.Spec.ForProvider.Taints, clusterv1alpha1.NodeTaint{Key: t.Key, Value: t.Value, Effect: t.Effect})
+	}
+	return wn
+}
+
+// providerID of the Machine's VM. A WorkerNode keeps the one that it was made with,
+// and a Machine remembers it when its VM can no longer be asked.
+func providerID(o Observed) string {
+	switch {
+	case o.WorkerNode != nil && o.WorkerNode.Spec.ForProvider.ProviderID != "":
+		return o.WorkerNode.Spec.ForProvider.ProviderID
+	case o.VM.ProviderID != "":
+		return o.VM.ProviderID
+	}
+	return o.Machine.Status.ProviderID
+}
+
+// annotations by which people and the cluster-autoscaler find a Node's Machine.
+func annotations(m *machinev1alpha1.Machine) map[string]string {
+	out := map[string]string{}
+	maps.Copy(out, m.Spec.Metadata.Annotations)
+	out[machinev1alpha1.AnnotationMachine] = m.Name
+	out[machinev1alpha1.AnnotationNamespace] = m.Namespace
+	out[machinev1alpha1.AnnotationCluster] = m.Spec.ClusterRef.Name
+	return out
+}
