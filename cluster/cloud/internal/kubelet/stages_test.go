@@ -7,6 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/kwok/pkg/utils/lifecycle"
 )
 
@@ -14,8 +15,9 @@ func TestPodStages(t *testing.T) {
 	now := time.Now()
 	deleted := func(grace time.Duration, annotations map[string]string) *corev1.Pod {
 		return &corev1.Pod{
-			ObjectMeta: metav1.ObjectMeta{DeletionTimestamp: &metav1.Time{Time: now.Add(grace)}, Annotations: annotations},
-			Status:     corev1.PodStatus{Phase: corev1.PodRunning},
+			ObjectMeta: metav1.ObjectMeta{DeletionTimestamp: &metav1.Time{Time: now.Add(grace)},
+				DeletionGracePeriodSeconds: ptr.To(int64(grace / time.Second)), Annotations: annotations},
+			Status: corev1.PodStatus{Phase: corev1.PodRunning},
 		}
 	}
 	cases := map[string]struct {
@@ -30,6 +32,7 @@ func TestPodStages(t *testing.T) {
 		"ASlowPodEndsWhenItWants":              {deleted(time.Minute, map[string]string{"localcloud.drover.dev/stop-seconds": "20"}), "pod-delete", 20 * time.Second},
 		"APodThatNeverEndsIsKilledByTheGrace":  {deleted(30*time.Second, map[string]string{"localcloud.drover.dev/stop-seconds": "3600"}), "pod-delete", 30 * time.Second},
 		"ADeletedPodThatNeverStartedEndsToo":   {&corev1.Pod{ObjectMeta: metav1.ObjectMeta{DeletionTimestamp: &metav1.Time{Time: now}}, Status: corev1.PodStatus{Phase: corev1.PodPending}}, "pod-delete", 0},
+		"APodThatIsBeingRemovedIsLet":          {&corev1.Pod{ObjectMeta: metav1.ObjectMeta{DeletionTimestamp: &metav1.Time{Time: now}, DeletionGracePeriodSeconds: new(int64)}}, "", 0},
 		"APodOfAJobIsDoneWhenItHasBeenStarted": {&corev1.Pod{ObjectMeta: metav1.ObjectMeta{OwnerReferences: []metav1.OwnerReference{{Kind: "Job"}}}, Status: corev1.PodStatus{Phase: corev1.PodRunning}}, "pod-complete", 0},
 	}
 	lc, err := podLifecycle()
