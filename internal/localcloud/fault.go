@@ -34,8 +34,9 @@ type Fault struct {
 	Code string `json:"code,omitempty"`
 	// Message of the error of FaultCreateFails and FaultUnavailable.
 	Message string `json:"message,omitempty"`
-	// Count is how many creations it hits before it is used up; in answers,
-	// how many are left. Default 1. Not for Vanish and KubeletStops.
+	// Count is how many creations it hits before it is used up, default 1; in
+	// answers, how many are left. In the answer to Vanish and KubeletStops it is
+	// how many VMs were hit.
 	Count int `json:"count,omitempty"`
 	// Delay: see the kinds.
 	Delay Duration `json:"delay,omitempty"`

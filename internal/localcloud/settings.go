@@ -22,8 +22,8 @@ type Settings struct {
 	// ShutdownTime is how long a VM is Terminating. Default 0s.
 	ShutdownTime Duration `json:"shutdownTime"`
 	// RateLimit is the number of requests a second beyond which calls are
-	// answered with CodeThrottled. 0, the default, means no limit. Settings,
-	// faults and quota are never throttled.
+	// answered with CodeThrottled. 0, the default, means no limit. Only calls
+	// for VMs and images are throttled.
 	RateLimit int `json:"rateLimit"`
 }
 
