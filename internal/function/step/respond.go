@@ -49,7 +49,11 @@ type Response struct {
 
 // NewResponse returns a response that asks to be called again when at rest.
 func NewResponse(req *fnv1.RunFunctionRequest) Response {
-	return Response{response.To(req, AtRest)}
+	rsp := response.To(req, AtRest)
+	if rsp.Desired == nil {
+		rsp.Desired = &fnv1.State{}
+	}
+	return Response{rsp}
 }
 
 // Status sets the XR's status. It is all of the status that Drover owns, save for

@@ -1,0 +1,75 @@
+package replicas
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/function/step"
+)
+
+// Events have room for so many Machines; the others are counted.
+const mostListed = 10
+
+func createdEvent(created []string) step.Event {
+	return step.Event{Reason: "CreatedMachine", Message: "Created " + list(created)}
+}
+
+func (p *plan) deletedEvent(existing int) step.Event {
+	var each []string
+	for _, m := range p.dropped {
+		each = append(each, fmt.Sprintf("%s (%s)", m.Name, p.why(m)))
+	}
+	return step.Event{
+		Reason:  "DeletedMachine",
+		Message: fmt.Sprintf("Deleted %s: there were %d and %d are wanted", list(each), existing, p.Set.Spec.Replicas),
+	}
+}
+
+// why this Machine and no other.
+func (p *plan) why(m Machine) string {
+	switch {
+	case isMarked(m):
+		return "marked by the annotation " + machinev1alpha1.AnnotationDeleteMachine
+	case !isReady(m):
+		return "not ready, phase " + string(phaseOf(m))
+	case !p.isAvailable(m):
+		return "not ready for minReadySeconds"
+	default:
+		return "newest"
+	}
+}
+
+func replacingEvent(m Machine) step.Event {
+	return step.Event{
+		Warning: true,
+		Reason:  "ReplacingMachine",
+		Message: fmt.Sprintf("Replacing Machine %s, which failed with %s: %s", m.Name,
+			cmp.Or(string(m.Status.FailureReason), "no reason"), cmp.Or(m.Status.FailureMessage, "no message")),
+	}
+}
+
+func (p *plan) readoptedEvents() []step.Event {
+	var readopted []string
+	for _, m := range p.kept {
+		if !m.Observed {
+			readopted = append(readopted, m.Name)
+		}
+	}
+	if len(readopted) == 0 {
+		return nil
+	}
+	return []step.Event{{Reason: "ReadoptedMachine", Message: "Adopted again what a stale write had forgotten: " + list(readopted)}}
+}
+
+func list(each []string) string {
+	noun := "Machine "
+	if len(each) > 1 {
+		noun = fmt.Sprintf("%d Machines: ", len(each))
+	}
+	if len(each) > mostListed {
+		each = append(each[:mostListed:mostListed], fmt.Sprintf("and %d more", len(each)-mostListed))
+	}
+	return noun + strings.Join(each, ", ")
+}

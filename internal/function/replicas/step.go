@@ -1,0 +1,98 @@
+package replicas
+
+import (
+	"fmt"
+	"time"
+
+	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	fn "github.com/drover-dev/drover/apis/fn/v1alpha1"
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/function/step"
+)
+
+const requirementMachines = "machines"
+
+var providerSelector = []string{"spec", "crossplane", "compositionSelector", "matchLabels", machinev1alpha1.LabelProvider}
+
+// Run the step. An error means that nothing can be said of the set, and that all
+// shall stay as it is.
+func Run(now time.Time, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
+	if err := step.Input(req, &fn.Replicas{}); err != nil {
+		return nil, err
+	}
+	set := &machinev1alpha1.MachineSet{}
+	if err := step.Composite(req, set); err != nil {
+		return nil, err
+	}
+
+	// The class is that of a Machine that would be created now.
+	next := &machinev1alpha1.Machine{ObjectMeta: set.ObjectMeta, Spec: set.Spec.Template.Spec}
+	rsp := step.NewResponse(req)
+	rsp.RequireClass(next)
+	rsp.RequireByLabels(requirementMachines, machinev1alpha1.SchemeGroupVersion.String(), machinev1alpha1.MachineGroupVersionKind.Kind,
+		set.Namespace, map[string]string{machinev1alpha1.LabelSet: set.Name})
+
+	o, looked, err := observe(req, set, next)
+	if err != nil || !looked {
+		return rsp.RunFunctionResponse, err
+	}
+	return rsp.RunFunctionResponse, respond(rsp, Plan(now, o))
+}
+
+func observe(req *fnv1.RunFunctionRequest, set *machinev1alpha1.MachineSet, next *machinev1alpha1.Machine) (Observed, bool, error) {
+	o := Observed{Set: set}
+	if _, err := step.Context(req, step.ContextSafety, &o.Safety); err != nil {
+		return o, false, err
+	}
+	class, _, looked := step.Class(req, next)
+	children, looked2 := step.Children(req, requirementMachines, machinev1alpha1.MachineGroupVersionKind.Kind, set.UID)
+	if !looked || !looked2 {
+		return o, false, nil
+	}
+	if class != nil {
+		o.Provider = class.Spec.Provider
+	}
+	for _, c := range children {
+		m, err := step.As[machinev1alpha1.Machine](c.Object)
+		if err != nil {
+			return o, false, err
+		}
+		provider, _, _ := unstructured.NestedString(c.Object.Object, providerSelector...)
+		o.Machines = append(o.Machines, Machine{Machine: m, Provider: provider, Observed: c.Observed, Terminating: c.Terminating})
+	}
+	return o, true, nil
+}
+
+func respond(rsp step.Response, d Decision) error {
+	for _, m := range d.Machines {
+		u, err := withProvider(m.Machine, m.Provider)
+		if err != nil {
+			return err
+		}
+		if err := rsp.Compose(m.Name, u, m.Ready); err != nil {
+			return err
+		}
+	}
+	rsp.Ready(d.Ready)
+	rsp.SetConditions(d.Conditions...)
+	rsp.Events(d.Events...)
+	rsp.CallAgain(d.CallAgain)
+	return rsp.Status(machinev1alpha1.SchemeGroupVersion.String(), machinev1alpha1.MachineSetGroupVersionKind.Kind, &d.Status)
+}
+
+// withProvider adds what Crossplane adds to the Machine's schema.
+func withProvider(m *machinev1alpha1.Machine, provider string) (*unstructured.Unstructured, error) {
+	o, err := runtime.DefaultUnstructuredConverter.ToUnstructured(m)
+	if err != nil {
+		return nil, fmt.Errorf("cannot encode Machine %q: %w", m.Name, err)
+	}
+	if provider != "" {
+		if err := unstructured.SetNestedField(o, provider, providerSelector...); err != nil {
+			return nil, fmt.Errorf("cannot encode Machine %q: %w", m.Name, err)
+		}
+	}
+	return &unstructured.Unstructured{Object: o}, nil
+}

@@ -1,0 +1,17 @@
+// Package rollout is the step that composes the MachineSets of a
+// MachineDeployment: one a template, of which the newest grows and the others
+// shrink within the bounds of the strategy.
+//
+// Crossplane may show a MachineDeployment or its MachineSets as they were some time
+// ago, and each as of another time. So every decision about a number of Machines is
+// written to the deployment's status first, and carried out when it is read back
+// from there:
+//
+//   - Decisions are one chain, because they are all in one object, and a decision
+//     that was overtaken before it was read back was never carried out.
+//   - A set whose references have been read back is always seen, so that a decision
+//     knows all sets that decisions before it made.
+//   - A set is told a new number only when it has acted on the last one. What is not
+//     certain counts as the worse: Machines that may exist take room, and Machines
+//     that may go are not available.
+package rollout

@@ -1,0 +1,72 @@
+package rollout
+
+import (
+	"time"
+
+	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
+
+	fn "github.com/drover-dev/drover/apis/fn/v1alpha1"
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/function/step"
+)
+
+const requirementSets = "machine-sets"
+
+// Run the step. An error means that nothing can be said of the deployment, and that
+// all shall stay as it is.
+func Run(_ time.Time, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
+	if err := step.Input(req, &fn.Rollout{}); err != nil {
+		return nil, err
+	}
+	d := &machinev1alpha1.MachineDeployment{}
+	if err := step.Composite(req, d); err != nil {
+		return nil, err
+	}
+
+	// The class is that of a Machine that would be created now.
+	next := &machinev1alpha1.Machine{ObjectMeta: d.ObjectMeta, Spec: d.Spec.Template.Spec}
+	rsp := step.NewResponse(req)
+	rsp.RequireClass(next)
+	rsp.RequireByLabels(requirementSets, machinev1alpha1.SchemeGroupVersion.String(), machinev1alpha1.MachineSetGroupVersionKind.Kind,
+		d.Namespace, map[string]string{machinev1alpha1.LabelDeployment: d.Name})
+
+	o, looked, err := observe(req, d, next)
+	if err != nil || !looked {
+		return rsp.RunFunctionResponse, err
+	}
+	return rsp.RunFunctionResponse, respond(rsp, Plan(o))
+}
+
+func observe(req *fnv1.RunFunctionRequest, d *machinev1alpha1.MachineDeployment, next *machinev1alpha1.Machine) (Observed, bool, error) {
+	o := Observed{Deployment: d}
+	if _, err := step.Context(req, step.ContextSafety, &o.Safety); err != nil {
+		return o, false, err
+	}
+	class, _, looked := step.Class(req, next)
+	children, looked2 := step.Children(req, requirementSets, machinev1alpha1.MachineSetGroupVersionKind.Kind, d.UID)
+	if !looked || !looked2 {
+		return o, false, nil
+	}
+	o.ClassFound = class != nil
+	for _, c := range children {
+		s, err := step.As[machinev1alpha1.MachineSet](c.Object)
+		if err != nil {
+			return o, false, err
+		}
+		o.Sets = append(o.Sets, Set{MachineSet: s, Observed: c.Observed, Terminating: c.Terminating})
+	}
+	return o, true, nil
+}
+
+func respond(rsp step.Response, d Decision) error {
+	for _, s := range d.Sets {
+		if err := rsp.Compose(s.Name, s.MachineSet, s.Ready); err != nil {
+			return err
+		}
+	}
+	rsp.Ready(d.Ready)
+	rsp.SetConditions(d.Conditions...)
+	rsp.Events(d.Events...)
+	rsp.CallAgain(d.CallAgain)
+	return rsp.Status(machinev1alpha1.SchemeGroupVersion.String(), machinev1alpha1.MachineDeploymentGroupVersionKind.Kind, &d.Status)
+}

@@ -1,0 +1,342 @@
+package simulator
+
+import (
+	"fmt"
+	"maps"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/function/replicas"
+	"github.com/drover-dev/drover/internal/function/rollout"
+	"github.com/drover-dev/drover/internal/function/safety"
+	"github.com/drover-dev/drover/internal/function/step"
+)
+
+// DeploymentName of the one MachineDeployment.
+const DeploymentName = "md"
+
+const provider = "local"
+
+func equal(a, b any) bool { return equality.Semantic.DeepEqual(a, b) }
+
+// A Cluster with one MachineDeployment.
+type Cluster struct {
+	// Now is what its clock shows.
+	Now time.Time
+	// Crash says, before each write of a reconcile, whether to break off.
+	Crash func() bool
+	// Order in which n children are written.
+	Order func(n int) []int
+	// Events of all planners.
+	Events []step.Event
+
+	deployments *store[*machinev1alpha1.MachineDeployment]
+	sets        *store[*machinev1alpha1.MachineSet]
+	machines    *store[*machinev1alpha1.Machine]
+
+	// Each reconciler sees through caches of its own.
+	deploymentView *cache[*machinev1alpha1.MachineDeployment]
+	setsOfRollout  *cache[*machinev1alpha1.MachineSet]
+	setsOfReplicas *cache[*machinev1alpha1.MachineSet]
+	machineView    *cache[*machinev1alpha1.Machine]
+
+	rollout  composer[*machinev1alpha1.MachineDeployment, *machinev1alpha1.MachineSet]
+	replicas composer[*machinev1alpha1.MachineSet, *machinev1alpha1.Machine]
+
+	uids int
+	watcher
+}
+
+// New returns a cluster with a MachineDeployment that was not reconciled yet.
+func New(spec machinev1alpha1.MachineDeploymentSpec) *Cluster {
+	c := &Cluster{
+		Now:         time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC),
+		Crash:       func() bool { return false },
+		Order:       ascending,
+		deployments: newStore[*machinev1alpha1.MachineDeployment](),
+		sets:        newStore[*machinev1alpha1.MachineSet](),
+		machines:    newStore[*machinev1alpha1.Machine](),
+	}
+	c.deploymentView = newCache(c.deployments)
+	c.setsOfRollout = newCache(c.sets)
+	c.setsOfReplicas = newCache(c.sets)
+	c.machineView = newCache(c.machines)
+
+	c.rollout = composer[*machinev1alpha1.MachineDeployment, *machinev1alpha1.MachineSet]{
+		composites: c.deployments, children: c.sets,
+		compositeView: c.deploymentView, childView: c.setsOfRollout,
+		plan:    c.planRollout,
+		apply:   applySet,
+		created: func(s *machinev1alpha1.MachineSet) { s.UID = c.uid() },
+		deleted: func(*machinev1alpha1.MachineSet) {},
+	}
+	c.replicas = composer[*machinev1alpha1.MachineSet, *machinev1alpha1.Machine]{
+		composites: c.sets, children: c.machines,
+		compositeView: c.setsOfReplicas, childView: c.machineView,
+		plan:  c.planReplicas,
+		apply: c.applyMachine,
+		created: func(m *machinev1alpha1.Machine) {
+			m.UID = c.uid()
+			m.CreationTimestamp = metav1.NewTime(c.Now)
+			c.onCreate(c, m)
+		},
+		deleted: func(m *machinev1alpha1.Machine) { c.onDelete(c, m) },
+	}
+
+	d := &machinev1alpha1.MachineDeployment{Spec: spec}
+	d.Name, d.Namespace, d.UID, d.Generation = DeploymentName, "default", c.uid(), 1
+	c.deployments.put(d, nil)
+	return c
+}
+
+func ascending(n int) []int {
+	out := make([]int, n)
+	for i := range out {
+		out[i] = i
+	}
+	return out
+}
+
+func (c *Cluster) uid() types.UID {
+	c.uids++
+	return types.UID(fmt.Sprintf("uid-%d", c.uids))
+}
+
+func (c *Cluster) planRollout(d *machinev1alpha1.MachineDeployment, children []child[*machinev1alpha1.MachineSet]) ([]*machinev1alpha1.MachineSet, func(*machinev1alpha1.MachineDeployment)) {
+	o := rollout.Observed{
+		Deployment: d,
+		ClassFound: true,
+		Safety:     safety.Plan(safety.Observed{Labels: d.Labels}).Safety,
+	}
+	for _, ch := range children {
+		o.Sets = append(o.Sets, rollout.Set{MachineSet: ch.object, Observed: ch.observed, Terminating: ch.terminating})
+	}
+	p := rollout.Plan(o)
+	c.Events = append(c.Events, p.Events...)
+
+	var desired []*machinev1alpha1.MachineSet
+	for _, s := range p.Sets {
+		desired = append(desired, s.MachineSet)
+	}
+	return desired, func(d *machinev1alpha1.MachineDeployment) {
+		conditions := setConditions(d.Status.Conditions, append(p.Conditions, ready(p.Ready)))
+		d.Status = p.Status
+		d.Status.Conditions = conditions
+	}
+}
+
+func (c *Cluster) planReplicas(s *machinev1alpha1.MachineSet, children []child[*machinev1alpha1.Machine]) ([]*machinev1alpha1.Machine, func(*machinev1alpha1.MachineSet)) {
+	o := replicas.Observed{
+		Set:      s,
+		Provider: provider,
+		Safety:   safety.Plan(safety.Observed{Labels: s.Labels}).Safety,
+	}
+	for _, ch := range children {
+		o.Machines = append(o.Machines, replicas.Machine{Machine: ch.object, Provider: provider, Observed: ch.observed, Terminating: ch.terminating})
+	}
+	p := replicas.Plan(c.Now, o)
+	c.Events = append(c.Events, p.Events...)
+
+	var desired []*machinev1alpha1.Machine
+	for _, m := range p.Machines {
+		desired = append(desired, m.Machine)
+	}
+	return desired, func(s *machinev1alpha1.MachineSet) {
+		conditions := setConditions(s.Status.Conditions, append(p.Conditions, ready(p.Ready)))
+		s.Status = p.Status
+		s.Status.Conditions = conditions
+	}
+}
+
+func ready(r bool) step.Condition {
+	if r {
+		return step.Condition{Type: "Ready", Status: "True", Reason: "Available"}
+	}
+	return step.Condition{Type: "Ready", Status: "False", Reason: "Creating"}
+}
+
+func setConditions(now []metav1.Condition, set []step.Condition) []metav1.Condition {
+	out := make([]metav1.Condition, 0, len(now))
+	for _, c := range set {
+		out = append(out, metav1.Condition{Type: c.Type, Status: metav1.ConditionStatus(c.Status), Reason: c.Reason, Message: c.Message})
+	}
+	return out
+}
+
+func applyMeta(existing, desired metav1.Object) {
+	existing.SetLabels(maps.Clone(desired.GetLabels()))
+	annotations := maps.Clone(existing.GetAnnotations())
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	maps.Copy(annotations, desired.GetAnnotations())
+	existing.SetAnnotations(annotations)
+}
+
+func applySet(existing, desired *machinev1alpha1.MachineSet) bool {
+	applyMeta(existing, desired)
+	changed := !equal(existing.Spec, desired.Spec)
+	desired.Spec.DeepCopyInto(&existing.Spec)
+	return changed
+}
+
+func (c *Cluster) applyMachine(existing, desired *machinev1alpha1.Machine) bool {
+	applyMeta(existing, desired)
+	changed := !equal(existing.Spec, desired.Spec)
+	if existing.Spec.Version != desired.Spec.Version {
+		c.violated("Machine %s: version changed from %s to %s in place", existing.Name, existing.Spec.Version, desired.Spec.Version)
+	}
+	desired.Spec.DeepCopyInto(&existing.Spec)
+	return changed
+}
+
+// Deployment as it is.
+func (c *Cluster) Deployment() *machinev1alpha1.MachineDeployment {
+	e, _ := c.deployments.get(DeploymentName)
+	return e.object
+}
+
+// Update the MachineDeployment as a user does.
+func (c *Cluster) Update(change func(*machinev1alpha1.MachineDeployment)) {
+	e, _ := c.deployments.get(DeploymentName)
+	before := e.object.DeepCopy()
+	change(e.object)
+	if !equal(before.Spec, e.object.Spec) {
+		e.object.Generation++
+	}
+	c.deployments.put(e.object, e.refs)
+}
+
+// Sets as they are.
+func (c *Cluster) Sets() []*machinev1alpha1.MachineSet { return c.sets.list() }
+
+// Machines as they are.
+func (c *Cluster) Machines() []*machinev1alpha1.Machine { return c.machines.list() }
+
+// Writes that there were.
+func (c *Cluster) Writes() int {
+	return len(c.deployments.log) + len(c.sets.log) + len(c.machines.log)
+}
+
+// ReconcileDeployment as it is seen.
+func (c *Cluster) ReconcileDeployment() { _ = c.rollout.reconcile(DeploymentName, c.Crash, c.Order) }
+
+// ReconcileSet as it is seen.
+func (c *Cluster) ReconcileSet(name string) { _ = c.replicas.reconcile(name, c.Crash, c.Order) }
+
+// Views that lag behind.
+const Views = 4
+
+// Advance one of the views by at most n writes.
+func (c *Cluster) Advance(view, n int) {
+	switch view {
+	case 0:
+		c.deploymentView.advance(n)
+	case 1:
+		c.setsOfRollout.advance(n)
+	case 2:
+		c.setsOfReplicas.advance(n)
+	case 3:
+		c.machineView.advance(n)
+	}
+}
+
+// CatchUp lets all views see what there is.
+func (c *Cluster) CatchUp() {
+	for v := range Views {
+		c.Advance(v, c.Writes())
+	}
+}
+
+// changeMachine in the cluster.
+func (c *Cluster) changeMachine(name string, change func(*machinev1alpha1.Machine)) {
+	e, ok := c.machines.get(name)
+	if !ok {
+		return
+	}
+	before := e.object.DeepCopy()
+	change(e.object)
+	if !equal(before, e.object) {
+		c.machines.put(e.object, nil)
+	}
+}
+
+// Boot brings a Machine one phase further.
+func (c *Cluster) Boot(name string) {
+	c.changeMachine(name, func(m *machinev1alpha1.Machine) {
+		switch m.Status.Phase {
+		case "", machinev1alpha1.MachinePending:
+			m.Status.Phase = machinev1alpha1.MachineProvisioning
+		case machinev1alpha1.MachineProvisioning:
+			m.Status.Phase = machinev1alpha1.MachineJoining
+			m.Status.ProviderID = "local:///zone-a/" + string(m.UID)
+		case machinev1alpha1.MachineJoining, machinev1alpha1.MachineUnknown:
+			m.Status.Phase = machinev1alpha1.MachineRunning
+			m.Status.ReadySince = ptr.To(metav1.NewTime(c.Now))
+		}
+	})
+}
+
+// Fail a Machine for good.
+func (c *Cluster) Fail(name string) {
+	c.changeMachine(name, func(m *machinev1alpha1.Machine) {
+		c.onLoss(c, m)
+		m.Status.Phase = machinev1alpha1.MachineFailed
+		m.Status.FailureReason = machinev1alpha1.FailureVMLost
+		m.Status.ReadySince = nil
+	})
+}
+
+// Lose sight of a Machine's Node until it boots.
+func (c *Cluster) Lose(name string) {
+	c.changeMachine(name, func(m *machinev1alpha1.Machine) {
+		if m.Status.Phase == machinev1alpha1.MachineRunning {
+			c.onLoss(c, m)
+			m.Status.Phase = machinev1alpha1.MachineUnknown
+			m.Status.ReadySince = nil
+		}
+	})
+}
+
+// Finish the deletion of a Machine.
+func (c *Cluster) Finish(name string) {
+	if e, ok := c.machines.get(name); ok && e.object.DeletionTimestamp != nil {
+		c.machines.remove(name)
+	}
+}
+
+// CollectGarbage deletes what terminating MachineSets composed, and then them.
+func (c *Cluster) CollectGarbage() {
+	for _, s := range c.Sets() {
+		if s.DeletionTimestamp == nil {
+			continue
+		}
+		left := false
+		for _, m := range c.Machines() {
+			if metav1.IsControlledBy(m, s) {
+				left = true
+				c.changeMachine(m.Name, func(m *machinev1alpha1.Machine) {
+					if m.DeletionTimestamp == nil {
+						m.DeletionTimestamp = ptr.To(metav1.NewTime(c.Now))
+						c.onDelete(c, m)
+					}
+				})
+			}
+		}
+		if !left {
+			c.sets.remove(s.Name)
+		}
+	}
+}
+
+// Available says whether a Machine is.
+func (c *Cluster) Available(m *machinev1alpha1.Machine) bool {
+	min := time.Duration(c.Deployment().Spec.MinReadySeconds) * time.Second
+	return m.DeletionTimestamp == nil && m.Status.Phase == machinev1alpha1.MachineRunning &&
+		m.Status.ReadySince != nil && !c.Now.Before(m.Status.ReadySince.Add(min))
+}

@@ -1,0 +1,169 @@
+package simulator
+
+import (
+	"errors"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+)
+
+// Errors that break a reconcile off.
+var (
+	errConflict = errors.New("conflict")
+	errCrash    = errors.New("crash")
+)
+
+// A child as a function is shown it.
+type child[C any] struct {
+	object                C
+	observed, terminating bool
+}
+
+// A composer reconciles one composite resource, as Crossplane's FunctionComposer
+// does, in its order and with its preconditions.
+type composer[X resource[X], C resource[C]] struct {
+	composites *store[X]
+	children   *store[C]
+	// views of them.
+	compositeView *cache[X]
+	childView     *cache[C]
+
+	// plan returns the children that shall exist, and writes the status.
+	plan func(xr X, children []child[C]) (desired []C, status func(X))
+	// apply what is desired to what exists, and say whether its spec changed.
+	apply func(existing, desired C) bool
+	// created and deleted are told of what happens to children.
+	created, deleted func(C)
+}
+
+// reconcile the composite resource as it is seen. Crash says, before each write,
+// whether to break off; order gives an order of n writes.
+func (c *composer[X, C]) reconcile(name string, crash func() bool, order func(n int) []int) error {
+	xr, ok := c.compositeView.get(name)
+	if !ok || xr.object.GetDeletionTimestamp() != nil {
+		return nil
+	}
+	uid := xr.object.GetUID()
+	children := c.observe(xr)
+	desired, status := c.plan(xr.object.DeepCopy(), children)
+
+	if err := c.collectGarbage(children, desired, crash); err != nil {
+		return err
+	}
+
+	now, ok := c.composites.get(name)
+	if !ok || now.object.GetUID() != uid {
+		return errConflict
+	}
+	refs := make([]string, 0, len(desired))
+	for _, d := range desired {
+		refs = append(refs, d.GetName())
+	}
+	slices.Sort(refs)
+	if !slices.Equal(refs, now.refs) {
+		now.object.SetGeneration(now.object.GetGeneration() + 1)
+		c.composites.put(now.object, refs)
+	}
+
+	for _, i := range order(len(desired)) {
+		if crash() {
+			return errCrash
+		}
+		if err := c.write(xr.object, desired[i]); err != nil {
+			return err
+		}
+	}
+
+	if crash() {
+		return errCrash
+	}
+	now, ok = c.composites.get(name)
+	if !ok || now.object.GetUID() != uid {
+		return errConflict
+	}
+	before := now.object.DeepCopy()
+	status(now.object)
+	if !equal(before, now.object) {
+		c.composites.put(now.object, now.refs)
+	}
+	return nil
+}
+
+func (c *composer[X, C]) observe(xr entry[X]) []child[C] {
+	children := map[string]child[C]{}
+	for _, o := range c.childView.list() {
+		children[o.GetName()] = child[C]{object: o}
+	}
+	for _, name := range xr.refs {
+		e, ok := c.childView.get(name)
+		if !ok {
+			// Crossplane asks the API server for what its cache does not have.
+			e, ok = c.children.get(name)
+		}
+		if ok {
+			children[name] = child[C]{object: e.object, observed: true}
+		}
+	}
+	var out []child[C]
+	for _, ch := range children {
+		if by := metav1.GetControllerOf(ch.object); by == nil || by.UID != xr.object.GetUID() {
+			continue
+		}
+		ch.terminating = ch.object.GetDeletionTimestamp() != nil
+		out = append(out, ch)
+	}
+	slices.SortFunc(out, func(a, b child[C]) int { return byName(a.object, b.object) })
+	return out
+}
+
+func (c *composer[X, C]) collectGarbage(observed []child[C], desired []C, crash func() bool) error {
+	for _, o := range observed {
+		name := o.object.GetName()
+		if !o.observed || slices.ContainsFunc(desired, func(d C) bool { return d.GetName() == name }) {
+			continue
+		}
+		if crash() {
+			return errCrash
+		}
+		now, ok := c.children.get(name)
+		if !ok {
+			continue
+		}
+		// Crossplane updates before it deletes.
+		if now.object.GetResourceVersion() != o.object.GetResourceVersion() {
+			return errConflict
+		}
+		if now.object.GetDeletionTimestamp() == nil {
+			now.object.SetDeletionTimestamp(ptr.To(metav1.Now()))
+			c.children.put(now.object, now.refs)
+			c.deleted(now.object)
+		}
+	}
+	return nil
+}
+
+func (c *composer[X, C]) write(xr X, d C) error {
+	now, ok := c.children.get(d.GetName())
+	switch {
+	case !ok && d.GetUID() != "":
+		return errConflict
+	case !ok:
+		d = d.DeepCopy()
+		d.SetOwnerReferences([]metav1.OwnerReference{{Name: xr.GetName(), UID: xr.GetUID(), Controller: ptr.To(true)}})
+		d.SetGeneration(1)
+		c.created(d)
+		c.children.put(d, nil)
+		return nil
+	case d.GetUID() != "" && d.GetUID() != now.object.GetUID(), metav1.GetControllerOf(now.object).UID != xr.GetUID():
+		return errConflict
+	}
+	before := now.object.DeepCopy()
+	if c.apply(now.object, d) {
+		now.object.SetGeneration(now.object.GetGeneration() + 1)
+	}
+	if !equal(before, now.object) {
+		c.children.put(now.object, now.refs)
+	}
+	return nil
+}

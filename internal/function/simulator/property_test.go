@@ -1,0 +1,206 @@
+package simulator
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
+	"pgregory.net/rapid"
+
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+)
+
+// TestRollouts drives a deployment through changes by its user, while views lag
+// behind, reconciles break off and Machines fail. At every write it must be within
+// its bounds, and in the end it must arrive.
+func TestRollouts(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		replicas := rapid.Int32Range(0, 20).Draw(t, "replicas")
+		c := New(spec(t, replicas))
+		failing := rapid.Bool().Draw(t, "machines fail")
+		crashing := rapid.Bool().Draw(t, "reconciles break off")
+
+		settle(t, c)
+		for range rapid.IntRange(1, 4).Draw(t, "changes") {
+			change(t, c)
+			for range rapid.IntRange(0, 150).Draw(t, "steps") {
+				if crashing {
+					c.Crash = func() bool { return rapid.IntRange(0, 19).Draw(t, "crash") == 19 }
+				}
+				c.Order = func(n int) []int { return rapid.Permutation(ascending(n)).Draw(t, "order") }
+				disturb(t, c, failing)
+				check(t, c)
+			}
+			if rapid.Bool().Draw(t, "settle") {
+				settle(t, c)
+			}
+		}
+		settle(t, c)
+	})
+}
+
+func spec(t *rapid.T, replicas int32) machinev1alpha1.MachineDeploymentSpec {
+	bound := rapid.OneOf(
+		rapid.Map(rapid.IntRange(0, 5), func(n int) intstr.IntOrString { return intstr.FromInt32(int32(n)) }),
+		rapid.Map(rapid.IntRange(0, 100), func(n int) intstr.IntOrString { return intstr.FromString(fmt.Sprintf("%d%%", n)) }),
+	)
+	labels := map[string]machinev1alpha1.LabelValue{"app": "web"}
+	return machinev1alpha1.MachineDeploymentSpec{
+		Replicas: replicas,
+		Selector: machinev1alpha1.Selector{MatchLabels: labels},
+		Template: machinev1alpha1.MachineTemplate{
+			Metadata: machinev1alpha1.TemplateMetadata{Labels: labels},
+			Spec:     machinev1alpha1.MachineSpec{ClassRef: machinev1alpha1.ClassReference{Name: "small"}, Version: "v1.0.0"},
+		},
+		Strategy: machinev1alpha1.Strategy{RollingUpdate: machinev1alpha1.RollingUpdateBounds{
+			MaxSurge:       ptr.To(bound.Draw(t, "maxSurge")),
+			MaxUnavailable: ptr.To(bound.Draw(t, "maxUnavailable")),
+		}},
+		MinReadySeconds:      rapid.SampledFrom([]int32{0, 0, 30}).Draw(t, "minReadySeconds"),
+		RevisionHistoryLimit: rapid.Int32Range(0, 2).Draw(t, "revisionHistoryLimit"),
+	}
+}
+
+// change what the user wants. Few versions, so that rollouts go back often.
+func change(t *rapid.T, c *Cluster) {
+	c.Update(func(d *machinev1alpha1.MachineDeployment) {
+		if rapid.IntRange(0, 2).Draw(t, "scale") == 2 {
+			c.Scaling = true
+			d.Spec.Replicas = rapid.Int32Range(0, 20).Draw(t, "replicas")
+			return
+		}
+		d.Spec.Template.Spec.Version = rapid.SampledFrom([]string{"v1.0.0", "v1.1.0", "v1.2.0"}).Draw(t, "version")
+		d.Spec.Template.Spec.Metadata.Labels = map[string]string{"in-place": rapid.SampledFrom([]string{"a", "b"}).Draw(t, "in place")}
+	})
+}
+
+// disturb does one thing.
+func disturb(t *rapid.T, c *Cluster, failing bool) {
+	machine := func() string {
+		ms := c.Machines()
+		if len(ms) == 0 {
+			return ""
+		}
+		return ms[rapid.IntRange(0, len(ms)-1).Draw(t, "machine")].Name
+	}
+	actions := []func(){
+		c.ReconcileDeployment,
+		func() {
+			if sets := c.Sets(); len(sets) > 0 {
+				c.ReconcileSet(sets[rapid.IntRange(0, len(sets)-1).Draw(t, "set")].Name)
+			}
+		},
+		func() { c.Advance(rapid.IntRange(0, Views-1).Draw(t, "view"), rapid.IntRange(1, 10).Draw(t, "writes")) },
+		func() { c.Boot(machine()) },
+		func() { c.Finish(machine()) },
+		func() { c.Now = c.Now.Add(10 * time.Second) },
+		c.CollectGarbage,
+		func() {
+			if failing {
+				c.Fail(machine())
+			}
+		},
+		func() {
+			if failing {
+				c.Lose(machine())
+			}
+		},
+	}
+	often := []int{0, 0, 1, 1, 1, 2, 2, 2, 3, 3, 3, 4, 4, 5, 6, 7, 8}
+	actions[rapid.SampledFrom(often).Draw(t, "action")]()
+}
+
+// settle lets everything go on as it should, until nothing is left to do.
+func settle(t *rapid.T, c *Cluster) {
+	c.Crash = func() bool { return false }
+	for range 2000 {
+		c.CatchUp()
+		c.ReconcileDeployment()
+		check(t, c)
+		for _, s := range c.Sets() {
+			c.CatchUp()
+			c.ReconcileSet(s.Name)
+			check(t, c)
+		}
+		for _, m := range c.Machines() {
+			c.Boot(m.Name)
+			c.Finish(m.Name)
+		}
+		c.CollectGarbage()
+		c.Now = c.Now.Add(10 * time.Second)
+		if arrived(c) {
+			rest(t, c)
+			c.Settled()
+			return
+		}
+	}
+	t.Fatalf("does not arrive:\n%s", c)
+}
+
+// arrived says whether there is what the user wants, and nothing else.
+func arrived(c *Cluster) bool {
+	d := c.Deployment()
+	s := d.Status
+	if s.ObservedGeneration != d.Generation || s.Replicas != d.Spec.Replicas || s.AvailableReplicas != d.Spec.Replicas ||
+		s.UpdatedReplicas != d.Spec.Replicas || s.TerminatingReplicas != 0 || len(c.Machines()) != int(d.Spec.Replicas) {
+		return false
+	}
+	for _, m := range c.Machines() {
+		if m.Spec.Version != d.Spec.Template.Spec.Version || m.Status.Phase != machinev1alpha1.MachineRunning || m.Spec.ProviderID == nil ||
+			m.Spec.Metadata.Labels["in-place"] != d.Spec.Template.Spec.Metadata.Labels["in-place"] {
+			return false
+		}
+	}
+	ready := false
+	for _, c := range d.Status.Conditions {
+		ready = ready || c.Type == "Ready" && c.Status == "True"
+	}
+	return ready
+}
+
+// rest asserts that nothing is written once there is nothing to do, and that
+// nothing is left over.
+func rest(t *rapid.T, c *Cluster) {
+	for range 3 {
+		c.CatchUp()
+		c.ReconcileDeployment()
+		for _, s := range c.Sets() {
+			c.CatchUp()
+			c.ReconcileSet(s.Name)
+		}
+		c.CollectGarbage()
+	}
+	before := c.Writes()
+	c.CatchUp()
+	c.ReconcileDeployment()
+	for _, s := range c.Sets() {
+		c.ReconcileSet(s.Name)
+	}
+	if n := c.Writes() - before; n > 0 {
+		t.Fatalf("%d writes at rest:\n%s", n, c)
+	}
+	if most := 1 + int(c.Deployment().Spec.RevisionHistoryLimit); len(c.Sets()) > most {
+		t.Fatalf("%d MachineSets are left, of at most %d:\n%s", len(c.Sets()), most, c)
+	}
+}
+
+func check(t *rapid.T, c *Cluster) {
+	if len(c.Violations) > 0 {
+		t.Fatalf("%s\n%s", c.Violations[0], c)
+	}
+}
+
+func (c *Cluster) String() string {
+	d := c.Deployment()
+	out := fmt.Sprintf("MachineDeployment %s: %d replicas, version %s, status %+v\n", d.Name, d.Spec.Replicas, d.Spec.Template.Spec.Version, d.Status)
+	for _, s := range c.Sets() {
+		out += fmt.Sprintf("  MachineSet %s: version %s, replicas %d, generation %d, terminating %t, status %+v\n",
+			s.Name, s.Spec.Template.Spec.Version, s.Spec.Replicas, s.Generation, s.DeletionTimestamp != nil, s.Status)
+	}
+	for _, m := range c.Machines() {
+		out += fmt.Sprintf("  Machine %s: version %s, phase %s, terminating %t\n", m.Name, m.Spec.Version, m.Status.Phase, m.DeletionTimestamp != nil)
+	}
+	return out
+}

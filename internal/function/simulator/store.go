@@ -1,0 +1,118 @@
+package simulator
+
+import (
+	"slices"
+	"strconv"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// A resource of a kind.
+type resource[T any] interface {
+	comparable
+	metav1.Object
+	DeepCopy() T
+}
+
+// An entry of a store's log: what an object was after a write.
+type entry[T any] struct {
+	name   string
+	object T
+	// refs of a composite resource to what it composed.
+	refs []string
+	// gone means that the object was removed.
+	gone bool
+}
+
+// A store holds all objects of a kind, and all that they ever were.
+type store[T resource[T]] struct {
+	log  []entry[T]
+	last map[string]entry[T]
+}
+
+func newStore[T resource[T]]() *store[T] { return &store[T]{last: map[string]entry[T]{}} }
+
+func (s *store[T]) get(name string) (entry[T], bool) {
+	e, ok := s.last[name]
+	if ok {
+		e.object = e.object.DeepCopy()
+	}
+	return e, ok
+}
+
+func (s *store[T]) list() []T {
+	var out []T
+	for _, e := range s.last {
+		out = append(out, e.object.DeepCopy())
+	}
+	slices.SortFunc(out, byName)
+	return out
+}
+
+func (s *store[T]) put(o T, refs []string) {
+	o = o.DeepCopy()
+	o.SetResourceVersion(strconv.Itoa(len(s.log) + 1))
+	e := entry[T]{name: o.GetName(), object: o, refs: slices.Clone(refs)}
+	s.log = append(s.log, e)
+	s.last[e.name] = e
+}
+
+func (s *store[T]) remove(name string) {
+	s.log = append(s.log, entry[T]{name: name, gone: true})
+	delete(s.last, name)
+}
+
+// A cache is a store as it was some time ago.
+type cache[T resource[T]] struct {
+	of   *store[T]
+	seen int
+	last map[string]entry[T]
+}
+
+func newCache[T resource[T]](of *store[T]) *cache[T] {
+	return &cache[T]{of: of, last: map[string]entry[T]{}}
+}
+
+// lag is how many writes the cache has not seen.
+func (c *cache[T]) lag() int { return len(c.of.log) - c.seen }
+
+// advance by at most n writes.
+func (c *cache[T]) advance(n int) {
+	for ; n > 0 && c.lag() > 0; n-- {
+		e := c.of.log[c.seen]
+		c.seen++
+		if e.gone {
+			delete(c.last, e.name)
+		} else {
+			c.last[e.name] = e
+		}
+	}
+}
+
+func (c *cache[T]) get(name string) (entry[T], bool) {
+	e, ok := c.last[name]
+	if ok {
+		e.object = e.object.DeepCopy()
+	}
+	return e, ok
+}
+
+func (c *cache[T]) list() []T {
+	var out []T
+	for _, e := range c.last {
+		out = append(out, e.object.DeepCopy())
+	}
+	slices.SortFunc(out, byName)
+	return out
+}
+
+func byName[T metav1.Object](a, b T) int {
+	switch {
+	case a.GetName() < b.GetName():
+		return -1
+	case a.GetName() > b.GetName():
+		return 1
+	default:
+		return 0
+	}
+}

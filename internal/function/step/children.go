@@ -1,0 +1,56 @@
+package step
+
+import (
+	"slices"
+	"strings"
+
+	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// A Child is a resource that the XR composed.
+type Child struct {
+	Object
+	// Observed is false for a child that the XR's references do not name: one
+	// that is terminating, or that a stale write forgot. Crossplane cannot delete
+	// it until it is composed, and so named, again.
+	Observed bool
+	// Terminating means that the child is being deleted.
+	Terminating bool
+}
+
+// Children returns all of a kind that the XR controls, sorted by name: those that
+// its references name, and those that the requirement found. It is false while
+// Crossplane has not looked for the requirement yet.
+func Children(req *fnv1.RunFunctionRequest, requirement, kind string, owner types.UID) ([]Child, bool) {
+	found, ok := Required(req, requirement)
+	if !ok {
+		return nil, false
+	}
+	children := map[string]Child{}
+	for _, o := range found {
+		children[o.GetName()] = Child{Object: o, Terminating: o.GetDeletionTimestamp() != nil}
+	}
+	for _, o := range Observed(req) {
+		if o.GetKind() != kind {
+			continue
+		}
+		c, ok := children[o.GetName()]
+		if !ok {
+			c.Object = o
+		}
+		c.Observed = true
+		c.Terminating = c.Terminating || o.GetDeletionTimestamp() != nil
+		children[o.GetName()] = c
+	}
+
+	out := make([]Child, 0, len(children))
+	for _, c := range children {
+		if by := metav1.GetControllerOfNoCopy(c); by != nil && by.UID == owner {
+			out = append(out, c)
+		}
+	}
+	slices.SortFunc(out, func(a, b Child) int { return strings.Compare(a.GetName(), b.GetName()) })
+	return out, true
+}

@@ -1,0 +1,15 @@
+package step
+
+import (
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// IsNew says whether a condition tells what the observed ones do not: an event
+// that goes with it is then emitted once.
+func (c Condition) IsNew(observed []metav1.Condition) bool {
+	return !slices.ContainsFunc(observed, func(o metav1.Condition) bool {
+		return o.Type == c.Type && string(o.Status) == c.Status && o.Reason == c.Reason && o.Message == c.Message
+	})
+}
