@@ -94,7 +94,10 @@ func compileBinding(in *fn.Infrastructure) (*binding, error) {
 	if err := b.compileFields(in.VirtualMachine.Fields); err != nil {
 		return nil, err
 	}
-	return b, b.compileStatus(in.Status)
+	if err := b.compileStatus(in.Status); err != nil {
+		return nil, err
+	}
+	return b, nil
 }
 
 func (b *binding) compileFields(fields []fn.FieldBinding) error {

@@ -1,0 +1,667 @@
+package machinetest
+
+import (
+	"context"
+	"encoding/base64"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/crossplane/function-sdk-go/logging"
+	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/protobuf/proto"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/function"
+	"github.com/drover-dev/drover/internal/function/step"
+)
+
+const (
+	root        = "../../../"
+	composition = root + "apis/machine/compositions/machine-local.yaml"
+	vmCRD       = root + "package/provider-local/crds/local.drover.dev_virtualmachines.yaml"
+)
+
+const class = `
+apiVersion: machine.drover.dev/v1alpha1
+kind: MachineClass
+metadata: {namespace: ns, name: small}
+spec:
+  provider: local
+  forProvider: {image: ubuntu-24.04, size: small, tags: {team: a}}
+  providerConfigRef: {kind: ClusterProviderConfig, name: default}
+  operatingSystem: {provisioning: CloudInit, kubeletDownloadURL: "https://dl.k8s.io/release"}
+  kubelet: {clusterDomain: cluster.local}
+`
+
+func run(now time.Time, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
+	f := function.New(logging.NewNopLogger(), func() time.Time { return now })
+	return f.RunFunction(context.Background(), req)
+}
+
+func newPlane(t testing.TB) *Plane {
+	t.Helper()
+	p := New(t, run, composition)
+	p.AddSchema(vmCRD)
+	p.Others = append(p.Others, Object(t, class))
+	return p
+}
+
+func TestAMachineGoesFromNothingToRunning(t *testing.T) {
+	p := newPlane(t)
+	stages := []struct {
+		name    string
+		world   func()
+		phase   string
+		desired []string
+		ready   []string
+		// conditions as type=reason
+		conditions []string
+		events     []string
+		ttl        time.Duration
+	}{
+		{
+			name: "AJoinTokenIsAskedFor", world: func() {},
+			phase: "Pending", desired: []string{"join-token"},
+			conditions: []string{"InfrastructureReady=Waiting", "NodeReady=NodeNotJoined", "Valid=Valid"},
+			ttl:        step.InFlight,
+		},
+		{
+			name: "UserDataIsWritten", world: p.TokenIsThere,
+			phase: "Pending", desired: []string{"join-token", "user-data"}, ready: []string{"join-token"},
+			conditions: []string{"InfrastructureReady=Waiting", "NodeReady=NodeNotJoined", "Valid=Valid"},
+			ttl:        step.InFlight,
+		},
+		{
+			name: "TheVMIsAskedForWhenItsUserDataIsThere", world: func() {},
+			phase: "Provisioning", desired: []string{"join-token", "user-data", "vm"}, ready: []string{"join-token", "user-data"},
+			conditions: []string{"InfrastructureReady=VMCreating", "NodeReady=NodeNotJoined", "Valid=Valid"},
+			events:     []string{"VMRequested"},
+			ttl:        step.InFlight,
+		},
+		{
+			name: "TheVMIsCreatedAndItsNodeIsAwaited", world: p.VMIsCreated,
+			phase: "Provisioning", desired: []string{"join-token", "user-data", "vm", "worker-node"}, ready: []string{"join-token", "user-data"},
+			conditions: []string{"InfrastructureReady=VMCreating", "NodeReady=NodeNotJoined", "Valid=Valid"},
+			ttl:        step.InFlight,
+		},
+		{
+			name: "TheVMRuns", world: p.VMRuns,
+			phase: "Joining", desired: []string{"join-token", "user-data", "vm", "worker-node"}, ready: []string{"join-token", "user-data", "vm"},
+			conditions: []string{"InfrastructureReady=VMRunning", "NodeReady=NodeNotJoined", "Valid=Valid"},
+			events:     []string{"VMRunning"},
+			ttl:        step.InFlight,
+		},
+		{
+			name: "TheNodeIsThereAndTheTokenGoes", world: func() { p.NodeIs("False", p.Now) },
+			phase: "Joining", desired: []string{"user-data", "vm", "worker-node"}, ready: []string{"user-data", "vm"},
+			conditions: []string{"InfrastructureReady=VMRunning", "NodeReady=NodeNotReady", "Valid=Valid"},
+			ttl:        step.InFlight,
+		},
+		{
+			name: "TheNodeIsReady", world: func() { p.NodeIs("True", p.Now) },
+			phase: "Running", desired: []string{"user-data", "vm", "worker-node"}, ready: []string{"user-data", "vm", "worker-node"},
+			conditions: []string{"InfrastructureReady=VMRunning", "NodeReady=NodeReady", "Valid=Valid"},
+			events:     []string{"NodeReady"},
+			ttl:        step.AtRest,
+		},
+		{
+			name: "TheNodeStopsToBeReady", world: func() { p.NodeIs("False", p.Now) },
+			phase: "Unknown", desired: []string{"user-data", "vm", "worker-node"}, ready: []string{"user-data", "vm"},
+			conditions: []string{"InfrastructureReady=VMRunning", "NodeReady=NodeNotReady", "Valid=Valid"},
+			events:     []string{"NodeNotReady"},
+			ttl:        step.InFlight,
+		},
+		{
+			name: "TheNodeIsGone", world: func() { p.NodeIs("", p.Now) },
+			phase: "Unknown", desired: []string{"user-data", "vm", "worker-node"}, ready: []string{"user-data", "vm"},
+			conditions: []string{"InfrastructureReady=VMRunning", "NodeReady=NodeGone", "Valid=Valid"},
+			ttl:        step.InFlight,
+		},
+		{
+			name: "TheNodeIsReadyAgain", world: func() { p.NodeIs("True", p.Now) },
+			phase: "Running", desired: []string{"user-data", "vm", "worker-node"}, ready: []string{"user-data", "vm", "worker-node"},
+			conditions: []string{"InfrastructureReady=VMRunning", "NodeReady=NodeReady", "Valid=Valid"},
+			events:     []string{"NodeReady"},
+			ttl:        step.AtRest,
+		},
+		{
+			name: "TheVMVanishes", world: func() {
+				Condition(p.Composed["vm"], "Ready", "False", "Missing", "vm-0123456789 is no longer there")
+			},
+			phase: "Failed", desired: []string{"user-data", "vm", "worker-node"}, ready: []string{"user-data", "worker-node"},
+			conditions: []string{"InfrastructureReady=VMLost", "NodeReady=NodeReady", "Valid=Valid"},
+			events:     []string{"VMLost"},
+			ttl:        step.AtRest,
+		},
+	}
+	for _, s := range stages {
+		s.world()
+		p.Now = p.Now.Add(3 * time.Second)
+		r := p.Reconcile()
+		got := []any{phase(p), desired(r), ready(r), reasons(r), eventReasons(r), r.TTL}
+		want := []any{s.phase, s.desired, s.ready, s.conditions, s.events, s.ttl}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s: -want +got:\n%s", s.name, diff)
+		}
+		if isReady := r.Desired.GetComposite().GetReady() == fnv1.Ready_READY_TRUE; isReady != (s.phase == "Running") {
+			t.Errorf("%s: the Machine's readiness is %v in phase %s", s.name, isReady, s.phase)
+		}
+		// A second look at the same world tells nothing, and changes nothing but what
+		// waits for the Secret that it wrote itself.
+		if s.name == "UserDataIsWritten" {
+			continue
+		}
+		before := p.Machine.DeepCopy().Object["status"].(map[string]any)
+		delete(before, "conditions")
+		p.Now = p.Now.Add(3 * time.Second)
+		again, err := p.Pipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(before, again.Desired.GetComposite().GetResource().AsMap()["status"]); diff != "" {
+			t.Errorf("%s: the status changes though nothing did:\n%s", s.name, diff)
+		}
+		if len(again.Events) > 0 {
+			t.Errorf("%s: told again: %v", s.name, again.Events)
+		}
+	}
+}
+
+func TestWhatIsComposedIsAsTheContractSays(t *testing.T) {
+	p := newPlane(t)
+	p.ToRunning()
+	name := p.Composed["vm"].GetName()
+
+	if diff := cmp.Diff(map[string]any{
+		"forProvider": map[string]any{
+			"image": "ubuntu-24.04", "size": "small", "name": name,
+			"userDataSecretRef": map[string]any{"name": name + "-user-data", "key": "userData"},
+			"tags": map[string]any{
+				"team": "a", "drover-cluster": "target", "drover-namespace": "ns",
+				"drover-machine": "workers-x7k2p", "drover-machine-uid": string(p.Machine.GetUID()),
+			},
+		},
+		"providerConfigRef":  map[string]any{"kind": "ClusterProviderConfig", "name": "default"},
+		"managementPolicies": []any{"Observe", "Delete"},
+	}, p.Composed["vm"].Object["spec"]); diff != "" {
+		t.Errorf("VM: -want +got:\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{machinev1alpha1.FinalizerDrain}, p.Composed["vm"].GetFinalizers()); diff != "" {
+		t.Errorf("finalizers of the VM: -want +got:\n%s", diff)
+	}
+	if diff := cmp.Diff(map[string]any{
+		"forProvider": map[string]any{
+			"providerID": "local:///zone-a/vm-0123456789",
+			"labels":     map[string]any{"pool": "a", "node-role.kubernetes.io/worker": ""},
+			"annotations": map[string]any{
+				"example.org/note":                     "hello",
+				"machine.drover.dev/machine":           "workers-x7k2p",
+				"machine.drover.dev/cluster-namespace": "ns",
+				"machine.drover.dev/cluster-name":      "target",
+			},
+			"taints": []any{map[string]any{"key": "dedicated", "value": "batch", "effect": "NoSchedule"}},
+			"drain":  map[string]any{"timeout": "10m0s"},
+		},
+		"providerConfigRef": map[string]any{"kind": "ClusterProviderConfig", "name": "target"},
+	}, p.Composed["worker-node"].Object["spec"]); diff != "" {
+		t.Errorf("WorkerNode: -want +got:\n%s", diff)
+	}
+	for resource, o := range p.Composed {
+		if o.GetLabels()[machinev1alpha1.LabelMachine] != "workers-x7k2p" {
+			t.Errorf("%s: has not the label of its Machine: %v", resource, o.GetLabels())
+		}
+	}
+	status := p.Machine.Object["status"].(map[string]any)
+	delete(status, "conditions")
+	if diff := cmp.Diff(map[string]any{
+		"observedGeneration": float64(1),
+		"phase":              "Running",
+		"providerID":         "local:///zone-a/vm-0123456789",
+		"nodeRef":            map[string]any{"apiVersion": "v1", "kind": "Node", "name": name, "uid": "uid-of-node"},
+		"readySince":         "2030-01-01T12:00:00Z",
+		"addresses":          []any{map[string]any{"type": "InternalIP", "address": "10.0.0.7"}},
+		"nodeInfo":           map[string]any{"kubeletVersion": "v1.35.4"},
+		"lastOperation": map[string]any{
+			"type": "Join", "state": "Successful", "description": "Node " + name + " joined", "lastUpdateTime": "2030-01-01T12:00:00Z",
+		},
+	}, any(status)); diff != "" {
+		t.Errorf("status: -want +got:\n%s", diff)
+	}
+}
+
+func TestAJoinTokenOfTheMachineIsAskedFor(t *testing.T) {
+	p := newPlane(t)
+	p.Reconcile()
+	name := p.Composed["join-token"].GetName()
+	if diff := cmp.Diff(map[string]any{
+		"forProvider":                map[string]any{"ttl": "1h0m0s", "description": "machine ns/workers-x7k2p"},
+		"providerConfigRef":          map[string]any{"kind": "ClusterProviderConfig", "name": "target"},
+		"writeConnectionSecretToRef": map[string]any{"name": name + "-join"},
+	}, p.Composed["join-token"].Object["spec"]); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+func TestAMachineAtRestAsksForNothing(t *testing.T) {
+	p := newPlane(t)
+	p.ToRunning()
+	r := p.Reconcile()
+	if len(r.Requirements) > 0 || r.Calls != len(p.Pipeline) {
+		t.Errorf("requirements: %v, calls of the function: %d", r.Requirements, r.Calls)
+	}
+}
+
+func TestAVMThatIsThereIsTouchedByNothing(t *testing.T) {
+	cases := map[string]func(p *Plane){
+		"ItsClassIsGone":               func(p *Plane) { p.Others = nil },
+		"ItsClassIsOfAnotherProvider":  func(p *Plane) { Set(p.Others[0], "nimbus", "spec", "provider") },
+		"ItsClassAsksForSomethingElse": func(p *Plane) { Set(p.Others[0], "large", "spec", "forProvider", "size") },
+		"ItsKindIsGone":                func(p *Plane) { p.Schemas = nil },
+		"ItsTokenIsGone":               func(p *Plane) { delete(p.Composed, "join-token") },
+		"TheLabelsOfItsNodeChange":     func(p *Plane) { Set(p.Machine, "b", "spec", "metadata", "labels", "pool") },
+		"CrossplaneForgetsIt":          func(p *Plane) { p.Forgotten = []string{"vm", "worker-node"} },
+		"TheBindingIsBroken": func(p *Plane) {
+			p.Pipeline[1].Fields["status"].GetStructValue().Fields["providerID"] = asStruct(p.t, map[string]any{"v": "vm.("}).Fields["v"]
+		},
+		"TheBindingReadsWhatIsNotThere": func(p *Plane) {
+			p.Pipeline[1].Fields["status"].GetStructValue().Fields["providerID"] = asStruct(p.t, map[string]any{"v": "vm.status.nothing.here"}).Fields["v"]
+		},
+		"TheStatusIsGarbage": func(p *Plane) {
+			Set(p.Machine, map[string]any{"phase": []any{"Running"}, "nodeRef": "x", "addresses": int64(3)}, "status")
+		},
+		"TheStatusIsEmpty": func(p *Plane) { Set(p.Machine, map[string]any{}, "status") },
+		"TheStatusOfTheVMIsGarbage": func(p *Plane) {
+			Set(p.Composed["vm"], map[string]any{"atProvider": "x", "conditions": "y"}, "status")
+		},
+	}
+	for name, change := range cases {
+		t.Run(name, func(t *testing.T) {
+			p := newPlane(t)
+			p.ToRunning()
+			vm, userData := p.Composed["vm"].DeepCopy(), p.Composed["user-data"].DeepCopy()
+			change(p)
+			p.Reconcile()
+			p.Reconcile()
+			for _, resource := range []string{"vm", "worker-node", "user-data"} {
+				if p.Composed[resource] == nil {
+					t.Fatalf("%s is gone", resource)
+				}
+			}
+			if diff := cmp.Diff(vm.Object["spec"], p.Composed["vm"].Object["spec"]); diff != "" {
+				t.Errorf("VM: -before +after:\n%s", diff)
+			}
+			if diff := cmp.Diff(vm.GetFinalizers(), p.Composed["vm"].GetFinalizers()); diff != "" {
+				t.Errorf("finalizers: -before +after:\n%s", diff)
+			}
+			if diff := cmp.Diff(userData.Object["data"], p.Composed["user-data"].Object["data"]); diff != "" {
+				t.Errorf("user data: -before +after:\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestAVMWhoseCreationBeganIsAskedForAsItWas(t *testing.T) {
+	p := newPlane(t)
+	p.Reconcile()
+	p.TokenIsThere()
+	p.Reconcile()
+	p.Reconcile()
+	p.Composed["vm"].SetAnnotations(map[string]string{"crossplane.io/external-create-pending": "2030-01-01T12:00:01Z"})
+	before := p.Composed["vm"].DeepCopy()
+
+	Set(p.Others[0], "large", "spec", "forProvider", "size")
+	p.Connection["join-token"]["token"] = []byte("ffffff.0123456789abcdef")
+	p.Reconcile()
+	if diff := cmp.Diff(before.Object["spec"], p.Composed["vm"].Object["spec"]); diff != "" {
+		t.Errorf("-before +after:\n%s", diff)
+	}
+	if text := userDataOf(t, p); !strings.Contains(text, "abcdef.0123456789abcdef") {
+		t.Errorf("the user data was rendered anew:\n%s", text)
+	}
+}
+
+func TestUserDataFollowsItsTokenUntilTheVMIsCreated(t *testing.T) {
+	p := newPlane(t)
+	p.Reconcile()
+	p.TokenIsThere()
+	p.Reconcile()
+	p.Reconcile()
+	p.Connection["join-token"]["token"] = []byte("ffffff.0123456789abcdef")
+	p.Reconcile()
+	if text := userDataOf(t, p); !strings.Contains(text, "ffffff.0123456789abcdef") {
+		t.Errorf("the user data has an old token:\n%s", text)
+	}
+	if p.Composed["vm"] == nil {
+		t.Error("the VM is gone")
+	}
+}
+
+func TestAVMThatIsGoneIsNotMadeAgain(t *testing.T) {
+	p := newPlane(t)
+	p.ToRunning()
+	delete(p.Composed, "vm")
+	for range 3 {
+		p.Reconcile()
+		if p.Composed["vm"] != nil {
+			t.Fatal("a VM was made under the identity of one that is gone")
+		}
+		if p.Composed["worker-node"] == nil {
+			t.Fatal("the WorkerNode is gone: nothing would drain")
+		}
+	}
+	if reason := field(p, "failureReason"); reason != string(machinev1alpha1.FailureVMLost) {
+		t.Errorf("failureReason: %q", reason)
+	}
+}
+
+func TestAVMThatIsBeingDeletedIsGivenNoNewFinalizer(t *testing.T) {
+	p := newPlane(t)
+	p.ToRunning()
+	Set(p.Composed["vm"], "2030-01-01T13:00:00Z", "metadata", "deletionTimestamp")
+	p.Reconcile()
+	if phase(p) != "Failed" || len(p.Composed["vm"].GetFinalizers()) != 1 {
+		t.Errorf("phase %s, finalizers %v", phase(p), p.Composed["vm"].GetFinalizers())
+	}
+	p.Composed["vm"].SetFinalizers(nil)
+	p.Reconcile()
+	if f := p.Composed["vm"].GetFinalizers(); len(f) > 0 {
+		t.Errorf("the API server would refuse finalizers %v", f)
+	}
+}
+
+func TestProblemsAreToldAndNothingIsCreated(t *testing.T) {
+	setClass := func(value any, path ...string) func(*Plane) {
+		return func(p *Plane) { Set(p.Others[0], value, append([]string{"spec"}, path...)...) }
+	}
+	setField := func(i int, value string) func(*Plane) {
+		return func(p *Plane) {
+			fields := p.Pipeline[1].Fields["virtualMachine"].GetStructValue().Fields["fields"].GetListValue()
+			fields.Values[i].GetStructValue().Fields["value"] = asStruct(p.t, map[string]any{"v": value}).Fields["v"]
+		}
+	}
+	cases := map[string]struct {
+		world  func(*Plane)
+		reason string
+		want   []string
+	}{
+		"NoClassOfTheName": {
+			func(p *Plane) { p.Others = nil }, "ClassNotFound",
+			[]string{"spec.classRef.name", `"small"`, `"ns"`},
+		},
+		"AClassOfAnotherProvider": {
+			setClass("nimbus", "provider"), "ProviderMismatch",
+			[]string{`MachineClass "small"`, "spec.provider", `"nimbus"`, `"local"`, "provider: nimbus"},
+		},
+		"AFieldThatTheVMDoesNotHave": {
+			setClass("sweet", "forProvider", "flavour"), "ForProviderInvalid",
+			[]string{`MachineClass "small"`, "forProvider.flavour", "unknown field"},
+		},
+		"AFieldOfAnotherType": {
+			setClass(int64(3), "forProvider", "size"), "ForProviderInvalid",
+			[]string{`MachineClass "small"`, "forProvider.size", "string"},
+		},
+		"AFieldThatIsMissing": {
+			func(p *Plane) {
+				unstructured.RemoveNestedField(p.Others[0].Object, "spec", "forProvider", "image")
+			}, "ForProviderInvalid",
+			[]string{`MachineClass "small"`, "spec.forProvider.image is a required parameter"},
+		},
+		"NoRoomForWhatDroverSets": {
+			func(p *Plane) {
+				setClass("x", "forProvider", "size")(p)
+				fields := p.Pipeline[1].Fields["virtualMachine"].GetStructValue().Fields["fields"].GetListValue()
+				fields.Values[0].GetStructValue().Fields["path"] = asStruct(p.t, map[string]any{"v": "spec.forProvider.size.name"}).Fields["v"]
+			}, "ForProviderInvalid",
+			[]string{`MachineClass "small"`, "forProvider.size.name"},
+		},
+		"AnExpressionThatDoesNotCompile": {
+			setField(1, "nme + 1"), "BindingInvalid",
+			[]string{"virtualMachine.fields[1].value", "spec.forProvider.userDataSecretRef", "nme + 1", "column 1", "undeclared reference"},
+		},
+		"AnExpressionThatFails": {
+			setField(2, `{"a": machine.spec.nothing}`), "BindingInvalid",
+			[]string{"virtualMachine.fields[2].value", "spec.forProvider.tags", "column", "no such key: nothing"},
+		},
+		"AnExpressionOfAnotherTypeThanTheField": {
+			setField(0, "[name]"), "BindingInvalid",
+			[]string{"virtualMachine.fields[0]", "spec.forProvider.name", "string"},
+		},
+		"AProviderThatIsNotInstalled": {
+			func(p *Plane) { p.Schemas = nil }, "BindingInvalid",
+			[]string{"VirtualMachine", "local.drover.dev/v1alpha1", "installed"},
+		},
+		"AKubeletConfigurationThatIsNone": {
+			setClass(map[string]any{"maxPodz": int64(3)}, "kubelet", "configuration"), "UserDataInvalid",
+			[]string{`class "small"`, "class.spec.kubelet.configuration", "maxPodz"},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			p := newPlane(t)
+			tc.world(p)
+			told := eventReasons(p.Reconcile())
+			p.TokenIsThere()
+			for range 4 {
+				p.Now = p.Now.Add(5 * time.Second)
+				told = append(told, eventReasons(p.Reconcile())...)
+				if p.Composed["vm"] != nil {
+					t.Fatal("a VM was created")
+				}
+			}
+			c := condition(p, "Valid")
+			if c["status"] != "False" || c["reason"] != tc.reason {
+				t.Errorf("condition Valid: %v", c)
+			}
+			for _, want := range tc.want {
+				if message, _ := c["message"].(string); !strings.Contains(message, want) {
+					t.Errorf("want %q in: %s", want, message)
+				}
+			}
+			if diff := cmp.Diff([]string{tc.reason}, told); diff != "" {
+				t.Errorf("events: -want +got:\n%s", diff)
+			}
+			if phase(p) != "Pending" {
+				t.Errorf("phase: %s", phase(p))
+			}
+		})
+	}
+}
+
+func TestWrongCredentialsOfTheClusterShowAtTheMachine(t *testing.T) {
+	p := newPlane(t)
+	p.Reconcile()
+	Condition(p.Composed["join-token"], "Synced", "False", "ReconcileError", "connect failed: Secret ns/target: not found")
+	p.Reconcile()
+	c := condition(p, "InfrastructureReady")
+	want := "waiting for the join token: connect failed: Secret ns/target: not found"
+	if c["message"] != want {
+		t.Errorf("want %q, got %v", want, c)
+	}
+}
+
+func TestAnErrorOfTheProviderIsClassifiedAndToldOnce(t *testing.T) {
+	p := newPlane(t)
+	p.Reconcile()
+	p.TokenIsThere()
+	p.Reconcile()
+	p.Reconcile()
+	p.Composed["vm"].SetAnnotations(map[string]string{
+		"crossplane.io/external-create-pending": "2030-01-01T12:00:01Z", "crossplane.io/external-create-failed": "2030-01-01T12:00:02Z",
+	})
+	Condition(p.Composed["vm"], "Synced", "False", "ReconcileError", "create failed: QuotaExceeded: 3 of 3 VMs are in use")
+	var told []string
+	for range 3 {
+		told = append(told, eventReasons(p.Reconcile())...)
+	}
+	if diff := cmp.Diff([]string{"QuotaExceeded"}, told); diff != "" {
+		t.Errorf("events: -want +got:\n%s", diff)
+	}
+	op, _, _ := unstructured.NestedMap(p.Machine.Object, "status", "lastOperation")
+	if op["errorCode"] != "QuotaExceeded" || op["state"] != "Processing" || phase(p) != "Provisioning" {
+		t.Errorf("phase %s, lastOperation %v", phase(p), op)
+	}
+
+	p.Now = p.Now.Add(20 * time.Minute)
+	r := p.Reconcile()
+	if phase(p) != "Failed" || field(p, "failureReason") != "CreateFailed" || !strings.Contains(field(p, "failureMessage"), "3 of 3 VMs") {
+		t.Errorf("status: %v", p.Machine.Object["status"])
+	}
+	if diff := cmp.Diff([]string{"CreateFailed"}, eventReasons(r)); diff != "" {
+		t.Errorf("events: -want +got:\n%s", diff)
+	}
+	// Nobody waits for its Node any more.
+	if p.Reconcile(); p.Composed["vm"] == nil || p.Composed["join-token"] != nil {
+		t.Errorf("composed: %v", slices.Sorted(maps.Keys(p.Composed)))
+	}
+}
+
+func TestACreationWhoseResultNobodyKnowsIsFinal(t *testing.T) {
+	p := newPlane(t)
+	p.Reconcile()
+	p.TokenIsThere()
+	p.Reconcile()
+	p.Reconcile()
+	p.Composed["vm"].SetAnnotations(map[string]string{"crossplane.io/external-create-pending": "2030-01-01T12:00:01Z"})
+	if p.Reconcile(); phase(p) != "Provisioning" {
+		t.Fatalf("a creation that runs is phase %s", phase(p))
+	}
+	Condition(p.Composed["vm"], "Synced", "False", "ReconcileError",
+		"cannot determine creation result - remove the crossplane.io/external-create-pending annotation if it is safe to proceed")
+	p.Reconcile()
+	if phase(p) != "Failed" || field(p, "failureReason") != "CreateResultUnknown" {
+		t.Errorf("status: %v", p.Machine.Object["status"])
+	}
+	// Whatever comes after.
+	p.VMIsCreated()
+	p.VMRuns()
+	if p.Reconcile(); phase(p) != "Failed" || p.Composed["vm"] == nil || p.Composed["worker-node"] == nil {
+		t.Errorf("phase %s, composed: %v", phase(p), slices.Sorted(maps.Keys(p.Composed)))
+	}
+}
+
+func TestCrossplaneCallsAgainWhenTheTimeToJoinIsOver(t *testing.T) {
+	p := newPlane(t)
+	p.Reconcile()
+	p.Now = p.Now.Add(20*time.Minute - 3*time.Second)
+	if r := p.Reconcile(); r.TTL != 3*time.Second || phase(p) != "Pending" {
+		t.Errorf("TTL %s, phase %s", r.TTL, phase(p))
+	}
+	p.Now = p.Now.Add(3 * time.Second)
+	if r := p.Reconcile(); phase(p) != "Failed" || field(p, "failureReason") != "JoinTimeout" || r.TTL != step.AtRest {
+		t.Errorf("TTL %s, status %v", r.TTL, p.Machine.Object["status"])
+	}
+}
+
+func TestAnOlderCrossplaneLeavesTheSchemaToTheAPIServer(t *testing.T) {
+	p := newPlane(t)
+	p.Capabilities, p.Schemas = nil, nil
+	Set(p.Others[0], "sweet", "spec", "forProvider", "flavour")
+	p.ToRunning()
+}
+
+func TestAStepOfTheUsersBetweenOursIsHeard(t *testing.T) {
+	p := newPlane(t)
+	p.Reconcile()
+	p.TokenIsThere()
+	p.Reconcile()
+	p.Run = func(now time.Time, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
+		rsp, err := run(now, req)
+		if vm := rsp.GetDesired().GetResources()["vm"]; vm != nil && req.GetInput().GetFields()["kind"].GetStringValue() == "Infrastructure" {
+			vm.Resource.Fields["metadata"].GetStructValue().Fields["annotations"] = asStruct(p.t, map[string]any{"v": map[string]any{"theirs": "yes"}}).Fields["v"]
+		}
+		return rsp, err
+	}
+	p.Reconcile()
+	if got := p.Composed["vm"].GetAnnotations()["theirs"]; got != "yes" {
+		t.Errorf("annotations: %v", p.Composed["vm"].GetAnnotations())
+	}
+}
+
+func BenchmarkMachine(b *testing.B) {
+	for _, bm := range []struct {
+		name  string
+		world func(p *Plane)
+	}{
+		{"BeforeItsVM", func(p *Plane) { p.Reconcile(); p.TokenIsThere(); p.Reconcile() }},
+		{"Running", func(p *Plane) { p.ToRunning() }},
+	} {
+		b.Run(bm.name, func(b *testing.B) {
+			p := newPlane(b)
+			bm.world(p)
+			var r Result
+			for b.Loop() {
+				var err error
+				if r, err = p.Pipe(); err != nil {
+					b.Fatal(err)
+				}
+			}
+			// Pipe makes each call twice.
+			b.ReportMetric(float64(proto.Size(r.Desired)), "bytes/response")
+			b.ReportMetric(float64(r.Calls), "calls")
+		})
+	}
+}
+
+func phase(p *Plane) string { return field(p, "phase") }
+
+func field(p *Plane, name string) string {
+	s, _, _ := unstructured.NestedString(p.Machine.Object, "status", name)
+	return s
+}
+
+func condition(p *Plane, typ string) map[string]any {
+	list, _, _ := unstructured.NestedSlice(p.Machine.Object, "status", "conditions")
+	for _, c := range list {
+		if m := c.(map[string]any); m["type"] == typ {
+			return m
+		}
+	}
+	return nil
+}
+
+func desired(r Result) []string {
+	return slices.Sorted(maps.Keys(r.Desired.GetResources()))
+}
+
+func ready(r Result) []string {
+	var out []string
+	for _, name := range desired(r) {
+		if r.Desired.GetResources()[name].GetReady() == fnv1.Ready_READY_TRUE {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+func reasons(r Result) []string {
+	var out []string
+	for typ, c := range r.Conditions {
+		out = append(out, fmt.Sprintf("%s=%s", typ, c.GetReason()))
+	}
+	slices.Sort(out)
+	return out
+}
+
+func eventReasons(r Result) []string {
+	var out []string
+	for _, e := range r.Events {
+		out = append(out, e.GetReason())
+	}
+	return out
+}
+
+func userDataOf(t *testing.T, p *Plane) string {
+	t.Helper()
+	encoded, _, _ := unstructured.NestedString(p.Composed["user-data"].Object, "data", "userData")
+	b, err := base64.StdEncoding.DecodeString(encoded)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
