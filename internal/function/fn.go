@@ -1,0 +1,86 @@
+// Package function is what function-drover serves: all steps of Drover's pipelines.
+package function
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/crossplane/function-sdk-go/logging"
+	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
+	"github.com/crossplane/function-sdk-go/response"
+
+	fn "github.com/drover-dev/drover/apis/fn/v1alpha1"
+	"github.com/drover-dev/drover/internal/function/bootstrap"
+	"github.com/drover-dev/drover/internal/function/infrastructure"
+	"github.com/drover-dev/drover/internal/function/lifecycle"
+	"github.com/drover-dev/drover/internal/function/replicas"
+	"github.com/drover-dev/drover/internal/function/rollout"
+	"github.com/drover-dev/drover/internal/function/safety"
+	"github.com/drover-dev/drover/internal/function/step"
+)
+
+// A Step answers a request. An error means that there is nothing safe to answer:
+// all stays as it is.
+type Step func(now time.Time, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error)
+
+// steps by the kind of their input.
+var steps = map[string]Step{
+	"Bootstrap":      bootstrap.Run,
+	"Infrastructure": infrastructure.Run,
+	"Lifecycle":      lifecycle.Run,
+	"Replicas":       replicas.Run,
+	"Rollout":        rollout.Run,
+	"Safety":         safety.Run,
+}
+
+// A Function runs the step that the kind of a request's input names.
+type Function struct {
+	fnv1.UnimplementedFunctionRunnerServiceServer
+
+	log logging.Logger
+	now func() time.Time
+}
+
+// New returns a Function that reads the time from now.
+func New(log logging.Logger, now func() time.Time) *Function {
+	return &Function{log: log, now: now}
+}
+
+// RunFunction runs a step.
+func (f *Function) RunFunction(_ context.Context, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
+	log := f.log.WithValues("tag", req.GetMeta().GetTag())
+
+	run, kind, err := stepOf(req)
+	if err == nil {
+		var rsp *fnv1.RunFunctionResponse
+		if rsp, err = run(f.now(), req); err == nil {
+			log.Debug("Ran step", "step", kind, "desired", len(rsp.GetDesired().GetResources()))
+			return rsp, nil
+		}
+		err = fmt.Errorf("cannot run step %s: %w", kind, err)
+	}
+	log.Info("Cannot answer", "error", err)
+	rsp := response.To(req, step.InFlight)
+	response.Fatal(rsp, err)
+	return rsp, nil
+}
+
+func stepOf(req *fnv1.RunFunctionRequest) (Step, string, error) {
+	apiVersion := req.GetInput().GetFields()["apiVersion"].GetStringValue()
+	kind := req.GetInput().GetFields()["kind"].GetStringValue()
+	allowed := fmt.Sprintf("must be one of %s of apiVersion %s/%s",
+		strings.Join(slices.Sorted(maps.Keys(steps)), ", "), fn.Group, fn.Version)
+
+	if req.GetInput() == nil {
+		return nil, "", fmt.Errorf("the step has no input: its kind %s", allowed)
+	}
+	run, ok := steps[kind]
+	if !ok || apiVersion != fn.Group+"/"+fn.Version {
+		return nil, "", fmt.Errorf("input has kind %q of apiVersion %q: it %s", kind, apiVersion, allowed)
+	}
+	return run, kind, nil
+}
