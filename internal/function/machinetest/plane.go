@@ -5,16 +5,21 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/structpb"
+	extv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apiextensions-apiserver/pkg/controller/openapi/builder"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apiserver/pkg/cel/openapi/resolver"
+	"k8s.io/kube-openapi/pkg/validation/spec"
 	"sigs.k8s.io/yaml"
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
@@ -102,17 +107,45 @@ func Object(t testing.TB, text string) *unstructured.Unstructured {
 	return u
 }
 
-// AddSchema of a CRD's file, as the API server publishes it.
+// AddSchema of a CRD's file, as the API server publishes it and Crossplane passes
+// it on.
 func (p *Plane) AddSchema(file string) {
 	p.t.Helper()
-	crd := readYAML(p.t, file)
-	group, _, _ := unstructured.NestedString(crd, "spec", "group")
-	kind, _, _ := unstructured.NestedString(crd, "spec", "names", "kind")
-	versions, _, _ := unstructured.NestedSlice(crd, "spec", "versions")
-	for _, v := range versions {
-		version := v.(map[string]any)
-		schema, _, _ := unstructured.NestedMap(version, "schema", "openAPIV3Schema")
-		p.Schemas[fmt.Sprintf("%s/%s %s", group, version["name"], kind)] = asStruct(p.t, schema)
+	crd := &extv1.CustomResourceDefinition{}
+	b, err := os.ReadFile(file)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	if err := yaml.Unmarshal(b, crd); err != nil {
+		p.t.Fatalf("%s: %v", file, err)
+	}
+	for _, v := range crd.Spec.Versions {
+		doc, err := builder.BuildOpenAPIV3(crd, v.Name, builder.Options{})
+		if err != nil {
+			p.t.Fatalf("%s: %v", file, err)
+		}
+		for name, s := range doc.Components.Schemas {
+			if gvks, ok := s.Extensions["x-kubernetes-group-version-kind"].([]any); !ok || len(gvks) != 1 || !strings.HasSuffix(name, "."+crd.Spec.Names.Kind) {
+				continue
+			}
+			const prefix = "#/components/schemas/"
+			flat, err := resolver.PopulateRefs(func(ref string) (*spec.Schema, bool) {
+				s, ok := doc.Components.Schemas[strings.TrimPrefix(ref, prefix)]
+				return s, ok
+			}, prefix+name)
+			if err != nil {
+				p.t.Fatalf("%s: %v", file, err)
+			}
+			b, err := json.Marshal(flat)
+			if err != nil {
+				p.t.Fatal(err)
+			}
+			published := &structpb.Struct{}
+			if err := published.UnmarshalJSON(b); err != nil {
+				p.t.Fatal(err)
+			}
+			p.Schemas[fmt.Sprintf("%s/%s %s", crd.Spec.Group, v.Name, crd.Spec.Names.Kind)] = published
+		}
 	}
 }
 
@@ -162,8 +195,9 @@ type Result struct {
 	Conditions map[string]*fnv1.Condition
 	Events     []*fnv1.Result
 	TTL        time.Duration
-	// Calls of the function, and the requirements of its last ones.
-	Calls        int
+	// Requests of all calls of the function.
+	Requests []*fnv1.RunFunctionRequest
+	// Requirements of the last call of each step.
 	Requirements []string
 }
 
@@ -219,7 +253,7 @@ func (p *Plane) fetching(req *fnv1.RunFunctionRequest, out *Result) (*fnv1.RunFu
 		if err != nil {
 			return nil, err
 		}
-		out.Calls++
+		out.Requests = append(out.Requests, proto.CloneOf(req))
 		if same, err := p.Run(p.Now, again); err != nil || !proto.Equal(rsp, same) {
 			p.t.Errorf("the same request has two answers:\n%v\n%v\n%v", rsp, same, err)
 		}
