@@ -28,6 +28,10 @@ const (
 	ReasonNodeGone = "NodeGone"
 )
 
+// ReasonPodTerminating is the reason of a pod in a drain that is on its way out. All
+// other reasons say what keeps the pod there.
+const ReasonPodTerminating = "terminating"
+
 // Reasons of the Reachable condition of a configuration.
 const (
 	ReasonReachable          = "Reachable"

@@ -1,0 +1,136 @@
+package config
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/drover-dev/drover/apis/cluster/v1alpha1"
+	"github.com/drover-dev/drover/internal/target"
+)
+
+// idleAfter is for how long a watch of Nodes outlives the last WorkerNode.
+const idleAfter = 2 * time.Minute
+
+const (
+	reasonInUse        event.Reason = "InUse"
+	reasonReachability event.Reason = "Reachability"
+)
+
+// prober reaches target clusters.
+type prober interface {
+	Probe(ctx context.Context, ref target.Ref) (version string, err error)
+	Forget(ref target.Ref)
+	StopIdle(ref target.Ref, since time.Time)
+}
+
+// reconciler of one of the two kinds.
+type reconciler struct {
+	client client.Client
+	empty  func() client.Object
+	probe  prober
+	record event.Recorder
+	now    func() time.Time
+
+	failures sync.Map // target.Ref to the number of failures in a row
+}
+
+// Reconcile probes the target cluster.
+func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	obj := r.empty()
+	if err := r.client.Get(ctx, req.NamespacedName, obj); err != nil {
+		return reconcile.Result{}, client.IgnoreNotFound(err)
+	}
+	o, ok := asObject(obj)
+	if !ok {
+		return reconcile.Result{}, fmt.Errorf("unexpected type %T", obj)
+	}
+	nodes, tokens, err := users(ctx, r.client, o.ref)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	if meta.WasDeleted(o) {
+		if who := inUse(nodes, tokens); who != "" {
+			r.record.Event(o.Object, event.Warning(reasonInUse, errors.New("not deleted: "+who)))
+		} else {
+			return reconcile.Result{}, r.release(ctx, o)
+		}
+	} else if err := r.hold(ctx, o); err != nil {
+		return reconcile.Result{}, err
+	}
+	if nodes == 0 {
+		r.probe.StopIdle(o.ref, r.now().Add(-idleAfter))
+	}
+	next, err := r.measure(ctx, o)
+	return reconcile.Result{RequeueAfter: next}, err
+}
+
+func (r *reconciler) measure(ctx context.Context, o object) (time.Duration, error) {
+	failures := 0
+	if f, ok := r.failures.Load(o.ref); ok {
+		failures, _ = f.(int)
+	}
+	was := o.reachable()
+	var p probe
+	p.version, p.err = r.probe.Probe(ctx, o.ref)
+	if p.err != nil && !target.Is(p.err) {
+		return 0, p.err // Of the control cluster: it says nothing of the target.
+	}
+	j := judge(was, o.status.Version, failures, p)
+	r.failures.Store(o.ref, j.failures)
+
+	before := o.status.DeepCopy()
+	o.status.SetConditions(j.condition)
+	o.status.Version = j.version
+	if equality.Semantic.DeepEqual(before, o.status) {
+		return j.next, nil
+	}
+	if err := r.client.Status().Update(ctx, o.Object); err != nil {
+		return 0, client.IgnoreNotFound(err)
+	}
+	if was.Status != j.condition.Status {
+		r.tell(o, p.err)
+	}
+	return j.next, nil
+}
+
+func (r *reconciler) tell(o object, err error) {
+	if err != nil {
+		r.record.Event(o.Object, event.Warning(reasonReachability, err))
+		return
+	}
+	r.record.Event(o.Object, event.Normal(reasonReachability, "The target cluster can be reached; its version is "+o.status.Version))
+}
+
+func (r *reconciler) hold(ctx context.Context, o object) error {
+	if meta.FinalizerExists(o, v1alpha1.FinalizerInUse) {
+		return nil
+	}
+	return r.patch(ctx, o, func() { meta.AddFinalizer(o, v1alpha1.FinalizerInUse) })
+}
+
+func (r *reconciler) release(ctx context.Context, o object) error {
+	if !meta.FinalizerExists(o, v1alpha1.FinalizerInUse) {
+		return nil
+	}
+	r.probe.Forget(o.ref)
+	r.failures.Delete(o.ref)
+	return client.IgnoreNotFound(r.patch(ctx, o, func() { meta.RemoveFinalizer(o, v1alpha1.FinalizerInUse) }))
+}
+
+func (r *reconciler) patch(ctx context.Context, o object, change func()) error {
+	was, ok := o.DeepCopyObject().(client.Object)
+	if !ok {
+		return fmt.Errorf("unexpected type %T", o.Object)
+	}
+	change()
+	return r.client.Patch(ctx, o.Object, client.MergeFromWithOptions(was, client.MergeFromWithOptimisticLock{}))
+}

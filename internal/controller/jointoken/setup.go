@@ -1,0 +1,56 @@
+package jointoken
+
+import (
+	"context"
+	"time"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/controller"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/reconciler/managed"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/drover-dev/drover/apis/cluster/v1alpha1"
+	"github.com/drover-dev/drover/internal/controller/mr"
+	"github.com/drover-dev/drover/internal/target"
+)
+
+// Setup adds the controller to the manager.
+func Setup(_ context.Context, mgr ctrl.Manager, o controller.Options, pool *target.Pool) error {
+	recorder := mr.RecorderFor(mgr, v1alpha1.JoinTokenGroupVersionKind)
+	return mr.Controller[*v1alpha1.JoinToken]{
+		Kind:      v1alpha1.JoinTokenGroupVersionKind,
+		Object:    &v1alpha1.JoinToken{},
+		List:      &v1alpha1.JoinTokenList{},
+		Connector: &connector{pool: pool, shared: &shared{control: mgr.GetAPIReader(), record: recorder, now: time.Now}},
+		Again:     &mr.Again{},
+		Recorder:  recorder,
+		Options: []managed.ReconcilerOption{
+			managed.WithInitializers(managed.InitializerFn(nameByUID)),
+			managed.WithPollIntervalHook(pollUntilRenewal(time.Now)),
+		},
+	}.Setup(mgr, o)
+}
+
+// nameByUID sets the external name. The reconciler sends it with the finalizer, in
+// one write; until then it comes out the same each time.
+func nameByUID(_ context.Context, mg resource.Managed) error {
+	if meta.GetExternalName(mg) == "" {
+		meta.SetExternalName(mg, tokenID(mg.GetUID()))
+	}
+	return nil
+}
+
+// pollUntilRenewal makes sure that a token is renewed in time, however long the
+// poll interval is.
+func pollUntilRenewal(now func() time.Time) managed.PollIntervalHook {
+	return func(mg resource.Managed, poll time.Duration) time.Duration {
+		jt, ok := mg.(*v1alpha1.JoinToken)
+		if !ok || jt.Status.AtProvider.ExpirationTime == nil {
+			return poll
+		}
+		life := time.Duration(float64(jt.Spec.ForProvider.TTL.Duration) * (1 - renewAt))
+		left := jt.Status.AtProvider.ExpirationTime.Add(-life).Sub(now())
+		return min(poll, max(left, time.Second))
+	}
+}

@@ -1,0 +1,52 @@
+package mr
+
+import (
+	"context"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+)
+
+// quietManager gives the managed reconciler a quiet client.
+type quietManager struct {
+	manager.Manager
+	client client.Client
+}
+
+func quiet(m manager.Manager) manager.Manager {
+	return quietManager{Manager: m, client: quietClient{m.GetClient()}}
+}
+
+func (m quietManager) GetClient() client.Client { return m.client }
+
+// quietClient leaves out two writes of the managed reconciler that change nothing:
+// the status that it sends at the end of every reconcile, changed or not, and the
+// connection Secret that it creates before there is anything to put into it.
+type quietClient struct{ client.Client }
+
+func (c quietClient) Create(ctx context.Context, obj client.Object, opts ...client.CreateOption) error {
+	if s, ok := obj.(*corev1.Secret); ok && s.Type == resource.SecretTypeConnection && len(s.Data) == 0 {
+		return nil
+	}
+	return c.Client.Create(ctx, obj, opts...)
+}
+
+func (c quietClient) Status() client.SubResourceWriter {
+	return quietStatus{SubResourceWriter: c.Client.Status(), reader: c.Client}
+}
+
+type quietStatus struct {
+	client.SubResourceWriter
+	reader client.Reader // of the cache that the reconciler read its object from
+}
+
+func (w quietStatus) Update(ctx context.Context, obj client.Object, opts ...client.SubResourceUpdateOption) error {
+	was, ok := obj.DeepCopyObject().(client.Object)
+	if ok && w.reader.Get(ctx, client.ObjectKeyFromObject(obj), was) == nil && equality.Semantic.DeepEqual(was, obj) {
+		return nil
+	}
+	return w.SubResourceWriter.Update(ctx, obj, opts...)
+}

@@ -1,0 +1,40 @@
+package terminator
+
+import (
+	"context"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	clusterv1alpha1 "github.com/drover-dev/drover/apis/cluster/v1alpha1"
+	"github.com/drover-dev/drover/apis/machine/v1alpha1"
+)
+
+// release a VM, so that its controller deletes it.
+func release(ctx context.Context, c client.Client, gvk schema.GroupVersionKind, vm client.Object, now time.Time) error {
+	return client.IgnoreNotFound(patchMetadata(ctx, c, gvk, vm, func(m client.Object) {
+		controllerutil.RemoveFinalizer(m, v1alpha1.FinalizerDrain)
+		annotate(m, v1alpha1.AnnotationReleased, now.UTC().Format(time.RFC3339Nano))
+	}))
+}
+
+// skipDrain passes the wish of the Machine on to its WorkerNode.
+func skipDrain(ctx context.Context, c client.Client, namespace, name string) error {
+	m := newMetadata(clusterv1alpha1.WorkerNodeGroupVersionKind)
+	m.SetNamespace(namespace)
+	m.SetName(name)
+	patch := []byte(`{"metadata":{"annotations":{"` + v1alpha1.AnnotationSkipDrain + `":"true"}}}`)
+	return client.IgnoreNotFound(c.Patch(ctx, m, client.RawPatch(types.MergePatchType, patch)))
+}
+
+func annotate(obj client.Object, key, value string) {
+	a := obj.GetAnnotations()
+	if a == nil {
+		a = map[string]string{}
+	}
+	a[key] = value
+	obj.SetAnnotations(a)
+}

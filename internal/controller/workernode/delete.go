@@ -1,0 +1,177 @@
+package workernode
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"strings"
+	"time"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/reconciler/managed"
+	corev1 "k8s.io/api/core/v1"
+	kerrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/drover-dev/drover/apis/cluster/v1alpha1"
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/target"
+)
+
+const (
+	// afterNode is when to look for a deleted Node again if the watch says nothing.
+	afterNode = 2 * time.Second
+
+	// abandonAfter the drain's timeout, a Node that cannot be deleted is left alone.
+	abandonAfter = time.Minute
+)
+
+// observeDeleting tells the managed reconciler whether there is a Node to delete.
+func (x *external) observeDeleting(wn *v1alpha1.WorkerNode, nodes []*corev1.Node, err error) (managed.ExternalObservation, error) {
+	d := departure{
+		late:    x.late(wn),
+		skip:    skipDrain(wn),
+		hadNode: wn.Status.AtProvider.NodeName != "",
+		nodes:   len(nodes),
+		err:     err,
+	}
+	_, d.gaveUpOn = x.abandoned.LoadAndDelete(wn.GetUID())
+	v := d.verdict()
+	if v.abandoned != "" {
+		x.record.Event(wn, event.Warning(reasonGaveUp, fmt.Errorf("the Node was left in the target cluster, %s", v.abandoned)))
+	}
+	if v.err != nil {
+		return managed.ExternalObservation{}, v.err
+	}
+	return managed.ExternalObservation{ResourceExists: v.exists, ResourceUpToDate: true}, nil
+}
+
+// departure is what decides whether a WorkerNode may go.
+type departure struct {
+	late     bool  // the drain's timeout is over
+	skip     bool  // the user wants no drain
+	hadNode  bool  // a Node was seen in its life
+	nodes    int   // that are there
+	err      error // why that is not known
+	gaveUpOn bool  // after the timeout the Node could not be deleted
+}
+
+type verdict struct {
+	exists    bool
+	abandoned string // why a Node that may be there is left alone
+	err       error
+}
+
+func (d departure) verdict() verdict {
+	switch {
+	case d.err == nil && d.nodes == 0:
+		return verdict{}
+	case d.gaveUpOn:
+		return verdict{abandoned: "as it could not be deleted within the drain's timeout"}
+	case d.err == nil:
+		return verdict{exists: true}
+	case !d.hadNode && target.Is(d.err, target.ConfigNotFound, target.ConfigInvalid, target.SecretNotFound, target.KeyMissing, target.KubeconfigInvalid):
+		// There is no way to the cluster, and nothing known to be there.
+		return verdict{}
+	case d.skip:
+		return verdict{abandoned: fmt.Sprintf("as its drain is skipped: %v", d.err)}
+	case d.late:
+		return verdict{abandoned: fmt.Sprintf("as the drain's timeout is over: %v", d.err)}
+	}
+	return verdict{err: d.err}
+}
+
+// Delete does one pass of the drain, and deletes the Node when nothing is left on it.
+func (x *external) Delete(ctx context.Context, wn *v1alpha1.WorkerNode) (managed.ExternalDelete, error) {
+	nodes, err := x.nodes(ctx, wn.Spec.ForProvider.ProviderID)
+	if err != nil {
+		return managed.ExternalDelete{}, err
+	}
+	left := remaining{}
+	for _, n := range nodes {
+		more, nerr := x.deleteNode(ctx, wn, n.GetName(), n)
+		maps.Copy(left, more)
+		err = errors.Join(err, nerr)
+	}
+	err = x.classify(err)
+	if err != nil && x.now().After(x.deadline(wn).Add(abandonAfter)) {
+		x.abandoned.Store(wn.GetUID(), true)
+	}
+	x.tell(wn, nodes, left)
+	if s := left.status(wn.GetDeletionTimestamp().Time); s != nil {
+		wn.Status.AtProvider.Drain = s
+		x.again.After(wn, left.again())
+	} else if err == nil {
+		x.again.After(wn, afterNode)
+	}
+	return managed.ExternalDelete{}, err
+}
+
+// deleteNode unless pods remain on it, which it returns.
+func (x *external) deleteNode(ctx context.Context, wn *v1alpha1.WorkerNode, name string, seen *corev1.Node) (remaining, error) {
+	node, err := x.kube.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
+	if kerrors.IsNotFound(err) || (err == nil && node.GetUID() != seen.GetUID()) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if !skipDrain(wn) && node.GetAnnotations()[machinev1alpha1.AnnotationSkipDrain] != "true" {
+		left, err := x.drain(ctx, wn, node)
+		if len(left) > 0 || (err != nil && !x.late(wn)) {
+			return left, err
+		}
+		// After the timeout the Node goes even if its pods cannot be listed.
+	}
+	err = x.kube.CoreV1().Nodes().Delete(ctx, name, metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(node.GetUID()))})
+	if kerrors.IsNotFound(err) || kerrors.IsConflict(err) {
+		return nil, nil
+	}
+	if err == nil {
+		x.record.Event(wn, event.Normal(reasonNodeDeleted, fmt.Sprintf("Node %s is empty and deleted", name)))
+	}
+	return nil, err
+}
+
+func (x *external) drain(ctx context.Context, wn *v1alpha1.WorkerNode, node *corev1.Node) (remaining, error) {
+	pass := drainPass{now: x.now(), late: x.late(wn), nodeReady: nodeReady(node).Status == corev1.ConditionTrue}
+	if err := cordon(ctx, x.kube, node); err != nil {
+		return nil, err
+	}
+	pods, err := podsOf(ctx, x.kube, node.GetName())
+	if err != nil {
+		return nil, err
+	}
+	return act(ctx, x.kube, pass, pods)
+}
+
+// tell what a user will ask about, each once.
+func (x *external) tell(wn *v1alpha1.WorkerNode, nodes []*corev1.Node, left remaining) {
+	if len(left) == 0 {
+		return
+	}
+	if wn.Status.AtProvider.Drain == nil {
+		x.record.Event(wn, event.Normal(reasonDraining, fmt.Sprintf("Draining Node %s: %d pods to go", strings.Join(namesOf(nodes), ", "), len(left))))
+	}
+	if x.late(wn) {
+		x.record.Event(wn, event.Warning(reasonTimeout, fmt.Errorf("the drain took longer than %s: pods that are left are deleted without regard to their PodDisruptionBudgets", wn.Spec.ForProvider.Drain.Timeout.Duration)))
+		return
+	}
+	for _, name := range left.names() {
+		if reason := left[name]; reason != reasonTerminating {
+			x.record.Event(wn, event.Warning(reasonBlocked, fmt.Errorf("pod %s: %s", name, reason)))
+			return
+		}
+	}
+}
+
+func (x *external) late(wn *v1alpha1.WorkerNode) bool { return x.now().After(x.deadline(wn)) }
+
+func (x *external) deadline(wn *v1alpha1.WorkerNode) time.Time {
+	return wn.GetDeletionTimestamp().Add(wn.Spec.ForProvider.Drain.Timeout.Duration)
+}
+
+func skipDrain(wn *v1alpha1.WorkerNode) bool {
+	return wn.Spec.ForProvider.Drain.Skip || wn.GetAnnotations()[machinev1alpha1.AnnotationSkipDrain] == "true"
+}

@@ -1,0 +1,77 @@
+package target
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"sync"
+	"time"
+)
+
+// breakerPause is for how long no call is tried after one failed for want of a
+// connection. Then one is tried, and the others still fail at once.
+const breakerPause = 5 * time.Second
+
+// A downError is what a call fails with that is not tried.
+type downError struct{ last error }
+
+func (e *downError) Error() string {
+	return fmt.Sprintf("not tried again yet after: %v", e.last)
+}
+
+// A breaker keeps the workers from waiting, one after the other, for a dead
+// cluster. All transports to a cluster share it.
+type breaker struct {
+	now func() time.Time
+
+	mu    sync.Mutex
+	last  error     // of the failure that opened it, nil while closed
+	retry time.Time // when one call may be tried
+	trial bool      // one is under way
+}
+
+// wrap has the signature of transport.WrapperFunc.
+func (b *breaker) wrap(next http.RoundTripper) http.RoundTripper {
+	return roundTripper(func(req *http.Request) (*http.Response, error) {
+		trial, err := b.enter()
+		if err != nil {
+			return nil, err
+		}
+		res, err := next.RoundTrip(req)
+		b.leave(trial, err)
+		return res, err
+	})
+}
+
+func (b *breaker) enter() (trial bool, err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.last == nil {
+		return false, nil
+	}
+	if b.trial || b.now().Before(b.retry) {
+		return false, &downError{last: b.last}
+	}
+	b.trial = true
+	return true, nil
+}
+
+func (b *breaker) leave(trial bool, err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if trial {
+		b.trial = false
+	}
+	switch {
+	case err == nil:
+		b.last = nil
+	case errors.Is(err, context.Canceled): // says nothing of the cluster
+	default:
+		b.last, b.retry = err, b.now().Add(breakerPause)
+	}
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }

@@ -1,0 +1,147 @@
+package target
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	kerrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/drover-dev/drover/apis/cluster/v1alpha1"
+)
+
+// Readers of the control cluster.
+type Readers struct {
+	// Configs reads ProviderConfigs and ClusterProviderConfigs, from a cache.
+	Configs client.Reader
+	// Metadata reads the metadata of Secrets, from a cache.
+	Metadata client.Reader
+	// Live reads Secrets from the API server, when their metadata changed.
+	Live client.Reader
+	// Self is the provider's own access to the control cluster, for configurations
+	// with the source InjectedIdentity.
+	Self *rest.Config
+}
+
+// spec of the configuration.
+func (r Readers) spec(ctx context.Context, ref Ref) (v1alpha1.ProviderConfigSpec, error) {
+	var err error
+	var spec v1alpha1.ProviderConfigSpec
+	switch ref.Kind {
+	case kindProviderConfig:
+		pc := &v1alpha1.ProviderConfig{}
+		err = r.Configs.Get(ctx, types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}, pc)
+		spec = pc.Spec
+	case kindClusterProviderConfig:
+		pc := &v1alpha1.ClusterProviderConfig{}
+		err = r.Configs.Get(ctx, types.NamespacedName{Name: ref.Name}, pc)
+		spec = pc.Spec
+	default:
+		return spec, &Error{Kind: ConfigInvalid, Ref: ref, Detail: fmt.Sprintf("providerConfigRef.kind is %q, but must be %s or %s", ref.Kind, kindProviderConfig, kindClusterProviderConfig)}
+	}
+	if kerrors.IsNotFound(err) {
+		return spec, &Error{Kind: ConfigNotFound, Ref: ref, Detail: "there is no such configuration"}
+	}
+	return spec, err
+}
+
+// SecretOf returns where the kubeconfig of a configuration is, and false if it has none.
+func SecretOf(ref Ref, spec v1alpha1.ProviderConfigSpec) (types.NamespacedName, bool) {
+	s := spec.Credentials.SecretRef
+	if spec.Credentials.Source != v1alpha1.CredentialsSecret || s == nil {
+		return types.NamespacedName{}, false
+	}
+	if ref.Kind == kindProviderConfig {
+		// A ProviderConfig must not be a way to read other namespaces.
+		return types.NamespacedName{Namespace: ref.Namespace, Name: s.Name}, true
+	}
+	return types.NamespacedName{Namespace: s.Namespace, Name: s.Name}, true
+}
+
+// credentials of a target cluster.
+type credentials struct {
+	spec v1alpha1.ProviderConfigSpec
+	// version is what tells without reading the Secret that nothing changed.
+	version string
+	// text names the Secret and its key, for people.
+	text string
+}
+
+// look at what the configuration says, without reading its Secret.
+func (r Readers) look(ctx context.Context, ref Ref) (credentials, error) {
+	spec, err := r.spec(ctx, ref)
+	if err != nil {
+		return credentials{}, err
+	}
+	out := credentials{spec: spec, text: "the provider's own identity", version: hash(spec)}
+	switch spec.Credentials.Source {
+	case v1alpha1.CredentialsInjectedIdentity:
+		return out, nil
+	case v1alpha1.CredentialsSecret:
+	default:
+		return out, &Error{Kind: ConfigInvalid, Ref: ref, Detail: fmt.Sprintf("spec.credentials.source is %q, but must be %s or %s", spec.Credentials.Source, v1alpha1.CredentialsSecret, v1alpha1.CredentialsInjectedIdentity)}
+	}
+	key, ok := SecretOf(ref, spec)
+	if !ok {
+		return out, &Error{Kind: ConfigInvalid, Ref: ref, Detail: "spec.credentials.secretRef is missing, and the source is Secret"}
+	}
+	out.text = fmt.Sprintf("Secret %s, key %q", key, keyOf(spec))
+
+	meta := &metav1.PartialObjectMetadata{}
+	meta.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Secret"))
+	if err := r.Metadata.Get(ctx, key, meta); err != nil {
+		return out, secretError(ref, out.text, err)
+	}
+	out.version += "/" + string(meta.GetUID()) + "/" + meta.GetResourceVersion()
+	return out, nil
+}
+
+// load what is needed to reach the cluster, and a hash that tells it apart.
+func (r Readers) load(ctx context.Context, ref Ref, c credentials) (cfg *rest.Config, sum string, err error) {
+	key, ok := SecretOf(ref, c.spec)
+	if !ok {
+		return rest.CopyConfig(r.Self), hash(c.spec), nil
+	}
+	s := &corev1.Secret{}
+	if err := r.Live.Get(ctx, key, s); err != nil {
+		return nil, "", secretError(ref, c.text, err)
+	}
+	data, ok := s.Data[keyOf(c.spec)]
+	if !ok {
+		return nil, "", &Error{Kind: KeyMissing, Ref: ref, Detail: c.text + ": the Secret has no such key"}
+	}
+	cfg, err = parseKubeconfig(data)
+	if err != nil {
+		return nil, "", &Error{Kind: KubeconfigInvalid, Ref: ref, Detail: c.text + ": " + err.Error()}
+	}
+	return cfg, hash(c.spec, data), nil
+}
+
+func secretError(ref Ref, text string, err error) error {
+	if kerrors.IsNotFound(err) {
+		return &Error{Kind: SecretNotFound, Ref: ref, Detail: text + ": there is no such Secret"}
+	}
+	return fmt.Errorf("%s: %s: cannot read it: %w", ref, text, err)
+}
+
+func keyOf(spec v1alpha1.ProviderConfigSpec) string {
+	if k := spec.Credentials.SecretRef.Key; k != "" {
+		return k
+	}
+	return "kubeconfig"
+}
+
+func hash(parts ...any) string {
+	h := sha256.New()
+	for _, p := range parts {
+		// The types that come here always marshal.
+		_ = json.NewEncoder(h).Encode(p)
+	}
+	return fmt.Sprintf("%x", h.Sum(nil))
+}

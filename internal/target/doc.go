@@ -1,0 +1,9 @@
+// Package target holds the connections to target clusters, those that Machines
+// join. There is one connection a configuration, with one client and one watch of
+// Nodes, however many objects use it.
+//
+// A target cluster may be dead, slow or refuse us at any time, and its
+// credentials are somebody else's input. So no call takes longer than callTimeout,
+// calls to a dead cluster fail at once, and every error names the configuration
+// and what is wrong with it, but never what its Secret holds.
+package target
