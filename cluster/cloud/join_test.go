@@ -3,13 +3,19 @@ package main
 import (
 	"bytes"
 	"context"
+	"crypto/x509"
 	"encoding/base64"
+	"encoding/json"
+	"encoding/pem"
 	"os"
+	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"text/template"
 	"time"
 
+	certificatesv1 "k8s.io/api/certificates/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -179,6 +185,47 @@ func TestNothingOfALostVMGoesOn(t *testing.T) {
 	}
 }
 
+func TestAKubeletThatIsToldToAsksForAServingCertificate(t *testing.T) {
+	c, ctx, dir := underTest(t), context.Background(), t.TempDir()
+	d := start(t, dir)
+	vm := c.createNamedVM(t, d, c.token(t), "serving-"+rand.String(6))
+	node := c.waitReady(t, vm.Name)
+
+	var request *certificatesv1.CertificateSigningRequest
+	eventually(t, "there is a request", func() bool {
+		list, err := c.CertificatesV1().CertificateSigningRequests().List(ctx, metav1.ListOptions{
+			FieldSelector: "spec.signerName=" + certificatesv1.KubeletServingSignerName})
+		must(t, err)
+		for _, r := range list.Items {
+			if r.Spec.Username == "system:node:"+vm.Name {
+				request = &r
+			}
+		}
+		return request != nil
+	})
+	block, _ := pem.Decode(request.Spec.Request)
+	asked, err := x509.ParseCertificateRequest(block.Bytes)
+	must(t, err)
+	if asked.DNSNames[0] != vm.Name || asked.IPAddresses[0].String() != node.Status.Addresses[0].Address {
+		t.Errorf("it asks for %v and %v", asked.DNSNames, asked.IPAddresses)
+	}
+	request.Status.Conditions = []certificatesv1.CertificateSigningRequestCondition{
+		{Type: certificatesv1.CertificateApproved, Status: corev1.ConditionTrue, Reason: "Test", Message: "approved by a test"}}
+	_, err = c.CertificatesV1().CertificateSigningRequests().UpdateApproval(ctx, request.Name, request, metav1.UpdateOptions{})
+	must(t, err)
+	eventually(t, "the kubelet keeps the certificate", func() bool {
+		b, err := os.ReadFile(filepath.Join(dir, "vms", vm.ID+".json"))
+		must(t, err)
+		var record struct {
+			Kubelet struct {
+				Serving struct{ Certificate []byte }
+			}
+		}
+		must(t, json.Unmarshal(b, &record))
+		return len(record.Kubelet.Serving.Certificate) > 0
+	})
+}
+
 func TestAWrongTokenIsSaidOnTheConsole(t *testing.T) {
 	c := underTest(t)
 	d := start(t, t.TempDir())
@@ -191,7 +238,11 @@ func TestAWrongTokenIsSaidOnTheConsole(t *testing.T) {
 
 func (c *cluster) createVM(t *testing.T, d *daemon, token string) *localcloud.VM {
 	t.Helper()
-	name := "join-" + rand.String(6)
+	return c.createNamedVM(t, d, token, "join-"+rand.String(6))
+}
+
+func (c *cluster) createNamedVM(t *testing.T, d *daemon, token, name string) *localcloud.VM {
+	t.Helper()
 	vm, err := d.CreateVM(context.Background(), localcloud.CreateVMRequest{
 		Name: name, Image: localcloud.ImageUbuntu2404, Size: localcloud.SizeSmall, UserData: c.userData(t, name, token)})
 	must(t, err)
@@ -210,7 +261,8 @@ func (c *cluster) userData(t *testing.T, name, token string) []byte {
 	must(t, err)
 	var b bytes.Buffer
 	must(t, tmpl.Execute(&b, map[string]string{
-		"Name": name, "Server": c.config.Host, "CA": base64.StdEncoding.EncodeToString(c.config.CAData), "Token": token}))
+		"Name": name, "Server": c.config.Host, "CA": base64.StdEncoding.EncodeToString(c.config.CAData), "Token": token,
+		"Serving": strconv.FormatBool(strings.HasPrefix(name, "serving-"))}))
 	return b.Bytes()
 }
 

@@ -3,88 +3,62 @@ package kubelet
 import (
 	"context"
 	"crypto/tls"
-	"crypto/x509"
 	"fmt"
-	"net"
+	"math/rand/v2"
+	"sync"
+	"time"
 
-	certificatesv1 "k8s.io/api/certificates/v1"
-	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/util/certificate"
+	"k8s.io/client-go/util/keyutil"
 )
 
 // keepCertificates renews the client certificate and keeps a serving
-// certificate, as far as the kubelet is configured to, until the context ends.
-func (k *kubelet) keepCertificates(ctx context.Context) error {
-	var configs []*certificate.Config
+// certificate, as far as the kubelet is configured to. It is not client-go's
+// manager because that one, once it waits, does not end with its context.
+func (k *kubelet) keepCertificates(ctx context.Context, all *sync.WaitGroup) {
 	if k.RotateCertificates {
-		configs = append(configs, &certificate.Config{
-			SignerName: certificatesv1.KubeAPIServerClientKubeletSignerName,
-			Template:   &x509.CertificateRequest{Subject: subject(k.NodeName)},
-			GetUsages:  certificate.DefaultKubeletClientGetUsages,
-			CertificateStore: pairStore{kubelet: k, of: func(s *State) *KeyPair { return &s.Client },
-				// New requests go out over new connections, with the new certificate.
-				changed: k.conns.close},
-		})
+		// New requests go out over new connections, with the new certificate.
+		all.Go(func() { k.keep(ctx, k.clientCertificate(), k.conns.close) })
 	}
 	if k.ServingCertificate {
-		configs = append(configs, &certificate.Config{
-			SignerName: certificatesv1.KubeletServingSignerName,
-			Template: &x509.CertificateRequest{
-				Subject: subject(k.NodeName), DNSNames: []string{k.NodeName}, IPAddresses: []net.IP{net.ParseIP(k.IP)},
-			},
-			GetUsages:        certificate.DefaultKubeletServingGetUsages,
-			CertificateStore: pairStore{kubelet: k, of: func(s *State) *KeyPair { return &s.Serving }, changed: func() {}},
-		})
+		all.Go(func() { k.keep(ctx, k.servingCertificate(), func() {}) })
 	}
-	for _, c := range configs {
-		c.Ctx = &ctx
-		c.ClientsetFn = func(*tls.Certificate) (kubernetes.Interface, error) { return k.client, nil }
-		m, err := certificate.NewManager(c)
-		if err != nil {
-			return fmt.Errorf("%s: %w", c.SignerName, err)
+}
+
+func (k *kubelet) keep(ctx context.Context, c certificateKind, renewed func()) {
+	for ctx.Err() == nil {
+		s := k.saved()
+		if wait := renewAt(*c.pair(&s), rand.Float64()).Sub(k.clock.Now()); wait > 0 {
+			timer := k.clock.NewTimer(wait)
+			select {
+			case <-ctx.Done():
+			case <-timer.C():
+			}
+			timer.Stop()
+			continue
 		}
-		m.Start()
+		k.retry(ctx, "renew certificate of "+c.signer, func(ctx context.Context) error {
+			key, err := keyutil.MakeEllipticPrivateKeyPEM()
+			if err != nil {
+				return fmt.Errorf("make key: %w", err)
+			}
+			cert, err := k.sign(ctx, k.client, c, key)
+			if err != nil {
+				return err
+			}
+			return k.save(func(s *State) { *c.pair(s) = KeyPair{Key: key, Certificate: cert} })
+		})
+		renewed()
 	}
-	<-ctx.Done()
-	return nil
 }
 
-// pairStore keeps a key pair in the kubelet's state.
-type pairStore struct {
-	*kubelet
-	of      func(*State) *KeyPair
-	changed func()
-}
-
-// Current implements certificate.Store.
-func (p pairStore) Current() (*tls.Certificate, error) {
-	s := p.saved()
-	pair := p.of(&s)
-	if len(pair.Certificate) == 0 {
-		none := certificate.NoCertKeyError("no certificate yet")
-		return nil, &none
-	}
-	return parsePair(*pair)
-}
-
-// Update implements certificate.Store.
-func (p pairStore) Update(cert, key []byte) (*tls.Certificate, error) {
-	pair := KeyPair{Key: key, Certificate: cert}
-	parsed, err := parsePair(pair)
+// renewAt is when a certificate is to be renewed: after 70 to 90 % of its life,
+// by chance from 0 to 1, so that the VMs of a cluster do not come all at once.
+// One that is missing or damaged is due.
+func renewAt(p KeyPair, chance float64) time.Time {
+	pair, err := tls.X509KeyPair(p.Certificate, p.Key)
 	if err != nil {
-		return nil, err
+		return time.Time{}
 	}
-	if err := p.save(func(s *State) { *p.of(s) = pair }); err != nil {
-		return nil, err
-	}
-	p.changed()
-	return parsed, nil
-}
-
-func parsePair(p KeyPair) (*tls.Certificate, error) {
-	c, err := tls.X509KeyPair(p.Certificate, p.Key)
-	if err != nil {
-		return nil, fmt.Errorf("read certificate: %w", err)
-	}
-	return &c, nil
+	life := pair.Leaf.NotAfter.Sub(pair.Leaf.NotBefore)
+	return pair.Leaf.NotBefore.Add(time.Duration((0.7 + 0.2*chance) * float64(life)))
 }

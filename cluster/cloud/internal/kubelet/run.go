@@ -91,7 +91,8 @@ func (k *kubelet) run(ctx context.Context) error {
 	if err := k.runPods(ctx, &all); err != nil {
 		return err
 	}
-	return k.keepCertificates(ctx)
+	k.keepCertificates(ctx, &all)
+	return nil
 }
 
 // save changes the state and keeps it.
