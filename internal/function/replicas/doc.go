@@ -8,8 +8,8 @@
 //   - The names of new Machines come from a counter in the set's status, so that the
 //     same Machine is created twice and not two Machines.
 //   - The Machines to give up are named in the status first, and given up when they
-//     are read back from it. Whoever lags behind finds either the old choice, or
-//     none that was carried out.
+//     are read back from it. The API server takes a status only from whoever saw
+//     the one before it, so that nobody chooses others in addition.
 //   - Machines that exist are composed with their UID, so that the API server
 //     refuses to bring back one that is gone.
 package replicas

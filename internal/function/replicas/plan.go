@@ -101,9 +101,11 @@ func (p *plan) scale() {
 		p.drop(p.worstFirst()[:existing-want]...)
 		p.events = append(p.events, p.deletedEvent(existing))
 	}
-	if existing < want && p.mayCreate() {
-		p.create(want - existing)
+	missing := 0
+	if p.mayCreate() {
+		missing = max(0, want-existing)
 	}
+	p.create(missing)
 }
 
 // replace the worst Failed Machine, unless a Machine is on its way already: what
@@ -133,23 +135,30 @@ func (p *plan) drop(ms ...Machine) {
 	p.kept = slices.DeleteFunc(p.kept, func(m Machine) bool { return dropped.Has(m.Name) })
 }
 
-// create n Machines, with names that no Machine of the set has.
+// create n Machines, with names that no Machine of the set has. Names that are
+// taken were created, and not counted yet: a response that creates changes the
+// set's references, and so its status is refused.
 func (p *plan) create(n int) {
-	taken := sets.New(p.Set.Status.Dropping...).Insert(p.creates...)
+	taken := sets.New(p.Set.Status.Dropping...)
 	for _, m := range p.Machines {
 		taken.Insert(m.Name)
 	}
-	var created []string
-	for len(created) < n {
+	var counted []string
+	for {
 		name := names.Machine(p.Set.Name, p.Set.UID, p.created)
-		p.created++
 		if !taken.Has(name) {
-			taken.Insert(name)
-			created = append(created, name)
+			if n == 0 {
+				break
+			}
+			n--
+			p.creates = append(p.creates, name)
 		}
+		counted = append(counted, name)
+		p.created++
 	}
-	p.creates = append(p.creates, created...)
-	p.events = append(p.events, createdEvent(created))
+	if len(counted) > 0 {
+		p.events = append(p.events, createdEvent(counted))
+	}
 }
 
 func (p *plan) decide() Decision {

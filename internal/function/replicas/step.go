@@ -39,7 +39,7 @@ func Run(now time.Time, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse
 	if err != nil || !looked {
 		return rsp.RunFunctionResponse, err
 	}
-	return rsp.RunFunctionResponse, respond(rsp, Plan(now, o))
+	return rsp.RunFunctionResponse, respond(req, rsp, Plan(now, o))
 }
 
 func observe(req *fnv1.RunFunctionRequest, set *machinev1alpha1.MachineSet, next *machinev1alpha1.Machine) (Observed, bool, error) {
@@ -66,7 +66,7 @@ func observe(req *fnv1.RunFunctionRequest, set *machinev1alpha1.MachineSet, next
 	return o, true, nil
 }
 
-func respond(rsp step.Response, d Decision) error {
+func respond(req *fnv1.RunFunctionRequest, rsp step.Response, d Decision) error {
 	for _, m := range d.Machines {
 		u, err := withProvider(m.Machine, m.Provider)
 		if err != nil {
@@ -80,7 +80,11 @@ func respond(rsp step.Response, d Decision) error {
 	rsp.SetConditions(d.Conditions...)
 	rsp.Events(d.Events...)
 	rsp.CallAgain(d.CallAgain)
-	return rsp.Status(machinev1alpha1.SchemeGroupVersion.String(), machinev1alpha1.MachineSetGroupVersionKind.Kind, &d.Status)
+	if err := rsp.Status(machinev1alpha1.SchemeGroupVersion.String(), machinev1alpha1.MachineSetGroupVersionKind.Kind, &d.Status); err != nil {
+		return err
+	}
+	rsp.IfUnchanged(req)
+	return nil
 }
 
 // withProvider adds what Crossplane adds to the Machine's schema.

@@ -7,10 +7,9 @@
 // written to the deployment's status first, and carried out when it is read back
 // from there:
 //
-//   - Decisions are one chain, because they are all in one object, and a decision
-//     that was overtaken before it was read back was never carried out.
-//   - A set whose references have been read back is always seen, so that a decision
-//     knows all sets that decisions before it made.
+//   - Decisions are one chain: they are all in one object, and the API server takes
+//     a status only from whoever saw the one before it, and so carried it out.
+//   - A set is created empty, and told a number once it was seen.
 //   - A set is told a new number only when it has acted on the last one. What is not
 //     certain counts as the worse: Machines that may exist take room, and Machines
 //     that may go are not available.

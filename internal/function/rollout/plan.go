@@ -67,8 +67,8 @@ type plan struct {
 	// current is the set of the current template. It is nil when it may not be
 	// created, or not yet because one of its name is still terminating.
 	current *set
-	// old sets are the others, oldest first. forgotten ones are deleted.
-	old, forgotten []*set
+	// old sets are the others, oldest first.
+	old []*set
 	// terminating sets only count.
 	terminating []*set
 
@@ -81,7 +81,7 @@ func (p *plan) sort() {
 		n := &set{Set: s, revision: revisionOf(s.MachineSet), told: s.Spec.Replicas}
 		for _, t := range p.Deployment.Status.MachineSets {
 			if t.Name == s.Name {
-				n.told = t.Replicas
+				n.told, n.recorded = t.Replicas, true
 			}
 		}
 		n.wants = n.told
@@ -137,7 +137,6 @@ func (p *plan) forget() {
 			continue
 		}
 		if s.Observed {
-			p.forgotten = append(p.forgotten, s)
 			p.old = slices.DeleteFunc(p.old, func(o *set) bool { return o == s })
 		}
 	}

@@ -7,13 +7,14 @@ func (p *plan) scale() {
 	if head == nil {
 		return
 	}
-	rest := p.others(head)
-	if sum(rest, (*set).total)+sum(p.terminating, (*set).total) == 0 {
+	if p.alone() && p.wasComplete() {
+		// There is no rollout, but somebody who needs Machines: they need not
+		// wait for others to be gone.
 		p.tell(head, p.bounds.replicas)
 		return
 	}
 	p.raise(head)
-	p.lower(head, rest)
+	p.lower(head, p.others(head))
 }
 
 // head is the set that Machines are wanted of: the current one, or, as long as

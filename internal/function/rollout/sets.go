@@ -17,8 +17,9 @@ type set struct {
 	// told is how many Machines the set shall have as far as it was decided
 	// before, and wants is what is decided now.
 	told, wants int32
-	// missing means that the set does not exist yet.
-	missing bool
+	// missing means that the set does not exist yet, and recorded that the status
+	// knows it.
+	missing, recorded bool
 }
 
 // settled means that the set has acted on what it was told: its counts are about

@@ -141,7 +141,7 @@ func (p *plan) allEvents(conditions []step.Condition) []step.Event {
 	}
 	for _, s := range p.live() {
 		switch {
-		case s.missing:
+		case !s.recorded:
 			events = append(events, step.Event{Reason: "NewMachineSet", Message: fmt.Sprintf("Created machine set %s for revision %d", s.Name, s.revision)})
 		case !s.Observed:
 			events = append(events, step.Event{Reason: "ReadoptedMachineSet", Message: "Adopted again what a stale write had forgotten: machine set " + s.Name})
@@ -157,11 +157,10 @@ func (p *plan) allEvents(conditions []step.Condition) []step.Event {
 			})
 		}
 	}
-	for _, s := range p.forgotten {
-		events = append(events, step.Event{
-			Reason:  "DeletedMachineSet",
-			Message: fmt.Sprintf("Deleted machine set %s of revision %d, which is beyond revisionHistoryLimit %d", s.Name, s.revision, p.Deployment.Spec.RevisionHistoryLimit),
-		})
+	for _, recorded := range p.Deployment.Status.MachineSets {
+		if !slices.ContainsFunc(p.live(), func(s *set) bool { return s.Name == recorded.Name }) {
+			events = append(events, step.Event{Reason: "DeletedMachineSet", Message: "Deleted machine set " + recorded.Name})
+		}
 	}
 	if p.complete() && !p.wasComplete() {
 		events = append(events, step.Event{

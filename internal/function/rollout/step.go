@@ -34,7 +34,7 @@ func Run(_ time.Time, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, 
 	if err != nil || !looked {
 		return rsp.RunFunctionResponse, err
 	}
-	return rsp.RunFunctionResponse, respond(rsp, Plan(o))
+	return rsp.RunFunctionResponse, respond(req, rsp, Plan(o))
 }
 
 func observe(req *fnv1.RunFunctionRequest, d *machinev1alpha1.MachineDeployment, next *machinev1alpha1.Machine) (Observed, bool, error) {
@@ -58,7 +58,7 @@ func observe(req *fnv1.RunFunctionRequest, d *machinev1alpha1.MachineDeployment,
 	return o, true, nil
 }
 
-func respond(rsp step.Response, d Decision) error {
+func respond(req *fnv1.RunFunctionRequest, rsp step.Response, d Decision) error {
 	for _, s := range d.Sets {
 		if err := rsp.Compose(s.Name, s.MachineSet, s.Ready); err != nil {
 			return err
@@ -68,5 +68,9 @@ func respond(rsp step.Response, d Decision) error {
 	rsp.SetConditions(d.Conditions...)
 	rsp.Events(d.Events...)
 	rsp.CallAgain(d.CallAgain)
-	return rsp.Status(machinev1alpha1.SchemeGroupVersion.String(), machinev1alpha1.MachineDeploymentGroupVersionKind.Kind, &d.Status)
+	if err := rsp.Status(machinev1alpha1.SchemeGroupVersion.String(), machinev1alpha1.MachineDeploymentGroupVersionKind.Kind, &d.Status); err != nil {
+		return err
+	}
+	rsp.IfUnchanged(req)
+	return nil
 }

@@ -79,7 +79,7 @@ func (c *composer[X, C]) reconcile(name string, crash func() bool, order func(n 
 		return errCrash
 	}
 	now, ok = c.composites.get(name)
-	if !ok || now.object.GetUID() != uid {
+	if !ok || now.object.GetResourceVersion() != xr.object.GetResourceVersion() {
 		return errConflict
 	}
 	before := now.object.DeepCopy()

@@ -69,6 +69,21 @@ func (r Response) Status(apiVersion, kind string, status any) error {
 	return nil
 }
 
+// IfUnchanged lets the API server refuse the status if the XR is not what it was
+// when it was observed: not even if that is because this response changes what the
+// XR refers to. Crossplane then drops the events and conditions too, and calls
+// again. So a status that is written follows from the one before it, and an event
+// that goes with it is emitted once. It comes after Status.
+func (r Response) IfUnchanged(req *fnv1.RunFunctionRequest) {
+	version := req.GetObserved().GetComposite().GetResource().GetFields()["metadata"].GetStructValue().GetFields()["resourceVersion"].GetStringValue()
+	if version == "" {
+		return
+	}
+	r.composite().GetResource().Fields["metadata"] = structpb.NewStructValue(&structpb.Struct{Fields: map[string]*structpb.Value{
+		"resourceVersion": structpb.NewStringValue(version),
+	}})
+}
+
 // Ready says whether the XR is ready, whatever its composed resources are.
 func (r Response) Ready(ready bool) {
 	r.composite().Ready = readiness(ready)
