@@ -63,6 +63,12 @@ type Installation struct {
 // Install creates the objects of the chart, and the Service through which the API
 // server finds the webhooks of a process outside the cluster.
 func (x Installation) Install(ctx context.Context) error {
+	// In a Pod these are volumes. Crossplane cannot unpack a package without them.
+	for _, cache := range []string{"xpkg", "xfn"} {
+		if err := os.MkdirAll(x.Dir.Crossplane("cache", cache), 0o700); err != nil {
+			return err
+		}
+	}
 	objects, err := renderChart(os.DirFS(filepath.Join(x.Manifests, "charts", "crossplane")))
 	if err != nil {
 		return fmt.Errorf("chart of Crossplane: %w", err)

@@ -102,9 +102,12 @@ func (s *supervisor) bootControl(ctx, life context.Context) error {
 	}); err != nil {
 		return err
 	}
-	return s.step(ctx, RBAC, func(ctx context.Context) (string, error) {
+	if err := s.step(ctx, RBAC, func(ctx context.Context) (string, error) {
 		return "RBAC manager is started", s.launch(ctx, x.RBAC(RBAC, s.Dir.Log(RBAC)), componentTimeout)
-	})
+	}); err != nil {
+		return err
+	}
+	return s.step(ctx, packages, func(ctx context.Context) (string, error) { return s.bootPackages(ctx, life, x) })
 }
 
 func (s *supervisor) bootKubernetes(ctx context.Context, k kube.ControlPlane) (client.Client, error) {

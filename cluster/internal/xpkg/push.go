@@ -11,6 +11,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/name"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/xpkg"
 )
 
 // Organization is the first part of the names of our packages in a registry.
@@ -57,6 +59,10 @@ func Push(ctx context.Context, path, registry string) (string, error) {
 	}
 	image, err := tarball.ImageFromPath(path, nil)
 	if err != nil {
+		return "", err
+	}
+	// A file cannot hold annotations of layers; labels stand for them until now.
+	if image, err = xpkg.AnnotateLayers(image); err != nil {
 		return "", err
 	}
 	return ref.String(), remote.Write(ref, image, remote.WithContext(ctx))

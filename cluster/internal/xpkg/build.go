@@ -1,0 +1,140 @@
+package xpkg
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/google/go-containerregistry/pkg/v1/tarball"
+	"github.com/spf13/afero"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/xpkg"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/xpkg/parser"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/xpkg/parser/examples"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/xpkg/parser/yaml"
+)
+
+const metaFile = "crossplane.yaml"
+
+// A Source says what a package is made of.
+type Source struct {
+	// Name of the package.
+	Name string
+	// Meta is the path of crossplane.yaml, Objects the folders whose YAML files are
+	// the package's objects. A folder that is missing is empty.
+	Meta    string
+	Objects []string
+	// Examples is a folder of examples, which may be missing.
+	Examples string
+	// Binary is the static Go binary of the runtime image; a Configuration has none.
+	Binary string
+}
+
+// Sources finds the packages of the repository at root: the Configuration, and one
+// below package/ for each function and provider, whose binary of the same name is
+// in bin.
+func Sources(root, bin string) ([]Source, error) {
+	sources := []Source{{
+		Name:     Organization,
+		Meta:     filepath.Join(root, metaFile),
+		Objects:  []string{filepath.Join(root, "apis")},
+		Examples: filepath.Join(root, "examples"),
+	}}
+	metas, err := filepath.Glob(filepath.Join(root, "package", "*", metaFile))
+	if err != nil {
+		return nil, err
+	}
+	for _, meta := range metas {
+		folder := filepath.Dir(meta)
+		name := filepath.Base(folder)
+		sources = append(sources, Source{
+			Name: name, Meta: meta,
+			Objects: []string{filepath.Join(folder, "crds"), filepath.Join(folder, "input")},
+			Binary:  filepath.Join(bin, name),
+		})
+	}
+	return sources, nil
+}
+
+// Build builds a package. The same files give the same package, byte for byte.
+func Build(ctx context.Context, s Source) (v1.Image, error) {
+	var base v1.Image = empty.Image
+	if s.Binary != "" {
+		var err error
+		if base, err = RuntimeImage(s.Binary); err != nil {
+			return nil, err
+		}
+	}
+	stream, err := packageStream(s)
+	if err != nil {
+		return nil, err
+	}
+	parse, err := yaml.New()
+	if err != nil {
+		return nil, err
+	}
+	builder := xpkg.New(
+		parser.NewEchoBackend(stream),
+		parser.NewFsBackend(afero.NewOsFs(), parser.FsDir(s.Examples), parser.FsFilters(
+			parser.SkipDirs(), parser.SkipNotYAML(), parser.SkipEmpty())),
+		parse, examples.New())
+	image, _, err := builder.Build(ctx, xpkg.WithBase(base))
+	return image, err
+}
+
+// BuildFile builds a package into a file of folder and returns its path.
+func BuildFile(ctx context.Context, s Source, version, folder string) (string, error) {
+	out := filepath.Join(folder, s.Name+"-"+version+".xpkg")
+	if _, _, err := ParseFile(out); err != nil {
+		return "", fmt.Errorf("--version %s: want vX.Y.Z", version)
+	}
+	image, err := Build(ctx, s)
+	if err != nil {
+		return "", err
+	}
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		return "", err
+	}
+	tmp := out + ".new"
+	defer os.Remove(tmp)
+	if err := tarball.WriteToFile(tmp, nil, image); err != nil {
+		return "", err
+	}
+	return out, os.Rename(tmp, out)
+}
+
+// packageStream joins crossplane.yaml and all objects, in the order of their paths.
+func packageStream(s Source) (string, error) {
+	paths := []string{s.Meta}
+	for _, folder := range s.Objects {
+		err := filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
+			if os.IsNotExist(err) && path == folder {
+				return fs.SkipAll
+			}
+			if err == nil && !d.IsDir() && filepath.Ext(path) == ".yaml" {
+				paths = append(paths, path)
+			}
+			return err
+		})
+		if err != nil {
+			return "", err
+		}
+	}
+	var b strings.Builder
+	for _, path := range paths {
+		content, err := os.ReadFile(path)
+		if err != nil {
+			return "", err
+		}
+		b.WriteString("---\n")
+		b.Write(bytes.TrimSpace(content))
+		b.WriteString("\n")
+	}
+	return b.String(), nil
+}
