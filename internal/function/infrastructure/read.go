@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	fn "github.com/drover-dev/drover/apis/fn/v1alpha1"
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/function/step"
 )
@@ -59,19 +60,18 @@ func read(b *binding, m *machinev1alpha1.Machine, raw map[string]any, vm step.Ob
 	if out.Message = providerError(conditions); out.Message != "" && b != nil {
 		out.ErrorCode = string(b.classify(out.Message))
 	}
+	end := func(state step.VMState, code fn.ErrorCode, format string, args ...any) {
+		out.State, out.ErrorCode, out.Message = state, string(code), truncate(fmt.Sprintf(format, args...))
+	}
 	switch {
 	case vm.GetDeletionTimestamp() != nil:
-		out.State, out.Message = step.VMLost, fmt.Sprintf("%s %q is being deleted, although its Machine is not", vm.GetKind(), vm.GetName())
+		end(step.VMLost, "", "%s %q is being deleted, although its Machine is not", vm.GetKind(), vm.GetName())
 	case out.ProviderID != "" && said.lost:
-		out.State, out.Message = step.VMLost, fmt.Sprintf("the provider finds VM %s no more", out.ProviderID)
+		end(step.VMLost, "", "the provider finds VM %s no more", out.ProviderID)
 	case said.failed != "":
-		out.State, out.Message = step.VMFailed, truncate(said.failed)
-		if b != nil {
-			out.ErrorCode = string(b.classify(said.failed))
-		}
+		end(step.VMFailed, b.classify(said.failed), "%s", said.failed)
 	case meta.ExternalCreateIncomplete(vm) && strings.Contains(conditions.Get(xpv1.TypeSynced).Message, createIncomplete):
-		out.State = step.VMCreateUnknown
-		out.Message = "the provider began to create the VM, and nobody knows whether it did"
+		end(step.VMCreateUnknown, "", "the provider began to create the VM, and nobody knows whether it did")
 	case out.ProviderID != "" && said.running:
 		out.State = step.VMRunning
 	}

@@ -119,10 +119,22 @@ func (b *binding) explain(errs field.ErrorList) (ofBinding, ofClass []string) {
 		if place, ok := b.placed(e.Field); ok {
 			e := *e
 			e.BadValue = field.OmitValueType{}
-			binding[place+": "+e.ErrorBody()] = true
+			binding[place+": "+body(&e)] = true
 			continue
 		}
-		class[strings.TrimPrefix(e.Field, "spec.")+": "+e.ErrorBody()] = true
+		if e.Field == "spec" {
+			// A rule of the whole spec, whose message says what it is about.
+			class[e.Detail] = true
+			continue
+		}
+		class[strings.TrimPrefix(e.Field, "spec.")+": "+body(e)] = true
 	}
 	return slices.Sorted(maps.Keys(binding)), slices.Sorted(maps.Keys(class))
+}
+
+func body(e *field.Error) string {
+	if e.Type == field.ErrorTypeForbidden {
+		return e.Detail
+	}
+	return e.ErrorBody()
 }

@@ -1,6 +1,7 @@
 package lifecycle
 
 import (
+	"cmp"
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -44,7 +45,7 @@ func ofPhase(o Observed, d Desired) (step.Event, bool) {
 	case machinev1alpha1.MachineUnknown:
 		for _, c := range d.Conditions {
 			if c.Type == TypeNodeReady {
-				return step.Event{Warning: true, Reason: c.Reason, Message: c.Message}, true
+				return step.Event{Warning: true, Reason: c.Reason, Message: cmp.Or(c.Message, "The Node is not Ready")}, true
 			}
 		}
 	case machinev1alpha1.MachineFailed:

@@ -1,0 +1,170 @@
+package infrastructure
+
+import (
+	"maps"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	fn "github.com/drover-dev/drover/apis/fn/v1alpha1"
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/function/step"
+)
+
+func vm(annotations map[string]string, status map[string]any, conditions ...map[string]any) step.Object {
+	u := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "test.drover.dev/v1", "kind": "VM"}}
+	u.SetName("vm")
+	u.SetAnnotations(annotations)
+	status = maps.Clone(status)
+	if status == nil {
+		status = map[string]any{}
+	}
+	var list []any
+	for _, c := range conditions {
+		list = append(list, c)
+	}
+	if list != nil {
+		status["conditions"] = list
+	}
+	u.Object["status"] = status
+	return step.Object{Unstructured: u}
+}
+
+func condition(typ, status, reason, message string) map[string]any {
+	return map[string]any{"type": typ, "status": status, "reason": reason, "message": message}
+}
+
+func TestRead(t *testing.T) {
+	pending := map[string]string{"crossplane.io/external-create-pending": "2030-01-01T12:00:00Z"}
+	id := map[string]any{"id": "test:///1"}
+	ready := condition("Ready", "True", "Available", "")
+	incomplete := condition("Synced", "False", "ReconcileError", "cannot determine creation result - remove the annotation")
+
+	cases := map[string]struct {
+		change     func(*fn.Infrastructure)
+		vm         step.Object
+		remembered string
+		want       step.VM
+		err        string
+	}{
+		"AVMThatNobodyLookedAtYetIsBeingCreated": {
+			vm:   vm(nil, nil),
+			want: step.VM{State: step.VMCreating},
+		},
+		"AVMIsRunningWhenItIsReadyAndItsProviderIDIsKnown": {
+			vm:   vm(nil, id, ready),
+			want: step.VM{State: step.VMRunning, ProviderID: "test:///1"},
+		},
+		"AReadyVMOfUnknownProviderIDIsNotRunning": {
+			vm:   vm(nil, nil, ready),
+			want: step.VM{State: step.VMCreating},
+		},
+		"TheBindingSaysWhatRunningIs": {
+			change: func(in *fn.Infrastructure) { in.Status.Running = `vm.status.?state.orValue("") == "on"` },
+			vm:     vm(nil, map[string]any{"id": "test:///1", "state": "off"}, ready),
+			want:   step.VM{State: step.VMCreating, ProviderID: "test:///1"},
+		},
+		"TheMachineRemembersAProviderIDThatIsSaidNoMore": {
+			vm:         vm(nil, nil, ready),
+			remembered: "test:///1",
+			want:       step.VM{State: step.VMRunning, ProviderID: "test:///1"},
+		},
+		"ACreationThatRunsIsNotUnknown": {
+			vm:   vm(pending, nil),
+			want: step.VM{State: step.VMCreating},
+		},
+		"ACreationThatTheProviderGaveUpIsUnknown": {
+			vm:   vm(pending, nil, incomplete),
+			want: step.VM{State: step.VMCreateUnknown, Message: "the provider began to create the VM, and nobody knows whether it did"},
+		},
+		"ACreationThatFailedIsTriedAgain": {
+			vm: vm(map[string]string{
+				"crossplane.io/external-create-pending": "2030-01-01T12:00:00Z", "crossplane.io/external-create-failed": "2030-01-01T12:00:00Z",
+			}, nil, condition("Synced", "False", "ReconcileError", "create failed: no quota")),
+			want: step.VM{State: step.VMCreating, ErrorCode: "QuotaExceeded", Message: "create failed: no quota"},
+		},
+		"AnAsynchronousErrorIsSeenBehindASyncThatWentWell": {
+			vm: vm(nil, nil, condition("Synced", "True", "ReconcileSuccess", ""),
+				condition("LastAsyncOperation", "False", "AsyncCreateFailure", "no quota")),
+			want: step.VM{State: step.VMCreating, ErrorCode: "QuotaExceeded", Message: "no quota"},
+		},
+		"AVMThatTheProviderMissesIsLost": {
+			vm:   vm(nil, id, condition("Ready", "False", "Missing", "gone")),
+			want: step.VM{State: step.VMLost, ProviderID: "test:///1", Message: "the provider finds VM test:///1 no more"},
+		},
+		"AVMThatMayOnlyBeObservedAndDoesNotExistIsLost": {
+			vm:   vm(nil, id, ready, condition("Synced", "False", "ReconcileError", "observe failed: external resource does not exist")),
+			want: step.VM{State: step.VMLost, ProviderID: "test:///1", Message: "the provider finds VM test:///1 no more"},
+		},
+		"AVMThatWasNeverThereIsNotLost": {
+			vm:   vm(nil, nil, condition("Ready", "False", "Missing", "gone")),
+			want: step.VM{State: step.VMCreating},
+		},
+		"TheBindingSaysWhatLostIs": {
+			change: func(in *fn.Infrastructure) { in.Status.Lost = `vm.status.?state.orValue("") == "terminated"` },
+			vm:     vm(nil, map[string]any{"id": "test:///1", "state": "terminated"}, ready),
+			want:   step.VM{State: step.VMLost, ProviderID: "test:///1", Message: "the provider finds VM test:///1 no more"},
+		},
+		"TheBindingSaysWhatFailedIs": {
+			change: func(in *fn.Infrastructure) { in.Status.Failed = `vm.status.?fault.orValue("")` },
+			vm:     vm(nil, map[string]any{"id": "test:///1", "fault": "out of quota"}, ready),
+			want:   step.VM{State: step.VMFailed, ProviderID: "test:///1", ErrorCode: "QuotaExceeded", Message: "out of quota"},
+		},
+		"AddressesAreRead": {
+			change: func(in *fn.Infrastructure) {
+				in.Status.Addresses = `vm.status.ips.map(a, {"type": "InternalIP", "address": a})`
+			},
+			vm: vm(nil, map[string]any{"id": "test:///1", "ips": []any{"10.0.0.1"}}),
+			want: step.VM{State: step.VMCreating, ProviderID: "test:///1",
+				Addresses: []step.VMAddress{{Type: "InternalIP", Address: "10.0.0.1"}}},
+		},
+		"AnAddressOfAnUnknownTypeIsRefused": {
+			change: func(in *fn.Infrastructure) { in.Status.Addresses = `[{"type": "PublicIP", "address": "1.2.3.4"}]` },
+			vm:     vm(nil, id),
+			want:   step.VM{State: step.VMCreating, ProviderID: "test:///1"},
+			err:    "PublicIP",
+		},
+		"AnExpressionThatFailsLeavesWhatTheMachineRemembers": {
+			change:     func(in *fn.Infrastructure) { in.Status.ProviderID = "vm.status.nothing" },
+			vm:         vm(nil, nil),
+			remembered: "test:///1",
+			want:       step.VM{State: step.VMCreating, ProviderID: "test:///1"},
+			err:        `status.providerID: "vm.status.nothing": line 1, column 10: no such key: nothing`,
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			in := input()
+			if tc.change != nil {
+				tc.change(in)
+			}
+			b, err := bind(in)
+			if err != nil {
+				t.Fatal(err)
+			}
+			m := &machinev1alpha1.Machine{}
+			m.Status.ProviderID = tc.remembered
+			got, err := read(b, m, map[string]any{}, tc.vm)
+			tc.want.Name = "vm"
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+			if (err == nil) != (tc.err == "") || err != nil && !strings.Contains(err.Error(), tc.err) {
+				t.Errorf("error: want %q, got %v", tc.err, err)
+			}
+		})
+	}
+}
+
+func TestALongErrorIsCut(t *testing.T) {
+	b, err := bind(input())
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := read(b, &machinev1alpha1.Machine{}, nil, vm(nil, nil, condition("Synced", "False", "ReconcileError", strings.Repeat("ö", 4000))))
+	if err != nil || len(got.Message) > maxMessage+3 {
+		t.Errorf("%v, %d bytes", err, len(got.Message))
+	}
+}

@@ -1,0 +1,278 @@
+package lifecycle
+
+import (
+	"testing"
+	"time"
+
+	xpv1 "github.com/crossplane/crossplane-runtime/v2/apis/common/v1"
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	clusterv1alpha1 "github.com/drover-dev/drover/apis/cluster/v1alpha1"
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/function/step"
+)
+
+var (
+	created = time.Date(2030, 1, 1, 12, 0, 0, 0, time.UTC)
+	soon    = created.Add(time.Minute)
+	late    = created.Add(21 * time.Minute)
+)
+
+const id = "test:///1"
+
+func machine(status machinev1alpha1.MachineStatus) *machinev1alpha1.Machine {
+	m := &machinev1alpha1.Machine{Status: status}
+	m.Namespace, m.Name, m.UID, m.Generation = "ns", "m", "6f8e9d10", 3
+	m.CreationTimestamp = metav1.NewTime(created)
+	m.Spec.CreationTimeout.Duration = 20 * time.Minute
+	return m
+}
+
+func phaseIs(p machinev1alpha1.MachinePhase) machinev1alpha1.MachineStatus {
+	return machinev1alpha1.MachineStatus{Phase: p}
+}
+
+// workerNodeThat reports a Node of the name, whose own Ready condition has the
+// status, or no Node if the name is empty.
+func workerNodeThat(node, status string, reported corev1.ConditionStatus, message string) *clusterv1alpha1.WorkerNode {
+	wn := &clusterv1alpha1.WorkerNode{}
+	wn.Spec.ForProvider.ProviderID = id
+	wn.Status.AtProvider.NodeName = node
+	if status != "" {
+		wn.Status.AtProvider.Conditions = []clusterv1alpha1.NodeCondition{{Type: "Ready", Status: status, LastTransitionTime: &metav1.Time{Time: soon}}}
+	}
+	wn.SetConditions(xpv1.Condition{Type: xpv1.TypeReady, Status: reported, Message: message})
+	return wn
+}
+
+func readyNode() *clusterv1alpha1.WorkerNode {
+	return workerNodeThat("m", "True", corev1.ConditionTrue, "")
+}
+
+func TestPhase(t *testing.T) {
+	running := step.VM{State: step.VMRunning, ProviderID: id}
+	creating := step.VM{State: step.VMCreating, Name: "m"}
+	absent := step.VM{State: step.VMAbsent}
+	problem := &step.Problem{Reason: "ClassNotFound", Message: "no class"}
+
+	type want struct {
+		Phase      machinev1alpha1.MachinePhase
+		Failure    machinev1alpha1.FailureReason
+		Message    string
+		NodeReady  string
+		InfraReady string
+		Valid      string
+		Events     []string
+		CallAgain  time.Duration
+	}
+	cases := map[string]struct {
+		now  time.Time
+		o    Observed
+		want want
+	}{
+		"WaitsForItsJoinToken": {
+			soon, Observed{Machine: machine(phaseIs("")), VM: absent, Bootstrap: step.Bootstrap{Waiting: "waiting for the join token"}},
+			want{Phase: "Pending", NodeReady: "NodeNotJoined", InfraReady: "Waiting", Valid: "Valid", CallAgain: step.InFlight},
+		},
+		"WaitsForItsClass": {
+			soon, Observed{Machine: machine(phaseIs("")), VM: absent, Bootstrap: step.Bootstrap{Problem: problem}},
+			want{Phase: "Pending", NodeReady: "NodeNotJoined", InfraReady: "Waiting", Valid: "ClassNotFound", Events: []string{"ClassNotFound"}, CallAgain: step.InFlight},
+		},
+		"IsProvisioningWhenItsVMIsAskedFor": {
+			soon, Observed{Machine: machine(phaseIs("Pending")), VM: creating},
+			want{Phase: "Provisioning", NodeReady: "NodeNotJoined", InfraReady: "VMCreating", Valid: "Valid", Events: []string{"VMRequested"}, CallAgain: step.InFlight},
+		},
+		"TellsOfAnErrorOfTheProvider": {
+			soon, Observed{Machine: machine(phaseIs("Provisioning")), VM: step.VM{State: step.VMCreating, ErrorCode: "Throttled", Message: "slow down"}},
+			want{Phase: "Provisioning", NodeReady: "NodeNotJoined", InfraReady: "Throttled", Valid: "Valid", Events: []string{"Throttled"}, CallAgain: step.InFlight},
+		},
+		"JoinsWhenItsVMRuns": {
+			soon, Observed{Machine: machine(phaseIs("Provisioning")), VM: running},
+			want{Phase: "Joining", NodeReady: "NodeNotJoined", InfraReady: "VMRunning", Valid: "Valid", Events: []string{"VMRunning"}, CallAgain: step.InFlight},
+		},
+		"JoinsUntilItsNodeIsReady": {
+			late, Observed{Machine: machine(phaseIs("Joining")), VM: running, WorkerNode: workerNodeThat("m", "False", corev1.ConditionFalse, "")},
+			want{Phase: "Joining", NodeReady: "NodeNotReady", InfraReady: "VMRunning", Valid: "Valid", CallAgain: step.InFlight},
+		},
+		"RunsWhenItsNodeIsReady": {
+			soon, Observed{Machine: machine(phaseIs("Joining")), VM: running, WorkerNode: readyNode()},
+			want{Phase: "Running", NodeReady: "NodeReady", InfraReady: "VMRunning", Valid: "Valid", Events: []string{"NodeReady"}, CallAgain: step.AtRest},
+		},
+		"RunsFromWhateverStatusIsFound": {
+			soon, Observed{Machine: machine(phaseIs("Nonsense")), VM: running, WorkerNode: readyNode()},
+			want{Phase: "Running", NodeReady: "NodeReady", InfraReady: "VMRunning", Valid: "Valid", Events: []string{"NodeReady"}, CallAgain: step.AtRest},
+		},
+		"RunsOnAlthoughItsClassIsGone": {
+			soon, Observed{Machine: machine(phaseIs("Running")), VM: step.VM{State: step.VMRunning, ProviderID: id, Problem: problem}, WorkerNode: readyNode()},
+			want{Phase: "Running", NodeReady: "NodeReady", InfraReady: "VMRunning", Valid: "ClassNotFound", Events: []string{"ClassNotFound"}, CallAgain: step.AtRest},
+		},
+		"IsUnknownWhenItsNodeIsNotReadyAnyMore": {
+			soon, Observed{Machine: machine(phaseIs("Running")), VM: running, WorkerNode: workerNodeThat("m", "False", corev1.ConditionFalse, "")},
+			want{Phase: "Unknown", NodeReady: "NodeNotReady", InfraReady: "VMRunning", Valid: "Valid", Events: []string{"NodeNotReady"}, CallAgain: step.InFlight},
+		},
+		"IsUnknownWhenItsNodeStopsReporting": {
+			soon, Observed{Machine: machine(phaseIs("Running")), VM: running, WorkerNode: workerNodeThat("m", "Unknown", corev1.ConditionFalse, "")},
+			want{Phase: "Unknown", NodeReady: "NodeUnknown", InfraReady: "VMRunning", Valid: "Valid", Events: []string{"NodeUnknown"}, CallAgain: step.InFlight},
+		},
+		"IsUnknownWhenItsNodeIsGone": {
+			soon, Observed{Machine: machine(phaseIs("Running")), VM: running, WorkerNode: workerNodeThat("m", "", corev1.ConditionFalse, "")},
+			want{Phase: "Unknown", NodeReady: "NodeGone", InfraReady: "VMRunning", Valid: "Valid", Events: []string{"NodeGone"}, CallAgain: step.InFlight},
+		},
+		"StaysUnknownHoweverLongItTakes": {
+			late, Observed{Machine: machine(phaseIs("Unknown")), VM: running, WorkerNode: workerNodeThat("m", "Unknown", corev1.ConditionFalse, "")},
+			want{Phase: "Unknown", NodeReady: "NodeUnknown", InfraReady: "VMRunning", Valid: "Valid", CallAgain: step.InFlight},
+		},
+		"IsNotRunningWhenTheWorkerNodeDoubtsWhatItSawLast": {
+			soon, Observed{Machine: machine(phaseIs("Running")), VM: running, WorkerNode: workerNodeThat("m", "True", corev1.ConditionUnknown, "")},
+			want{Phase: "Unknown", NodeReady: "NodeUnknown", InfraReady: "VMRunning", Valid: "Valid", Events: []string{"NodeUnknown"}, CallAgain: step.InFlight},
+		},
+		"FailsWhenItsVMIsLost": {
+			soon, Observed{Machine: machine(phaseIs("Running")), VM: step.VM{State: step.VMLost, ProviderID: id, Message: "gone"}, WorkerNode: readyNode()},
+			want{Phase: "Failed", Failure: "VMLost", Message: "gone", NodeReady: "NodeReady", InfraReady: "VMLost", Valid: "Valid", Events: []string{"VMLost"}, CallAgain: step.AtRest},
+		},
+		"FailsWhenItsVMFailed": {
+			soon, Observed{Machine: machine(phaseIs("Provisioning")), VM: step.VM{State: step.VMFailed, ErrorCode: "CapacityExhausted", Message: "full"}},
+			want{Phase: "Failed", Failure: "VMFailed", Message: "full", NodeReady: "NodeNotJoined", InfraReady: "VMFailed", Valid: "Valid", Events: []string{"VMFailed"}, CallAgain: step.AtRest},
+		},
+		"FailsWhenNobodyKnowsWhetherItsVMWasCreated": {
+			soon, Observed{Machine: machine(phaseIs("Provisioning")), VM: step.VM{State: step.VMCreateUnknown, Message: "who knows"}},
+			want{Phase: "Failed", Failure: "CreateResultUnknown", Message: "who knows", NodeReady: "NodeNotJoined", InfraReady: "CreateResultUnknown", Valid: "Valid", Events: []string{"CreateResultUnknown"}, CallAgain: step.AtRest},
+		},
+		"FailsWhenNoNodeJoinsInTime": {
+			late, Observed{Machine: machine(phaseIs("Joining")), VM: running, WorkerNode: workerNodeThat("", "", corev1.ConditionFalse, "No Node yet")},
+			want{Phase: "Failed", Failure: "JoinTimeout", Message: "no Node joined within 20m0s: No Node yet", NodeReady: "NodeNotJoined", InfraReady: "VMRunning", Valid: "Valid", Events: []string{"JoinTimeout"}, CallAgain: step.AtRest},
+		},
+		"FailsWithTheProvidersErrorWhenNoVMWasCreatedInTime": {
+			late, Observed{Machine: machine(phaseIs("Provisioning")), VM: step.VM{State: step.VMCreating, ErrorCode: "QuotaExceeded", Message: "no quota"}},
+			want{Phase: "Failed", Failure: "CreateFailed", Message: "no Node joined within 20m0s: no quota", NodeReady: "NodeNotJoined", InfraReady: "QuotaExceeded", Valid: "Valid", Events: []string{"CreateFailed"}, CallAgain: step.AtRest},
+		},
+		"FailsWithTheProblemWhenItWasNotMendedInTime": {
+			late, Observed{Machine: machine(phaseIs("Pending")), VM: absent, Bootstrap: step.Bootstrap{Problem: problem}},
+			want{Phase: "Failed", Failure: "JoinTimeout", Message: "no Node joined within 20m0s: no class", NodeReady: "NodeNotJoined", InfraReady: "Waiting", Valid: "ClassNotFound", Events: []string{"ClassNotFound", "JoinTimeout"}, CallAgain: step.AtRest},
+		},
+		"DoesNotFailLateWhenItsNodeWasThereOnce": {
+			late, Observed{Machine: machine(machinev1alpha1.MachineStatus{Phase: "Joining", NodeRef: &machinev1alpha1.NodeReference{Name: "m"}}), VM: running},
+			want{Phase: "Joining", NodeReady: "NodeGone", InfraReady: "VMRunning", Valid: "Valid", CallAgain: step.InFlight},
+		},
+		"StaysFailedWhateverComes": {
+			soon, Observed{Machine: machine(machinev1alpha1.MachineStatus{Phase: "Failed", FailureReason: "JoinTimeout", FailureMessage: "too late"}), VM: running, WorkerNode: readyNode()},
+			want{Phase: "Failed", Failure: "JoinTimeout", Message: "too late", NodeReady: "NodeReady", InfraReady: "VMRunning", Valid: "Valid", CallAgain: step.AtRest},
+		},
+		"IsCalledAgainWhenItsTimeIsOver": {
+			created.Add(20*time.Minute - 2*time.Second), Observed{Machine: machine(phaseIs("Joining")), VM: running},
+			want{Phase: "Joining", NodeReady: "NodeNotJoined", InfraReady: "VMRunning", Valid: "Valid", CallAgain: 2 * time.Second},
+		},
+		"SaysThatAVMOfANodeDoesNotRun": {
+			soon, Observed{Machine: machine(phaseIs("Unknown")), VM: step.VM{State: step.VMCreating, ProviderID: id}, WorkerNode: workerNodeThat("m", "Unknown", corev1.ConditionFalse, "")},
+			want{Phase: "Unknown", NodeReady: "NodeUnknown", InfraReady: "VMNotRunning", Valid: "Valid", CallAgain: step.InFlight},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			d := Plan(tc.now, tc.o)
+			got := want{Phase: d.Status.Phase, Failure: d.Status.FailureReason, Message: d.Status.FailureMessage, CallAgain: d.CallAgain}
+			for _, c := range d.Conditions {
+				switch c.Type {
+				case TypeNodeReady:
+					got.NodeReady = c.Reason
+				case TypeInfrastructureReady:
+					got.InfraReady = c.Reason
+				case TypeValid:
+					got.Valid = c.Reason
+				}
+			}
+			for _, e := range d.Events {
+				got.Events = append(got.Events, e.Reason)
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestAWorkerNodeIsWantedForEver(t *testing.T) {
+	remembered := machinev1alpha1.MachineStatus{ProviderID: id}
+	cases := map[string]struct {
+		o    Observed
+		want string
+	}{
+		"NotBeforeTheProviderIDIsKnown": {Observed{Machine: machine(phaseIs("")), VM: step.VM{State: step.VMCreating}}, ""},
+		"OnceTheVMHasAProviderID":       {Observed{Machine: machine(phaseIs("")), VM: step.VM{State: step.VMCreating, ProviderID: id}}, id},
+		"WhenTheVMIsGone":               {Observed{Machine: machine(remembered), VM: step.VM{State: step.VMAbsent}}, id},
+		"WithTheProviderIDThatItHas": {
+			Observed{Machine: machine(remembered), VM: step.VM{ProviderID: "test:///2"}, WorkerNode: readyNode()}, id,
+		},
+		"WhenTheMachineFailed": {
+			Observed{Machine: machine(machinev1alpha1.MachineStatus{Phase: "Failed", ProviderID: id}), VM: step.VM{State: step.VMLost}}, id,
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			got := ""
+			if wn := Plan(soon, tc.o).WorkerNode; wn != nil {
+				got = wn.Spec.ForProvider.ProviderID
+			}
+			if got != tc.want {
+				t.Errorf("want %q, got %q", tc.want, got)
+			}
+		})
+	}
+}
+
+func TestTheDrainIsSkippedWhenTheMachineSaysSo(t *testing.T) {
+	for value, want := range map[string]bool{"true": true, "false": false, "": false} {
+		m := machine(phaseIs("Running"))
+		m.Annotations = map[string]string{machinev1alpha1.AnnotationSkipDrain: value}
+		wn := Plan(soon, Observed{Machine: m, VM: step.VM{ProviderID: id}}).WorkerNode
+		if wn.Spec.ForProvider.Drain.Skip != want {
+			t.Errorf("%q: want %v", value, want)
+		}
+	}
+}
+
+func TestTheTimeOfTheLastOperationMovesOnlyWithIt(t *testing.T) {
+	o := Observed{Machine: machine(phaseIs("Pending")), VM: step.VM{State: step.VMCreating, Name: "m"}}
+	first := Plan(soon, o).Status
+	o.Machine.Status = first
+	if diff := cmp.Diff(first, Plan(soon.Add(time.Minute), o).Status); diff != "" {
+		t.Errorf("the status changes with the clock alone:\n%s", diff)
+	}
+	o.VM.ErrorCode, o.VM.Message = "Throttled", "slow down"
+	second := Plan(soon.Add(time.Minute), o).Status.LastOperation
+	if !second.LastUpdateTime.Equal(&metav1.Time{Time: soon.Add(time.Minute)}) || second.ErrorCode != "Throttled" {
+		t.Errorf("lastOperation: %+v", second)
+	}
+}
+
+func TestWhatWasKnownOfTheNodeStays(t *testing.T) {
+	m := machine(machinev1alpha1.MachineStatus{
+		Phase: "Running", ProviderID: id,
+		NodeRef:    &machinev1alpha1.NodeReference{Kind: "Node", Name: "m"},
+		NodeInfo:   &machinev1alpha1.NodeInfo{KubeletVersion: "v1.35.4"},
+		Addresses:  []machinev1alpha1.Address{{Type: "InternalIP", Address: "10.0.0.1"}},
+		ReadySince: &metav1.Time{Time: soon},
+	})
+	got := Plan(soon, Observed{Machine: m, VM: step.VM{State: step.VMRunning, ProviderID: id}}).Status
+	if got.NodeRef == nil || got.NodeInfo == nil || len(got.Addresses) != 1 {
+		t.Errorf("forgotten: %+v", got)
+	}
+	if got.ReadySince != nil {
+		t.Errorf("readySince of a Node that is not Ready: %s", got.ReadySince)
+	}
+}
+
+func TestAPlanIsTheSameForTheSameView(t *testing.T) {
+	o := Observed{Machine: machine(phaseIs("Joining")), VM: step.VM{State: step.VMRunning, ProviderID: id}, WorkerNode: readyNode()}
+	o.Machine.Spec.Metadata.Labels = map[string]string{"a": "b", "c": "d", "e": "f"}
+	if diff := cmp.Diff(Plan(soon, o), Plan(soon, o)); diff != "" {
+		t.Error(diff)
+	}
+	// What it wants shares nothing with what it saw.
+	Plan(soon, o).WorkerNode.Spec.ForProvider.Labels["a"] = "x"
+	if o.Machine.Spec.Metadata.Labels["a"] != "b" {
+		t.Error("the view was changed")
+	}
+}
