@@ -1,0 +1,80 @@
+package machinetest
+
+import (
+	"path/filepath"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+
+	clusterv1alpha1 "github.com/drover-dev/drover/apis/cluster/v1alpha1"
+	fn "github.com/drover-dev/drover/apis/fn/v1alpha1"
+	localv1alpha1 "github.com/drover-dev/drover/apis/local/v1alpha1"
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+)
+
+// kinds of the files that users copy and that the package holds.
+var kinds = map[string]func() any{
+	"cluster.drover.dev/v1alpha1 ClusterProviderConfig": func() any { return &clusterv1alpha1.ClusterProviderConfig{} },
+	"local.drover.dev/v1alpha1 ClusterProviderConfig":   func() any { return &localv1alpha1.ClusterProviderConfig{} },
+	"machine.drover.dev/v1alpha1 MachineClass":          func() any { return &machinev1alpha1.MachineClass{} },
+	"machine.drover.dev/v1alpha1 MachineDeployment":     func() any { return &machinev1alpha1.MachineDeployment{} },
+	"machine.drover.dev/v1alpha1 Machine":               func() any { return &machinev1alpha1.Machine{} },
+	"fn.drover.dev/v1alpha1 Safety":                     func() any { return &fn.Safety{} },
+	"fn.drover.dev/v1alpha1 Rollout":                    func() any { return &fn.Rollout{} },
+	"fn.drover.dev/v1alpha1 Replicas":                   func() any { return &fn.Replicas{} },
+	"fn.drover.dev/v1alpha1 Bootstrap":                  func() any { return &fn.Bootstrap{} },
+	"fn.drover.dev/v1alpha1 Infrastructure":             func() any { return &fn.Infrastructure{} },
+	"fn.drover.dev/v1alpha1 Lifecycle":                  func() any { return &fn.Lifecycle{} },
+}
+
+// strict refuses fields that the kind does not have: Crossplane, and the API server
+// if it is asked nicely, pass over them.
+func strict(t *testing.T, where string, m map[string]any) {
+	t.Helper()
+	u := unstructured.Unstructured{Object: m}
+	into, ok := kinds[u.GetAPIVersion()+" "+u.GetKind()]
+	if !ok {
+		t.Fatalf("%s: unknown kind %s of %s", where, u.GetKind(), u.GetAPIVersion())
+	}
+	// What Crossplane adds to the spec of each composite resource.
+	unstructured.RemoveNestedField(m, "spec", "crossplane")
+	b, err := yaml.Marshal(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := yaml.UnmarshalStrict(b, into()); err != nil {
+		t.Errorf("%s: %v", where, err)
+	}
+}
+
+func filesOf(t *testing.T, dir string) []string {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(root, dir, "*.yaml"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("%s: %v, %v", dir, files, err)
+	}
+	return files
+}
+
+func TestExamplesHaveNoUnknownFields(t *testing.T) {
+	for _, f := range filesOf(t, "examples/local") {
+		strict(t, f, readYAML(t, f))
+	}
+}
+
+func TestCompositionsHaveInputsWithoutUnknownFields(t *testing.T) {
+	for _, f := range filesOf(t, "apis/machine/compositions") {
+		for _, s := range pipeline(t, f) {
+			strict(t, f, s.AsMap())
+		}
+	}
+}
+
+func TestTheClassOfTheExamplesMakesAMachine(t *testing.T) {
+	p := newPlane(t)
+	c := &unstructured.Unstructured{Object: readYAML(t, root+"examples/local/machineclass.yaml")}
+	c.SetNamespace(p.Machine.GetNamespace())
+	p.Others = []*unstructured.Unstructured{c}
+	p.ToRunning()
+}
