@@ -7,7 +7,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
-	"github.com/drover-dev/drover/internal/function/step"
 )
 
 func TestPlan(t *testing.T) {
@@ -67,11 +66,5 @@ func TestPlan(t *testing.T) {
 				t.Error("a freeze must say why")
 			}
 		})
-	}
-}
-
-func TestConditionType(t *testing.T) {
-	if c := Plan(Observed{}).Condition; c.IsNew([]metav1.Condition{{Type: ConditionFrozen, Status: metav1.ConditionFalse, Reason: ReasonNotFrozen}}) {
-		t.Errorf("%v must be what is observed", step.Condition(c))
 	}
 }

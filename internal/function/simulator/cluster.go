@@ -225,13 +225,11 @@ func (c *Cluster) Writes() int {
 
 // ReconcileDeployment as it is seen.
 func (c *Cluster) ReconcileDeployment() {
-	debug(c, "before md")
 	_ = c.rollout.reconcile(DeploymentName, c.Crash, c.Order)
 }
 
 // ReconcileSet as it is seen.
 func (c *Cluster) ReconcileSet(name string) {
-	debug(c, "before "+name)
 	_ = c.replicas.reconcile(name, c.Crash, c.Order)
 }
 
@@ -346,5 +344,3 @@ func (c *Cluster) Available(m *machinev1alpha1.Machine) bool {
 	return m.DeletionTimestamp == nil && m.Status.Phase == machinev1alpha1.MachineRunning &&
 		m.Status.ReadySince != nil && !c.Now.Before(m.Status.ReadySince.Add(min))
 }
-
-var debug = func(*Cluster, string) {}

@@ -1,0 +1,247 @@
+package replicas
+
+import (
+	"fmt"
+	"testing"
+
+	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
+	"github.com/crossplane/function-sdk-go/resource"
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/testing/protocmp"
+	"google.golang.org/protobuf/types/known/structpb"
+
+	"github.com/drover-dev/drover/internal/function/step"
+)
+
+const setJSON = `{
+	"apiVersion": "machine.drover.dev/v1alpha1", "kind": "MachineSet",
+	"metadata": {
+		"name": "workers-x7k2p", "namespace": "default", "uid": "5f1e0c0a-0000-4000-8000-000000000001", "generation": 3, "resourceVersion": "77",
+		"labels": {"machine.drover.dev/deployment": "workers", "crossplane.io/composite": "workers"}
+	},
+	"spec": {
+		"replicas": %d,
+		"selector": {"matchLabels": {"pool": "workers", "machine.drover.dev/template-hash": "776sbch24k"}},
+		"template": {
+			"metadata": {"labels": {"pool": "workers", "machine.drover.dev/template-hash": "776sbch24k", "machine.drover.dev/deployment": "workers"}},
+			"spec": {
+				"classRef": {"name": "small"}, "version": "v1.35.4",
+				"clusterRef": {"kind": "ClusterProviderConfig", "name": "default"},
+				"metadata": {"labels": {"example.com/pool": "workers", "example.com/team": "a"}},
+				"taints": [{"key": "example.com/dedicated", "value": "workers", "effect": "NoSchedule"}],
+				"drain": {"timeout": "2h"}, "creationTimeout": "20m"
+			}
+		}
+	},
+	"status": {"created": %d, "replicas": 0, "readyReplicas": 0, "availableReplicas": 0, "terminatingReplicas": 0}
+}`
+
+const classJSON = `{
+	"apiVersion": "machine.drover.dev/v1alpha1", "kind": "MachineClass",
+	"metadata": {"name": "small", "namespace": "default"},
+	"spec": {"provider": "local"}
+}`
+
+const machineJSON = `{
+	"apiVersion": "machine.drover.dev/v1alpha1", "kind": "Machine",
+	"metadata": {
+		"name": %[1]q, "namespace": "default", "uid": "uid-of-%[1]s", "creationTimestamp": "2026-01-01T11:00:00Z",
+		"labels": {"machine.drover.dev/set": "workers-x7k2p"},
+		"annotations": {"crossplane.io/composition-resource-name": %[1]q, "somebody.example.com/note": "keep"},
+		"ownerReferences": [{"apiVersion": "machine.drover.dev/v1alpha1", "kind": "MachineSet", "name": "workers-x7k2p", "uid": "5f1e0c0a-0000-4000-8000-000000000001", "controller": true}]
+	},
+	"spec": {
+		"crossplane": {"compositionSelector": {"matchLabels": {"provider": "local"}}},
+		"classRef": {"name": "small"}, "version": "v1.35.3",
+		"clusterRef": {"kind": "ClusterProviderConfig", "name": "default"}, "drain": {"timeout": "2h"}, "creationTimeout": "20m"
+	},
+	"status": {
+		"phase": "Running", "readySince": "2026-01-01T11:30:00Z", "providerID": "local:///zone-a/vm-0123456789",
+		"nodeRef": {"apiVersion": "v1", "kind": "Node", "name": %[1]q}
+	}
+}`
+
+func request(replicas int, created int, machines ...string) *fnv1.RunFunctionRequest {
+	req := &fnv1.RunFunctionRequest{
+		Input:    resource.MustStructJSON(`{"apiVersion": "fn.drover.dev/v1alpha1", "kind": "Replicas"}`),
+		Observed: &fnv1.State{Composite: &fnv1.Resource{Resource: resource.MustStructJSON(fmt.Sprintf(setJSON, replicas, created))}},
+		RequiredResources: map[string]*fnv1.Resources{
+			"class":    {Items: []*fnv1.Resource{{Resource: resource.MustStructJSON(classJSON)}}},
+			"machines": {},
+		},
+	}
+	req.Observed.Resources = map[string]*fnv1.Resource{}
+	for _, m := range machines {
+		s := resource.MustStructJSON(fmt.Sprintf(machineJSON, m))
+		req.Observed.Resources[m] = &fnv1.Resource{Resource: s}
+		req.RequiredResources["machines"].Items = append(req.RequiredResources["machines"].Items, &fnv1.Resource{Resource: s})
+	}
+	return req
+}
+
+func TestRunAsksForWhatItNeedsFirst(t *testing.T) {
+	req := request(3, 0)
+	req.RequiredResources = nil
+	req.Desired = &fnv1.State{Resources: map[string]*fnv1.Resource{"somebody-else's": {}}}
+
+	rsp, err := Run(now, req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := &fnv1.Requirements{Resources: map[string]*fnv1.ResourceSelector{
+		"class": {
+			ApiVersion: "machine.drover.dev/v1alpha1", Kind: "MachineClass", Namespace: proto.String("default"),
+			Match: &fnv1.ResourceSelector_MatchName{MatchName: "small"},
+		},
+		"machines": {
+			ApiVersion: "machine.drover.dev/v1alpha1", Kind: "Machine", Namespace: proto.String("default"),
+			Match: &fnv1.ResourceSelector_MatchLabels{MatchLabels: &fnv1.MatchLabels{Labels: map[string]string{"machine.drover.dev/set": "workers-x7k2p"}}},
+		},
+	}}
+	if diff := cmp.Diff(want, rsp.GetRequirements(), protocmp.Transform()); diff != "" {
+		t.Errorf("requirements: -want +got:\n%s", diff)
+	}
+	if diff := cmp.Diff(req.GetDesired(), rsp.GetDesired(), protocmp.Transform()); diff != "" {
+		t.Errorf("desired: -want +got:\n%s", diff)
+	}
+}
+
+func TestRunComposesMachines(t *testing.T) {
+	rsp, err := Run(now, request(2, 0, "workers-x7k2p-old"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := resource.MustStructJSON(`{
+		"apiVersion": "machine.drover.dev/v1alpha1", "kind": "Machine",
+		"metadata": {
+			"name": "workers-x7k2p-old", "namespace": "default", "uid": "uid-of-workers-x7k2p-old",
+			"labels": {
+				"pool": "workers", "machine.drover.dev/template-hash": "776sbch24k",
+				"machine.drover.dev/deployment": "workers", "machine.drover.dev/set": "workers-x7k2p"
+			},
+			"finalizers": ["machine.drover.dev/terminator"]
+		},
+		"spec": {
+			"crossplane": {"compositionSelector": {"matchLabels": {"provider": "local"}}},
+			"classRef": {"name": "small"}, "version": "v1.35.3", "providerID": "local:///zone-a/vm-0123456789",
+			"clusterRef": {"kind": "ClusterProviderConfig", "name": "default"},
+			"metadata": {"labels": {"example.com/pool": "workers", "example.com/team": "a"}},
+			"taints": [{"key": "example.com/dedicated", "value": "workers", "effect": "NoSchedule"}],
+			"drain": {"timeout": "2h0m0s"}, "creationTimeout": "20m0s"
+		}
+	}`)
+	got := rsp.GetDesired().GetResources()
+	if diff := cmp.Diff(&fnv1.Resource{Resource: want, Ready: fnv1.Ready_READY_TRUE}, got["workers-x7k2p-old"], protocmp.Transform()); diff != "" {
+		t.Errorf("existing Machine: -want +got:\n%s", diff)
+	}
+	if len(got) != 2 {
+		t.Errorf("got %d Machines, want 2", len(got))
+	}
+
+	status := resource.MustStructJSON(`{
+		"apiVersion": "machine.drover.dev/v1alpha1", "kind": "MachineSet", "metadata": {"resourceVersion": "77"},
+		"status": {
+			"observedGeneration": 3, "selector": "machine.drover.dev/template-hash=776sbch24k,pool=workers",
+			"replicas": 2, "readyReplicas": 1, "availableReplicas": 1, "terminatingReplicas": 0, "created": 1
+		}
+	}`)
+	if diff := cmp.Diff(&fnv1.Resource{Resource: status, Ready: fnv1.Ready_READY_FALSE}, rsp.GetDesired().GetComposite(), protocmp.Transform()); diff != "" {
+		t.Errorf("composite: -want +got:\n%s", diff)
+	}
+	if got := rsp.GetMeta().GetTtl().AsDuration(); got != step.InFlight {
+		t.Errorf("got TTL %s, want %s", got, step.InFlight)
+	}
+}
+
+func TestRunHeedsAFreeze(t *testing.T) {
+	req := request(2, 0)
+	req.Context = resource.MustStructJSON(`{"drover.dev/safety": {"frozen": true}}`)
+	rsp, err := Run(now, req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := len(rsp.GetDesired().GetResources()); n != 0 {
+		t.Errorf("created %d Machines", n)
+	}
+}
+
+func TestRunAnswersTheSameViewTheSameWay(t *testing.T) {
+	req := request(5, 2, "a", "b", "c")
+	first, err := Run(now, proto.Clone(req).(*fnv1.RunFunctionRequest))
+	if err != nil {
+		t.Fatal(err)
+	}
+	second, err := Run(now, req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(first, second, protocmp.Transform()); diff != "" {
+		t.Errorf("-first +second:\n%s", diff)
+	}
+}
+
+func TestRunReturnsAnErrorForAMachineThatCannotBeRead(t *testing.T) {
+	req := request(1, 1, "a")
+	req.Observed.Resources["a"].Resource.Fields["spec"] = structpb.NewStringValue("no spec")
+	if _, err := Run(now, req); err == nil {
+		t.Error("want an error: without it the Machine would be deleted")
+	}
+}
+
+// large is a request with n Machines of names as long as they come.
+func large(tb testing.TB, n int) *fnv1.RunFunctionRequest {
+	var machines []string
+	for i := range n {
+		machines = append(machines, fmt.Sprintf("a-name-as-long-as-those-of-larger-deployments-x7k2p-%05d", i))
+	}
+	req := request(n, n, machines...)
+	if _, err := protojson.Marshal(req); err != nil {
+		tb.Fatal(err)
+	}
+	return req
+}
+
+func TestAResponseForAThousandMachinesIsFarBelowCrossplanesLimit(t *testing.T) {
+	rsp, err := Run(now, large(t, 1000))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := len(rsp.GetDesired().GetResources()); n != 1000 {
+		t.Fatalf("got %d Machines", n)
+	}
+	// Crossplane takes 4 MiB.
+	if size := proto.Size(rsp); size > 3<<19 {
+		t.Errorf("%d bytes are more than 1.5 MiB", size)
+	}
+}
+
+func BenchmarkReplicas(b *testing.B) {
+	for _, n := range []int{1, 100, 1000} {
+		b.Run(fmt.Sprintf("%dMachines", n), func(b *testing.B) {
+			wire, err := proto.Marshal(large(b, n))
+			if err != nil {
+				b.Fatal(err)
+			}
+			size := 0
+			for b.Loop() {
+				req := &fnv1.RunFunctionRequest{}
+				if err := proto.Unmarshal(wire, req); err != nil {
+					b.Fatal(err)
+				}
+				rsp, err := Run(now, req)
+				if err != nil {
+					b.Fatal(err)
+				}
+				out, err := proto.Marshal(rsp)
+				if err != nil {
+					b.Fatal(err)
+				}
+				size = len(out)
+			}
+			b.ReportMetric(float64(size), "B/response")
+			b.ReportMetric(float64(len(wire)), "B/request")
+		})
+	}
+}
