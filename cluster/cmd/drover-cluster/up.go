@@ -150,8 +150,8 @@ func withLog(err error, path string) error {
 
 func pushAll(ctx context.Context, folder, registry string, say func(step, message string)) error {
 	pushed, err := xpkg.PushFolder(ctx, folder, registry)
-	for _, ref := range pushed {
-		say("packages", "pushed "+ref)
+	for _, p := range pushed {
+		say("packages", p.String())
 	}
 	return err
 }

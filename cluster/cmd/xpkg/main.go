@@ -71,11 +71,11 @@ type pushCommand struct {
 
 func (c *pushCommand) Run(ctx context.Context) error {
 	for _, path := range c.Files {
-		ref, err := xpkg.Push(ctx, path, c.Registry)
+		pushed, err := xpkg.Push(ctx, path, c.Registry)
 		if err != nil {
 			return fmt.Errorf("push %s: %w", path, err)
 		}
-		fmt.Println(ref)
+		fmt.Println(pushed)
 	}
 	return nil
 }

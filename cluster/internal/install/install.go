@@ -135,7 +135,7 @@ func read(ctx context.Context, c client.Client) (view, error) {
 }
 
 func readPackage(ctx context.Context, c client.Client, p pkgv1.Package, r pkgv1.PackageRevision) (installed, error) {
-	i := installed{name: p.GetName(), installed: p.GetCondition(pkgv1.TypeInstalled), healthy: p.GetCondition(pkgv1.TypeHealthy)}
+	i := installed{installed: p.GetCondition(pkgv1.TypeInstalled), healthy: p.GetCondition(pkgv1.TypeHealthy)}
 	ref, err := name.ParseReference(p.GetSource())
 	if err != nil {
 		return i, err

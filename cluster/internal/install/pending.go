@@ -17,11 +17,11 @@ type view struct {
 
 // installed is one package object.
 type installed struct {
-	kind, name, source string
+	source             string
 	healthy, installed xpv2.Condition
 	// unresolved is how many dependencies Crossplane has found and not installed.
 	unresolved int64
-	// objects are those of the current revision that are not established.
+	// notEstablished are types of the current revision that are not served yet.
 	notEstablished []string
 }
 

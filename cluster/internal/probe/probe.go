@@ -9,7 +9,9 @@ import (
 	"time"
 )
 
-const timeout = 5 * time.Second
+// timeout is short: a process that starts may accept a connection long before it
+// answers.
+const timeout = 2 * time.Second
 
 // HTTP is an error unless url answers 200.
 func HTTP(ctx context.Context, c *http.Client, url string) error {

@@ -218,7 +218,9 @@ func (p *Process) once(ctx context.Context, restarts int) error {
 			fmt.Fprintf(log, "--- %s %s ended: %s\n", time.Now().Format(time.RFC3339), p.spec.Name, exitReason(err))
 			return err
 		case <-ctx.Done():
-			return p.end(cmd, exited)
+			err := p.end(cmd, exited)
+			fmt.Fprintf(log, "--- %s %s stopped: %s\n", time.Now().Format(time.RFC3339), p.spec.Name, exitReason(err))
+			return err
 		}
 	}
 }

@@ -1,11 +1,16 @@
 package supervisor
 
 import (
+	"context"
 	"encoding/json"
 	"net/http"
+	"time"
 
 	"github.com/drover-dev/drover/cluster/internal/process"
 )
+
+// operateTimeout is how long a component that is started by hand may take.
+const operateTimeout = 2 * time.Minute
 
 func (s *supervisor) handler() http.Handler {
 	mux := http.NewServeMux()
@@ -54,7 +59,9 @@ func (s *supervisor) operate(r *http.Request, p *process.Process) error {
 	}
 	if verb == "start" || verb == "restart" {
 		p.Start()
-		return p.WaitReady(r.Context())
+		ctx, cancel := context.WithTimeout(r.Context(), operateTimeout)
+		defer cancel()
+		return p.WaitReady(ctx)
 	}
 	return nil
 }

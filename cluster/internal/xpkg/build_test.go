@@ -190,16 +190,26 @@ func TestPushedPackagesAreFoundUnderTheirNameAndVersion(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := host + "/drover/function-test:v0.1.0"; len(pushed) != 1 || pushed[0] != want {
-		t.Fatalf("got %v, want %s", pushed, want)
+	if want := host + "/drover/function-test:v0.1.0"; len(pushed) != 1 || pushed[0] != (Pushed{Reference: want}) {
+		t.Fatalf("got %+v, want %s", pushed, want)
 	}
-	ref, err := name.ParseReference(pushed[0])
+	if again, err := PushFolder(context.Background(), folder, host); err != nil || !again[0].Unchanged {
+		t.Errorf("pushed again: got %+v, %v, want it unchanged", again, err)
+	}
+	ref, err := name.ParseReference(pushed[0].Reference)
 	if err != nil {
 		t.Fatal(err)
 	}
 	image, err := remote.Image(ref)
 	if err != nil {
 		t.Fatal(err)
+	}
+	writeFile(t, filepath.Join(root, "package", "function-test", "input", "crd.yaml"), strings.ReplaceAll(crd, "Input", "Other"))
+	if _, err := BuildFile(context.Background(), functionSource(t, root, bin), "v0.1.0", folder); err != nil {
+		t.Fatal(err)
+	}
+	if other, err := PushFolder(context.Background(), folder, host); err != nil || !other[0].Replaced {
+		t.Errorf("another package of the same version: got %+v, %v, want it replaced", other, err)
 	}
 	manifest, err := image.Manifest()
 	if err != nil {

@@ -29,41 +29,73 @@ func ParseFile(path string) (name, version string, err error) {
 	return m[1], m[2], nil
 }
 
-// PushFolder pushes all packages of a folder to the registry at host:port and
-// returns their references.
-func PushFolder(ctx context.Context, folder, registry string) ([]string, error) {
+// A Pushed is what became of a package file.
+type Pushed struct {
+	// Reference of the package.
+	Reference string
+	// Unchanged means that the registry had the same package already; Replaced, that
+	// it had another one under this version. Crossplane does not look again at a
+	// version that it has installed.
+	Unchanged, Replaced bool
+}
+
+// String says what happened.
+func (p Pushed) String() string {
+	switch {
+	case p.Unchanged:
+		return p.Reference + " is unchanged"
+	case p.Replaced:
+		return "pushed " + p.Reference + " in place of another one: what is installed stays as it is"
+	}
+	return "pushed " + p.Reference
+}
+
+// PushFolder pushes all packages of a folder to the registry at host:port.
+func PushFolder(ctx context.Context, folder, registry string) ([]Pushed, error) {
 	paths, err := filepath.Glob(filepath.Join(folder, "*.xpkg"))
 	if err != nil {
 		return nil, err
 	}
-	var pushed []string
+	var all []Pushed
 	for _, path := range paths {
-		ref, err := Push(ctx, path, registry)
+		p, err := Push(ctx, path, registry)
 		if err != nil {
-			return pushed, fmt.Errorf("push %s: %w", path, err)
+			return all, fmt.Errorf("push %s: %w", path, err)
 		}
-		pushed = append(pushed, ref)
+		all = append(all, p)
 	}
-	return pushed, nil
+	return all, nil
 }
 
-// Push pushes one package file and returns its reference.
-func Push(ctx context.Context, path, registry string) (string, error) {
+// Push pushes one package file.
+func Push(ctx context.Context, path, registry string) (Pushed, error) {
 	pkg, version, err := ParseFile(path)
 	if err != nil {
-		return "", err
+		return Pushed{}, err
 	}
 	ref, err := name.NewTag(registry+"/"+Organization+"/"+pkg+":"+version, name.StrictValidation)
 	if err != nil {
-		return "", err
+		return Pushed{}, err
 	}
 	image, err := tarball.ImageFromPath(path, nil)
 	if err != nil {
-		return "", err
+		return Pushed{}, err
 	}
 	// A file cannot hold annotations of layers; labels stand for them until now.
 	if image, err = xpkg.AnnotateLayers(image); err != nil {
-		return "", err
+		return Pushed{}, err
 	}
-	return ref.String(), remote.Write(ref, image, remote.WithContext(ctx))
+	digest, err := image.Digest()
+	if err != nil {
+		return Pushed{}, err
+	}
+	p := Pushed{Reference: ref.String()}
+	// An error means that there is none: if the registry is away, the push says so.
+	if there, err := remote.Head(ref, remote.WithContext(ctx)); err == nil {
+		p.Unchanged, p.Replaced = there.Digest == digest, there.Digest != digest
+	}
+	if p.Unchanged {
+		return p, nil
+	}
+	return p, remote.Write(ref, image, remote.WithContext(ctx))
 }

@@ -1,0 +1,95 @@
+package supervisor
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/drover-dev/drover/cluster/internal/layout"
+)
+
+func testDir(t *testing.T) layout.Dir {
+	t.Helper()
+	d, err := layout.New(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+func TestAStartWithoutBinariesNamesWhatIsMissing(t *testing.T) {
+	bin := t.TempDir()
+	err := Run(context.Background(), Options{Dir: testDir(t), Bin: bin}, log.New(io.Discard, "", 0))
+	failed := &stepError{}
+	if !errors.As(err, &failed) || failed.step != "binaries" || !strings.Contains(err.Error(), filepath.Join(bin, "drover-kube")) {
+		t.Errorf("got %v, want an error of step binaries that names drover-kube's path", err)
+	}
+}
+
+func TestADirectoryHasOneSupervisor(t *testing.T) {
+	dir := testDir(t)
+	client := NewClient(dir)
+	if client.Running() {
+		t.Fatal("running before anything was started")
+	}
+	lock, err := takeLock(dir.Lock())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !client.Running() {
+		t.Error("a supervisor holds the lock, but is not seen")
+	}
+	if _, err := takeLock(dir.Lock()); err == nil {
+		t.Error("a second supervisor took the lock")
+	}
+	lock.Close()
+	if client.Running() {
+		t.Error("the supervisor is gone, but is still seen")
+	}
+}
+
+func TestAClientOfADeadSupervisorSaysThatItIsNotRunning(t *testing.T) {
+	dir := testDir(t)
+	if _, err := NewClient(dir).Status(context.Background()); !errors.Is(err, ErrNotRunning) {
+		t.Errorf("no socket: got %v", err)
+	}
+	l, err := listen(dir.Socket())
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.(interface{ SetUnlinkOnClose(bool) }).SetUnlinkOnClose(false)
+	l.Close()
+	if _, err := NewClient(dir).Status(context.Background()); !errors.Is(err, ErrNotRunning) {
+		t.Errorf("a socket that was left behind: got %v", err)
+	}
+}
+
+func TestFollowersGetAllEventsUntilTheStartEnded(t *testing.T) {
+	p := newProgress()
+	p.add(Event{Step: "one"})
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	first := make(chan struct{})
+	go func() {
+		<-first
+		p.add(Event{Step: "two"})
+		p.add(Event{Step: "three", Ready: true})
+		p.add(Event{Step: "four"})
+	}()
+	var steps []string
+	err := p.follow(ctx, func(e Event) error {
+		if e.Step == "one" {
+			close(first)
+		}
+		steps = append(steps, e.Step)
+		return nil
+	})
+	if got := strings.Join(steps, " "); err != nil || got != "one two three" {
+		t.Errorf("got %q, %v, want one two three", got, err)
+	}
+}
