@@ -141,6 +141,7 @@ func readPackage(ctx context.Context, c client.Client, p pkgv1.Package, r pkgv1.
 		return i, err
 	}
 	i.source = xpkg.ParsePackageSourceFromReference(ref)
+	i.stale = p.GetCurrentIdentifier() != p.GetSource()
 	if p.GetCurrentRevision() == "" {
 		return i, nil
 	}

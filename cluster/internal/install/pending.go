@@ -19,6 +19,8 @@ type view struct {
 type installed struct {
 	source             string
 	healthy, installed xpv2.Condition
+	// stale means that Crossplane has not looked at the wanted version yet.
+	stale bool
 	// unresolved is how many dependencies Crossplane has found and not installed.
 	unresolved int64
 	// notEstablished are types of the current revision that are not served yet.
@@ -49,6 +51,8 @@ func (v view) pending(source string) map[string]string {
 		switch {
 		case !ok:
 			waits[s] = "not created yet"
+		case p.stale:
+			waits[s] = "not unpacked yet: " + explain(p.installed)
 		case !isTrue(p.installed):
 			waits[s] = "not installed: " + explain(p.installed)
 		case p.unresolved > 0:

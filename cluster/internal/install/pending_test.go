@@ -28,6 +28,9 @@ func TestPending(t *testing.T) {
 	sick := ready("other")
 	sick.healthy = condition("False", "")
 
+	stale := ready("b")
+	stale.stale = true
+
 	for _, tc := range []struct {
 		name string
 		view view
@@ -40,6 +43,7 @@ func TestPending(t *testing.T) {
 		{"ADependencyIsUnhealthy", view{lock, []installed{ready("root"), ready("a"), broken}}, map[string]string{"b": "runtime is away"}},
 		{"DependenciesAreNotResolved", view{lock, []installed{unresolved, ready("a"), ready("b")}}, map[string]string{"root": "2 dependencies"}},
 		{"ATypeIsNotEstablished", view{lock, []installed{ready("root"), unestablished, ready("b")}}, map[string]string{"a": "things.example.org"}},
+		{"AnUpgradeIsNotNoticedYet", view{lock, []installed{ready("root"), ready("a"), stale}}, map[string]string{"b": "not unpacked"}},
 		{"TheLockDoesNotKnowItYet", view{nil, []installed{ready("root")}}, map[string]string{"root": "lock"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
