@@ -91,10 +91,10 @@ func actOn(ctx context.Context, kube kubernetes.Interface, what action, p pod) (
 			DeleteOptions: &opts,
 		})
 	case remove:
-		return "drain timeout: deleted, terminating", kube.CoreV1().Pods(p.name.Namespace).Delete(ctx, p.name.Name, opts)
+		return reasonTerminating, kube.CoreV1().Pods(p.name.Namespace).Delete(ctx, p.name.Name, opts)
 	case kill:
 		opts.GracePeriodSeconds = new(int64)
-		return "drain timeout: killed", kube.CoreV1().Pods(p.name.Namespace).Delete(ctx, p.name.Name, opts)
+		return reasonTerminating, kube.CoreV1().Pods(p.name.Namespace).Delete(ctx, p.name.Name, opts)
 	case wait:
 		return reasonTerminating, nil
 	case ignore:

@@ -1,0 +1,108 @@
+package workernode
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/drover-dev/drover/apis/cluster/v1alpha1"
+)
+
+func TestSyncPatch(t *testing.T) {
+	const key = v1alpha1.AnnotationApplied
+	type m = map[string]any
+	others := corev1.Taint{Key: "node.kubernetes.io/unreachable", Effect: corev1.TaintEffectNoExecute}
+	ours := corev1.Taint{Key: "team", Value: "blue", Effect: corev1.TaintEffectNoSchedule}
+	cases := map[string]struct {
+		labels, annotations map[string]string
+		taints              []corev1.Taint
+		want                v1alpha1.WorkerNodeParameters
+		patch               m
+	}{
+		"NothingWantedIsNothingDone": {labels: map[string]string{"a": "b"}, taints: []corev1.Taint{others}},
+		"WhatIsWantedIsPutThereAndRemembered": {
+			labels: map[string]string{"other": "1"},
+			want:   v1alpha1.WorkerNodeParameters{Labels: map[string]string{"a": "b"}, Annotations: map[string]string{"c": "d"}},
+			patch:  m{"metadata": m{"labels": m{"a": "b"}, "annotations": m{"c": "d", key: `{"labels":["a"],"annotations":["c"]}`}}},
+		},
+		"WhatIsThereIsLeftAlone": {
+			labels: map[string]string{"a": "b"}, annotations: map[string]string{key: `{"labels":["a"]}`},
+			want: v1alpha1.WorkerNodeParameters{Labels: map[string]string{"a": "b"}},
+		},
+		"AnotherValueIsPutRight": {
+			labels: map[string]string{"a": "x"}, annotations: map[string]string{key: `{"labels":["a"]}`},
+			want:  v1alpha1.WorkerNodeParameters{Labels: map[string]string{"a": "b"}},
+			patch: m{"metadata": m{"labels": m{"a": "b"}}},
+		},
+		"WhatWeSetAndDoNotWantIsRemoved": {
+			labels:      map[string]string{"a": "b", "other": "1"},
+			annotations: map[string]string{"c": "d", "other": "1", key: `{"labels":["a"],"annotations":["c"]}`},
+			patch:       m{"metadata": m{"labels": m{"a": nil}, "annotations": m{"c": nil, key: nil}}},
+		},
+		"WhatOthersRemovedIsNotRemovedAgain": {
+			annotations: map[string]string{key: `{"labels":["a"]}`},
+			patch:       m{"metadata": m{"annotations": m{key: nil}}},
+		},
+		"WhatOthersSetStays": {
+			labels: map[string]string{"a": "b"}, annotations: map[string]string{key: `{"labels":["z"]}`, "c": "d"},
+			patch: m{"metadata": m{"annotations": m{key: nil}}},
+		},
+		"AnUnreadableMemoryRemovesNothing": {
+			labels: map[string]string{"a": "b"}, annotations: map[string]string{key: `{`},
+		},
+		"ATaintIsAddedToThoseOfOthers": {
+			taints: []corev1.Taint{others},
+			want:   v1alpha1.WorkerNodeParameters{Taints: []v1alpha1.NodeTaint{{Key: "team", Value: "blue", Effect: "NoSchedule"}}},
+			patch: m{
+				"metadata": m{"resourceVersion": "7", "annotations": m{key: `{"taints":["team:NoSchedule"]}`}},
+				"spec":     m{"taints": []any{m{"key": others.Key, "effect": "NoExecute"}, m{"key": "team", "value": "blue", "effect": "NoSchedule"}}},
+			},
+		},
+		"ATaintThatTheKubeletRegisteredIsAdopted": {
+			taints: []corev1.Taint{ours},
+			want:   v1alpha1.WorkerNodeParameters{Taints: []v1alpha1.NodeTaint{{Key: "team", Value: "blue", Effect: "NoSchedule"}}},
+			patch:  m{"metadata": m{"annotations": m{key: `{"taints":["team:NoSchedule"]}`}}},
+		},
+		"ATaintOfOursIsRemovedFromBetweenOthers": {
+			taints:      []corev1.Taint{ours, others},
+			annotations: map[string]string{key: `{"taints":["team:NoSchedule"]}`},
+			patch: m{
+				"metadata": m{"resourceVersion": "7", "annotations": m{key: nil}},
+				"spec":     m{"taints": []any{m{"key": others.Key, "effect": "NoExecute"}}},
+			},
+		},
+		"TheSameKeyWithAnotherEffectIsAnotherTaint": {
+			taints:      []corev1.Taint{ours, {Key: "team", Effect: corev1.TaintEffectNoExecute}},
+			annotations: map[string]string{key: `{"taints":["team:NoSchedule"]}`},
+			want:        v1alpha1.WorkerNodeParameters{Taints: []v1alpha1.NodeTaint{{Key: "team", Value: "red", Effect: "NoSchedule"}}},
+			patch: m{
+				"metadata": m{"resourceVersion": "7"},
+				"spec":     m{"taints": []any{m{"key": "team", "value": "red", "effect": "NoSchedule"}, m{"key": "team", "effect": "NoExecute"}}},
+			},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			node := &corev1.Node{
+				ObjectMeta: metav1.ObjectMeta{Name: "n", ResourceVersion: "7", Labels: tc.labels, Annotations: tc.annotations},
+				Spec:       corev1.NodeSpec{Taints: tc.taints},
+			}
+			raw, err := syncPatch(node, tc.want)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got m
+			if raw != nil {
+				if err := json.Unmarshal(raw, &got); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if d := cmp.Diff(tc.patch, got); d != "" {
+				t.Errorf("(-want +got):\n%s", d)
+			}
+		})
+	}
+}

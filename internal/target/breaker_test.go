@@ -1,0 +1,63 @@
+package target
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"testing"
+	"time"
+)
+
+func TestBreaker(t *testing.T) {
+	now := time.Unix(0, 0)
+	calls, dead := 0, errors.New("connection refused")
+	var answer error
+	b := &breaker{now: func() time.Time { return now }}
+	rt := b.wrap(roundTripper(func(*http.Request) (*http.Response, error) {
+		calls++
+		return &http.Response{}, answer
+	}))
+	call := func() error {
+		_, err := rt.RoundTrip(&http.Request{}) //nolint:bodyclose // There is none.
+		return err
+	}
+	expect := func(step string, err, want error, wantCalls int) {
+		t.Helper()
+		if !errors.Is(err, want) || calls != wantCalls {
+			t.Fatalf("%s: error %v and %d calls, want %v and %d", step, err, calls, want, wantCalls)
+		}
+	}
+
+	expect("a live cluster is called", call(), nil, 1)
+	answer = context.Canceled
+	expect("a caller that gives up says nothing of the cluster", call(), context.Canceled, 2)
+	answer = dead
+	expect("a dead cluster is called", call(), dead, 3)
+	var down *downError
+	if err := call(); !errors.As(err, &down) || calls != 3 {
+		t.Fatalf("a second call waited for the dead cluster: %v, %d calls", err, calls)
+	}
+	now = now.Add(breakerPause)
+	expect("one call tries again", call(), dead, 4)
+	if err := call(); !errors.As(err, &down) || calls != 4 {
+		t.Fatalf("the failed trial let another call through: %v, %d calls", err, calls)
+	}
+	now, answer = now.Add(breakerPause), nil
+	expect("a trial that works opens the way", call(), nil, 5)
+	expect("for all", call(), nil, 6)
+}
+
+func TestBreakerLetsOneTrialThroughAtATime(t *testing.T) {
+	now := time.Unix(0, 0)
+	b := &breaker{now: func() time.Time { return now }, last: errors.New("down")}
+	if trial, err := b.enter(); !trial || err != nil {
+		t.Fatalf("the first is no trial: %v, %v", trial, err)
+	}
+	if _, err := b.enter(); err == nil {
+		t.Fatal("a second trial is under way")
+	}
+	b.leave(true, context.Canceled)
+	if trial, err := b.enter(); !trial || err != nil {
+		t.Fatalf("a trial that was given up blocks the next: %v, %v", trial, err)
+	}
+}

@@ -1,0 +1,285 @@
+package target
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/version"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	"github.com/drover-dev/drover/apis/cluster/v1alpha1"
+)
+
+// apiServer answers version requests with a status, and lists one Node.
+func apiServer(t *testing.T, status int) *httptest.Server {
+	t.Helper()
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		if status != http.StatusOK {
+			w.WriteHeader(status)
+			reason := map[int]metav1.StatusReason{http.StatusUnauthorized: metav1.StatusReasonUnauthorized, http.StatusForbidden: metav1.StatusReasonForbidden}[status]
+			_ = json.NewEncoder(w).Encode(metav1.Status{TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: "Failure", Reason: reason, Message: "no", Code: int32(status)}) //nolint:gosec // A status code.
+			return
+		}
+		var answer any = version.Info{GitVersion: "v1.35.4"}
+		if r.URL.Path == "/api/v1/nodes" {
+			node := corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}, Spec: corev1.NodeSpec{ProviderID: "local:///a/vm-1"}}
+			answer = corev1.NodeList{TypeMeta: metav1.TypeMeta{Kind: "NodeList", APIVersion: "v1"}, ListMeta: metav1.ListMeta{ResourceVersion: "1"}, Items: []corev1.Node{node}}
+		}
+		if r.URL.Query().Get("sendInitialEvents") != "" {
+			http.Error(w, "not supported", http.StatusUnprocessableEntity)
+			return
+		}
+		if r.URL.Query().Get("watch") != "" {
+			w.WriteHeader(http.StatusOK)
+			if f, ok := w.(http.Flusher); ok {
+				f.Flush()
+			}
+			<-r.Context().Done()
+			return
+		}
+		_ = json.NewEncoder(w).Encode(answer)
+	}))
+	t.Cleanup(func() { s.CloseClientConnections(); s.Close() })
+	return s
+}
+
+func kubeconfigFor(server string) []byte {
+	return []byte(strings.Replace(goodKubeconfig, "https://127.0.0.1:1", server, 1))
+}
+
+func secret(name string, data map[string][]byte) *corev1.Secret {
+	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name}, Data: data}
+}
+
+func config(name, secretName string) *v1alpha1.ClusterProviderConfig {
+	return &v1alpha1.ClusterProviderConfig{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: v1alpha1.ProviderConfigSpec{
+		Credentials: v1alpha1.Credentials{Source: v1alpha1.CredentialsSecret, SecretRef: &v1alpha1.SecretKeySelector{Namespace: "ns", Name: secretName, Key: "kubeconfig"}},
+	}}
+}
+
+func newPool(t *testing.T, self *rest.Config, objs ...client.Object) (*Pool, client.Client) {
+	t.Helper()
+	s := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1alpha1.AddToScheme} {
+		if err := add(s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c := fake.NewClientBuilder().WithScheme(s).WithObjects(objs...).Build()
+	return NewPool(Readers{Configs: c, Metadata: c, Live: c, Self: self}), c
+}
+
+func TestErrorsOfAConfigurationNameWhatIsWrong(t *testing.T) {
+	good := func(s *httptest.Server) []client.Object {
+		return []client.Object{config("c", "s"), secret("s", map[string][]byte{"kubeconfig": kubeconfigFor(s.URL)})}
+	}
+	closed := httptest.NewServer(http.NotFoundHandler())
+	closed.Close()
+	cases := map[string]struct {
+		objs   []client.Object
+		ref    Ref
+		kind   Kind
+		reason string
+		text   []string
+	}{
+		"NoConfig": {ref: ClusterRef("c"), kind: ConfigNotFound, reason: "CredentialsMissing", text: []string{"ClusterProviderConfig c"}},
+		"NoConfigInTheNamespace": {objs: []client.Object{config("c", "s")}, ref: NamespacedRef("ns", "c"), kind: ConfigNotFound, reason: "CredentialsMissing",
+			text: []string{"ProviderConfig ns/c"}},
+		"UnknownKindOfConfig": {ref: Ref{Kind: "Other", Name: "c"}, kind: ConfigInvalid, reason: "CredentialsInvalid", text: []string{"providerConfigRef.kind", `"Other"`, "ClusterProviderConfig"}},
+		"NoSecret":            {objs: []client.Object{config("c", "s")}, ref: ClusterRef("c"), kind: SecretNotFound, reason: "CredentialsMissing", text: []string{"ClusterProviderConfig c", "Secret ns/s"}},
+		"NoKey": {objs: []client.Object{config("c", "s"), secret("s", map[string][]byte{"other": []byte("very-secret")})}, ref: ClusterRef("c"),
+			kind: KeyMissing, reason: "CredentialsMissing", text: []string{"ClusterProviderConfig c", "Secret ns/s", `key "kubeconfig"`}},
+		"NoKubeconfig": {objs: []client.Object{config("c", "s"), secret("s", map[string][]byte{"kubeconfig": []byte("very-secret")})}, ref: ClusterRef("c"),
+			kind: KubeconfigInvalid, reason: "CredentialsInvalid", text: []string{"ClusterProviderConfig c", "Secret ns/s", `key "kubeconfig"`, "not a kubeconfig"}},
+		"UnusableCertificate": {objs: []client.Object{config("c", "s"), secret("s", map[string][]byte{"kubeconfig": []byte(strings.Replace(goodKubeconfig, "token: very-secret",
+			"client-certificate-data: dmVyeS1zZWNyZXQ=, client-key-data: dmVyeS1zZWNyZXQ=", 1))})}, ref: ClusterRef("c"),
+			kind: KubeconfigInvalid, reason: "CredentialsInvalid", text: []string{"Secret ns/s", "not usable"}},
+		"Unreachable":         {objs: good(closed), ref: ClusterRef("c"), kind: Unreachable, reason: "Unreachable", text: []string{"ClusterProviderConfig c", closed.URL, "refused"}},
+		"CredentialsRefused":  {objs: good(apiServer(t, http.StatusUnauthorized)), ref: ClusterRef("c"), kind: Unauthorized, reason: "Unauthorized", text: []string{"Secret ns/s", `key "kubeconfig"`}},
+		"RightsLacking":       {objs: good(apiServer(t, http.StatusForbidden)), ref: ClusterRef("c"), kind: Unauthorized, reason: "Unauthorized", text: []string{"Secret ns/s", "lack a right"}},
+		"ServerError":         {objs: good(apiServer(t, http.StatusServiceUnavailable)), ref: ClusterRef("c"), kind: Unreachable, reason: "Unreachable", text: []string{"ClusterProviderConfig c"}},
+		"SomethingElseThere":  {objs: good(apiServer(t, http.StatusNotFound)), ref: ClusterRef("c"), kind: Unreachable, reason: "Unreachable", text: []string{"does not answer as an API server"}},
+		"SourceWithoutSecret": {objs: []client.Object{&v1alpha1.ClusterProviderConfig{ObjectMeta: metav1.ObjectMeta{Name: "c"}, Spec: v1alpha1.ProviderConfigSpec{Credentials: v1alpha1.Credentials{Source: "Secret"}}}}, ref: ClusterRef("c"), kind: ConfigInvalid, reason: "CredentialsInvalid", text: []string{"spec.credentials.secretRef"}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			p, _ := newPool(t, nil, tc.objs...)
+			conn, err := p.Get(t.Context(), tc.ref)
+			if err == nil {
+				_, err = conn.Probe(t.Context())
+			}
+			var terr *Error
+			if !errors.As(err, &terr) {
+				t.Fatalf("error %v is not typed", err)
+			}
+			if terr.Kind != tc.kind || terr.Reason() != tc.reason {
+				t.Errorf("kind %s, reason %s, want %s, %s: %v", terr.Kind, terr.Reason(), tc.kind, tc.reason, err)
+			}
+			for _, want := range append(tc.text, tc.ref.Name) {
+				if !strings.Contains(err.Error(), want) {
+					t.Errorf("%q does not say %q", err, want)
+				}
+			}
+			if strings.Contains(err.Error(), "very-secret") || strings.Contains(err.Error(), "dmVyeS1zZWNyZXQ") {
+				t.Errorf("%q quotes the Secret", err)
+			}
+		})
+	}
+}
+
+func TestAProviderConfigReadsItsOwnNamespaceOnly(t *testing.T) {
+	pc := &v1alpha1.ProviderConfig{ObjectMeta: metav1.ObjectMeta{Namespace: "mine", Name: "c"}, Spec: config("c", "s").Spec}
+	p, _ := newPool(t, nil, pc, secret("s", map[string][]byte{"kubeconfig": kubeconfigFor("https://127.0.0.1:1")}))
+	_, err := p.Get(t.Context(), NamespacedRef("mine", "c"))
+	if !Is(err, SecretNotFound) || !strings.Contains(err.Error(), "mine/s") {
+		t.Fatalf("error %v, want one that Secret mine/s is not there", err)
+	}
+}
+
+func TestAConnectionIsSharedUntilItsSecretChanges(t *testing.T) {
+	s := secret("s", map[string][]byte{"kubeconfig": kubeconfigFor("https://127.0.0.1:1")})
+	p, c := newPool(t, nil, config("c", "s"), s)
+	get := func() *Conn {
+		t.Helper()
+		conn, err := p.Get(t.Context(), ClusterRef("c"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return conn
+	}
+	update := func(change func()) {
+		t.Helper()
+		change()
+		if err := c.Update(t.Context(), s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	first := get()
+	if get() != first {
+		t.Fatal("the second user got a connection of its own")
+	}
+	update(func() { s.Labels = map[string]string{"a": "b"} })
+	if get() != first {
+		t.Fatal("a label of the Secret made a new connection")
+	}
+	update(func() { s.Data["kubeconfig"] = kubeconfigFor("https://127.0.0.1:2") })
+	second := get()
+	if second == first || second.Host != "https://127.0.0.1:2" {
+		t.Fatalf("the connection still goes to %s", second.Host)
+	}
+	p.Forget(ClusterRef("c"))
+	if get() == second {
+		t.Fatal("a forgotten connection came back")
+	}
+}
+
+func TestNodesAreFoundByProviderIDAndTheirUsersWoken(t *testing.T) {
+	server := apiServer(t, http.StatusOK)
+	p, _ := newPool(t, nil, config("c", "s"), secret("s", map[string][]byte{"kubeconfig": kubeconfigFor(server.URL)}))
+	var mu sync.Mutex
+	woken := map[string]int{}
+	p.Subscribe(func(ref Ref, id string) { mu.Lock(); defer mu.Unlock(); woken[ref.String()+" "+id]++ })
+
+	conn, err := p.Get(t.Context(), ClusterRef("c"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	nodes, err := conn.Nodes(t.Context(), "local:///a/vm-1")
+	if err != nil || len(nodes) != 1 || nodes[0].GetName() != "n" {
+		t.Fatalf("nodes %v, error %v", nodes, err)
+	}
+	if nodes, err := conn.Nodes(t.Context(), "local:///a/vm-2"); err != nil || len(nodes) != 0 {
+		t.Fatalf("nodes %v of another VM, error %v", nodes, err)
+	}
+	deadline := time.Now().Add(10 * time.Second)
+	for {
+		mu.Lock()
+		n := woken["ClusterProviderConfig c local:///a/vm-1"]
+		mu.Unlock()
+		if n == 1 {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("woken: %v", woken)
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	p.StopIdle(ClusterRef("c"), time.Now().Add(-time.Hour))
+	if conn.nodes == nil {
+		t.Fatal("a watch in use was stopped")
+	}
+	p.StopIdle(ClusterRef("c"), time.Now())
+	if conn.nodes != nil {
+		t.Fatal("an idle watch goes on")
+	}
+	if nodes, err := conn.Nodes(t.Context(), "local:///a/vm-1"); err != nil || len(nodes) != 1 {
+		t.Fatalf("after a pause: nodes %v, error %v", nodes, err)
+	}
+	p.Forget(ClusterRef("c"))
+}
+
+func TestADeadClusterBlocksNoWorker(t *testing.T) {
+	closed := httptest.NewServer(http.NotFoundHandler())
+	closed.Close()
+	p, _ := newPool(t, nil, config("c", "s"), secret("s", map[string][]byte{"kubeconfig": kubeconfigFor(closed.URL)}))
+	conn, err := p.Get(t.Context(), ClusterRef("c"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	started := time.Now()
+	for range 100 {
+		if _, err := conn.Nodes(t.Context(), "x"); !Is(err, Unreachable) {
+			t.Fatalf("error %v, want Unreachable", err)
+		}
+	}
+	// One wait at most, and then none.
+	if took := time.Since(started); took > 2*syncWait {
+		t.Errorf("100 callers waited %s", took)
+	}
+	p.Forget(ClusterRef("c"))
+}
+
+func TestInjectedIdentityIsOurOwn(t *testing.T) {
+	server := apiServer(t, http.StatusOK)
+	cfg := &v1alpha1.ClusterProviderConfig{ObjectMeta: metav1.ObjectMeta{Name: "c"}, Spec: v1alpha1.ProviderConfigSpec{Credentials: v1alpha1.Credentials{Source: v1alpha1.CredentialsInjectedIdentity}}}
+	self := &rest.Config{Host: server.URL, QPS: 1}
+	p, _ := newPool(t, self, cfg)
+	conn, err := p.Get(context.Background(), ClusterRef("c"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if v, err := conn.Probe(t.Context()); err != nil || v != "v1.35.4" {
+		t.Fatalf("version %q, error %v", v, err)
+	}
+	if self.QPS != 1 || self.WrapTransport != nil {
+		t.Error("our own configuration was changed")
+	}
+}
+
+func TestHeartbeatsWakeNobody(t *testing.T) {
+	at := func(ready corev1.ConditionStatus, beat int64) *corev1.Node {
+		return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", ResourceVersion: time.Unix(beat, 0).String()}, Status: corev1.NodeStatus{
+			Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: ready, LastHeartbeatTime: metav1.Unix(beat, 0)}},
+		}}
+	}
+	if !sameFacts(at(corev1.ConditionTrue, 1), at(corev1.ConditionTrue, 2)) {
+		t.Error("a heartbeat is a fact")
+	}
+	if sameFacts(at(corev1.ConditionTrue, 1), at(corev1.ConditionUnknown, 2)) {
+		t.Error("a lost Node is none")
+	}
+}
