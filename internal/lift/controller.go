@@ -16,10 +16,19 @@ import (
 	"github.com/crossplane/upjet/v2/pkg/metrics"
 	ujresource "github.com/crossplane/upjet/v2/pkg/resource"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/drover-dev/drover/internal/operator"
+)
+
+// A conflict, which is usual right after a creation, is not worth the second that
+// crossplane-runtime's rate limiter begins with.
+const (
+	minBackoff = 100 * time.Millisecond
+	maxBackoff = time.Minute
 )
 
 // reconcileTimeout is for one look at the cloud with what follows from it.
@@ -101,9 +110,11 @@ func setup(mgr ctrl.Manager, o tjcontroller.Options, resourceName string, kind s
 	if err != nil {
 		return err
 	}
+	co := o.ForControllerRuntime()
+	co.RateLimiter = workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](minBackoff, maxBackoff)
 	return ctrl.NewControllerManagedBy(mgr).
 		Named(name).
-		WithOptions(o.ForControllerRuntime()).
+		WithOptions(co).
 		WithEventFilter(resource.DesiredStateChanged()).
 		Watches(obj.(client.Object), events).
 		Complete(ratelimiter.NewReconciler(name, managed.NewReconciler(mgr, resource.ManagedKind(kind), opts...), o.GlobalRateLimiter))

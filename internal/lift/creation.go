@@ -26,6 +26,7 @@ const saveTimeout = 15 * time.Second
 // not be recorded as a failure, or a second VM is made.
 type creations struct {
 	annotations managed.CriticalAnnotationUpdater
+	now         func() time.Time
 
 	mu      sync.Mutex
 	unknown map[types.UID]bool
@@ -33,7 +34,7 @@ type creations struct {
 }
 
 func newCreations(u managed.CriticalAnnotationUpdater) *creations {
-	return &creations{annotations: u, unknown: map[types.UID]bool{}, unsaved: map[types.UID]string{}}
+	return &creations{annotations: u, now: time.Now, unknown: map[types.UID]bool{}, unsaved: map[types.UID]string{}}
 }
 
 // markUnknown says that the creation of mg, which runs, ended with an unknown result.
@@ -68,13 +69,20 @@ func (c *creations) UpdateCriticalAnnotations(ctx context.Context, o client.Obje
 
 // Initialize is called before each look at mg.
 func (c *creations) Initialize(ctx context.Context, mg resource.Managed) error {
+	if failed := meta.GetExternalCreateFailed(mg); !failed.IsZero() {
+		// A creation that begins in the second of a failed one would not show
+		// as pending, and be tried again after a crash.
+		if err := wait(ctx, failed.Add(time.Second).Sub(c.now())); err != nil {
+			return err
+		}
+	}
 	c.mu.Lock()
 	name, unsaved := c.unsaved[mg.GetUID()]
 	c.mu.Unlock()
 	if unsaved {
 		// The API server was away when the creation ended.
 		meta.SetExternalName(mg, name)
-		meta.SetExternalCreateSucceeded(mg, time.Now())
+		meta.SetExternalCreateSucceeded(mg, c.now())
 		if err := c.annotations.UpdateCriticalAnnotations(ctx, mg); err != nil {
 			return err
 		}
@@ -88,4 +96,19 @@ func (c *creations) Initialize(ctx context.Context, mg resource.Managed) error {
 		meta.RemoveAnnotations(mg, meta.AnnotationKeyExternalCreatePending)
 	}
 	return nil
+}
+
+// wait waits for d, at most the second that the times of annotations have.
+func wait(ctx context.Context, d time.Duration) error {
+	if d <= 0 {
+		return nil
+	}
+	t := time.NewTimer(min(d, time.Second))
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }

@@ -134,3 +134,25 @@ func TestAnUnknownCreationHoldsOnlyWhatLives(t *testing.T) {
 		})
 	}
 }
+
+func TestACreationIsNotTriedAgainInTheSecondOfAFailedOne(t *testing.T) {
+	for name, tc := range map[string]struct {
+		since time.Duration
+		want  bool // waits
+	}{
+		"InTheSameSecondItWaits":    {999 * time.Millisecond, true},
+		"InTheNextItDoesNot":        {time.Second, false},
+		"NorDoesItLater":            {time.Hour, false},
+		"AClockThatWentBackMayWait": {-time.Hour, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newCreations(&apiServer{})
+			c.now = func() time.Time { return created.Add(tc.since) }
+			ctx, cancel := context.WithCancel(context.Background())
+			cancel() // So that waiting shows as an error.
+			if err := c.Initialize(ctx, pendingVM()); (err != nil) != tc.want {
+				t.Errorf("error %v, want it to wait: %t", err, tc.want)
+			}
+		})
+	}
+}
