@@ -74,7 +74,7 @@ type JoinTokenStatus struct {
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=='Ready')].status`
 // +kubebuilder:printcolumn:name="Synced",type=string,JSONPath=`.status.conditions[?(@.type=='Synced')].status`
 // +kubebuilder:printcolumn:name="Token-ID",type=string,JSONPath=`.status.atProvider.tokenID`
-// +kubebuilder:printcolumn:name="Expires",type=date,JSONPath=`.status.atProvider.expirationTime`
+// +kubebuilder:printcolumn:name="Expires",type=string,JSONPath=`.status.atProvider.expirationTime`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 type JoinToken struct {
 	metav1.TypeMeta   `json:",inline"`

@@ -1,0 +1,143 @@
+package config
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"time"
+
+	xpv1 "github.com/crossplane/crossplane-runtime/v2/apis/common/v1"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/drover-dev/drover/apis/cluster/v1alpha1"
+	"github.com/drover-dev/drover/internal/target"
+)
+
+type fakeProber struct {
+	err       error
+	forgotten []target.Ref
+	idle      int
+}
+
+func (p *fakeProber) Probe(context.Context, target.Ref) (string, error) { return "v1.35.4", p.err }
+func (p *fakeProber) Forget(ref target.Ref)                             { p.forgotten = append(p.forgotten, ref) }
+func (p *fakeProber) StopIdle(target.Ref, time.Time)                    { p.idle++ }
+
+type recorded []string
+
+func (e *recorded) Event(_ runtime.Object, ev event.Event) {
+	*e = append(*e, string(ev.Reason)+": "+ev.Message)
+}
+func (e *recorded) WithAnnotations(...string) event.Recorder { return e }
+
+type bench struct {
+	t      *testing.T
+	c      client.Client
+	probe  *fakeProber
+	events *recorded
+	writes int
+	r      *reconciler
+}
+
+func newBench(t *testing.T, objs ...client.Object) *bench {
+	t.Helper()
+	s := runtime.NewScheme()
+	if err := v1alpha1.AddToScheme(s); err != nil {
+		t.Fatal(err)
+	}
+	b := &bench{t: t, probe: &fakeProber{}, events: &recorded{}}
+	b.c = fake.NewClientBuilder().WithScheme(s).WithObjects(objs...).WithStatusSubresource(&v1alpha1.ClusterProviderConfig{}).
+		WithIndex(&v1alpha1.WorkerNode{}, byConfig, configOf).WithIndex(&v1alpha1.JoinToken{}, byConfig, configOf).
+		WithInterceptorFuncs(interceptor.Funcs{
+			SubResourceUpdate: func(ctx context.Context, c client.Client, sub string, obj client.Object, opts ...client.SubResourceUpdateOption) error {
+				b.writes++
+				return c.SubResource(sub).Update(ctx, obj, opts...)
+			},
+			Patch: func(ctx context.Context, c client.WithWatch, obj client.Object, patch client.Patch, opts ...client.PatchOption) error {
+				b.writes++
+				return c.Patch(ctx, obj, patch, opts...)
+			},
+		}).Build()
+	b.r = &reconciler{client: b.c, empty: func() client.Object { return &v1alpha1.ClusterProviderConfig{} }, probe: b.probe, record: b.events, now: time.Now}
+	return b
+}
+
+func (b *bench) reconcile() reconcile.Result {
+	b.t.Helper()
+	res, err := b.r.Reconcile(b.t.Context(), reconcile.Request{NamespacedName: types.NamespacedName{Name: "c"}})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return res
+}
+
+func (b *bench) config() *v1alpha1.ClusterProviderConfig {
+	b.t.Helper()
+	pc := &v1alpha1.ClusterProviderConfig{}
+	if err := b.c.Get(b.t.Context(), types.NamespacedName{Name: "c"}, pc); err != nil {
+		b.t.Fatal(err)
+	}
+	return pc
+}
+
+func aConfig() *v1alpha1.ClusterProviderConfig {
+	return &v1alpha1.ClusterProviderConfig{ObjectMeta: metav1.ObjectMeta{Name: "c"}}
+}
+
+func TestAConfigIsHeldAndMeasuredAndWrittenOnChangeOnly(t *testing.T) {
+	b := newBench(t, aConfig())
+	res := b.reconcile()
+	pc := b.config()
+	if !slices.Contains(pc.GetFinalizers(), v1alpha1.FinalizerInUse) || pc.Status.Version != "v1.35.4" ||
+		pc.Status.GetCondition(v1alpha1.TypeReachable).Status != corev1.ConditionTrue || res.RequeueAfter != probeEvery {
+		t.Fatalf("finalizers %v, status %+v, result %+v", pc.GetFinalizers(), pc.Status, res)
+	}
+	if b.writes != 2 {
+		t.Errorf("%d writes, want the finalizer and the status", b.writes)
+	}
+	b.reconcile()
+	if b.writes != 2 {
+		t.Errorf("%d writes although nothing changed", b.writes)
+	}
+	b.probe.err = &target.Error{Kind: target.Unauthorized, Ref: target.ClusterRef("c"), Detail: "no"}
+	b.reconcile()
+	if got := b.config().Status.GetCondition(v1alpha1.TypeReachable); got.Reason != v1alpha1.ReasonUnauthorized || len(*b.events) != 2 {
+		t.Errorf("condition %+v, events %v", got, *b.events)
+	}
+}
+
+func TestAConfigInUseIsKept(t *testing.T) {
+	at := metav1.Unix(1, 0)
+	pc := aConfig()
+	pc.SetFinalizers([]string{v1alpha1.FinalizerInUse})
+	pc.SetDeletionTimestamp(&at)
+	wn := &v1alpha1.WorkerNode{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "w"}}
+	wn.SetProviderConfigReference(&xpv1.ProviderConfigReference{Kind: "ClusterProviderConfig", Name: "c"})
+	b := newBench(t, pc, wn)
+	b.reconcile()
+	if want := "InUse: not deleted: still used by 1 WorkerNodes"; !slices.Contains(*b.events, want) {
+		t.Errorf("events %v lack %q", *b.events, want)
+	}
+	if b.probe.idle != 0 {
+		t.Error("the watch of Nodes was stopped under a WorkerNode")
+	}
+	b.config()
+	if err := b.c.Delete(t.Context(), wn); err != nil {
+		t.Fatal(err)
+	}
+	b.reconcile()
+	if err := b.c.Get(t.Context(), types.NamespacedName{Name: "c"}, &v1alpha1.ClusterProviderConfig{}); client.IgnoreNotFound(err) != nil || err == nil {
+		t.Errorf("it is still there, error %v", err)
+	}
+	if !slices.Equal(b.probe.forgotten, []target.Ref{target.ClusterRef("c")}) {
+		t.Errorf("forgotten %v: its connection stays open", b.probe.forgotten)
+	}
+}
