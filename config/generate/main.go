@@ -74,7 +74,7 @@ func generateTypes(ctx context.Context, name string, pc *ujconfig.Provider) erro
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(scratch) //nolint:errcheck // It is in the folder for temporary files.
+	defer os.RemoveAll(scratch)
 	if err := pathToGoimports(ctx); err != nil {
 		return err
 	}

@@ -78,7 +78,8 @@ func setup(mgr ctrl.Manager, o tjcontroller.Options, resourceName string, kind s
 	opts := []managed.ReconcilerOption{
 		managed.WithExternalConnector(c),
 		managed.WithLogger(log),
-		managed.WithRecorder(event.NewAPIRecorder(mgr.GetEventRecorderFor(name))), //nolint:staticcheck // What crossplane-runtime takes.
+		//lint:ignore SA1019 What crossplane-runtime takes.
+		managed.WithRecorder(event.NewAPIRecorder(mgr.GetEventRecorderFor(name))),
 		managed.WithFinalizer(tjcontroller.NewOperationTrackerFinalizer(o.OperationTrackerStore, resource.NewAPIFinalizer(mgr.GetClient(), managed.FinalizerName))),
 		managed.WithTimeout(reconcileTimeout),
 		managed.WithInitializers(managed.InitializerFn(creations.Initialize)),

@@ -105,7 +105,8 @@ func nested(o *tfprotov6.SchemaObject) (*tfjson.SchemaNestedAttributeType, error
 
 // ctyType goes by JSON, the form that both libraries share.
 func ctyType(t tftypes.Type) (cty.Type, error) {
-	b, err := t.MarshalJSON() //nolint:staticcheck // Nothing else exports the type.
+	//lint:ignore SA1019 Nothing else exports the type.
+	b, err := t.MarshalJSON()
 	if err != nil {
 		return cty.NilType, err
 	}

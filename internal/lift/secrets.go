@@ -55,7 +55,7 @@ func checkSecret(ctx context.Context, c client.Reader, namespace string, paved *
 		return fmt.Errorf("cannot get Secret %q: %w", ref.Name, err)
 	}
 	if _, ok := s.Data[ref.Key]; !ok {
-		return fmt.Errorf("Secret %q has no key %q, only %q", ref.Name, ref.Key, slices.Sorted(maps.Keys(s.Data)))
+		return fmt.Errorf("no key %q in Secret %q, which has only %q", ref.Key, ref.Name, slices.Sorted(maps.Keys(s.Data)))
 	}
 	return nil
 }

@@ -29,7 +29,7 @@ func TestCheckSecrets(t *testing.T) {
 		"AVMWithoutUserDataIsFine":      {},
 		"AKeyThatIsThereIsFine":         {forProvider: secretKey("there", "userData")},
 		"AMissingSecretIsNamed":         {forProvider: secretKey("gone", "userData"), err: `spec.forProvider.userDataSecretRef: cannot get Secret "gone"`},
-		"AMissingKeyIsNamed":            {forProvider: secretKey("there", "other"), err: `spec.forProvider.userDataSecretRef: Secret "there" has no key "other", only ["userData"]`},
+		"AMissingKeyIsNamed":            {forProvider: secretKey("there", "other"), err: `spec.forProvider.userDataSecretRef: no key "other" in Secret "there", which has only ["userData"]`},
 		"TheInitProviderIsLookedAtToo":  {initProvider: secretKey("gone", "userData"), err: `spec.initProvider.userDataSecretRef: cannot get Secret "gone"`},
 		"TheInitProvidersKeyMayBeThere": {initProvider: secretKey("there", "userData")},
 	}

@@ -30,7 +30,8 @@ func setupProviderConfigs(mgr ctrl.Manager, o controller.Options) error {
 				UsageList: usage.GroupVersion().WithKind(usage.Kind + "List"),
 			},
 				providerconfig.WithLogger(o.Logger.WithValues("controller", name)),
-				providerconfig.WithRecorder(event.NewAPIRecorder(mgr.GetEventRecorderFor(name)))) //nolint:staticcheck // What crossplane-runtime takes.
+				//lint:ignore SA1019 What crossplane-runtime takes.
+				providerconfig.WithRecorder(event.NewAPIRecorder(mgr.GetEventRecorderFor(name))))
 			return ctrl.NewControllerManagedBy(mgr).
 				Named(name).
 				WithOptions(o.ForControllerRuntime()).

@@ -24,7 +24,7 @@ const Address = "registry.terraform.io/drover-dev/localcloud"
 // Environment variables that the provider falls back to.
 const (
 	EnvEndpoint = "LOCALCLOUD_ENDPOINT"
-	EnvToken    = "LOCALCLOUD_TOKEN" //nolint:gosec // The name of the variable.
+	EnvToken    = "LOCALCLOUD_TOKEN"
 )
 
 type cloudProvider struct{ version string }
