@@ -1,0 +1,521 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	xpv1 "github.com/crossplane/crossplane-runtime/v2/apis/common/v1"
+	authv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	kerrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	clusterv1alpha1 "github.com/drover-dev/drover/apis/cluster/v1alpha1"
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/operator"
+)
+
+// underTest is the kubeconfig of an API server, with its controllers, that the test
+// may do anything with. Crossplane is not needed.
+const underTest = "KUBECONFIG_UNDER_TEST"
+
+const patience = 90 * time.Second
+
+var serverKind = schema.GroupVersionKind{Group: "test.drover.dev", Version: "v1", Kind: "Server"}
+
+// env is one provider-drover that serves as control and target cluster.
+type env struct {
+	*testing.T
+	client.WithWatch
+	cfg       *rest.Config
+	namespace string
+	// workloads is the namespace of pods. It outlives the others.
+	workloads string
+}
+
+func TestProviderDrover(t *testing.T) {
+	path := os.Getenv(underTest)
+	if path == "" {
+		t.Skipf("%s names no kubeconfig: this test needs an API server of its own", underTest)
+	}
+	e := newEnv(t, path)
+	e.installCRDs()
+	e.makeNamespace(e.workloads)
+	e.create(&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: e.workloads, Name: "test"}})
+	e.start(path)
+	e.create(&clusterv1alpha1.ClusterProviderConfig{
+		ObjectMeta: metav1.ObjectMeta{Name: e.namespace},
+		Spec:       clusterv1alpha1.ProviderConfigSpec{Credentials: clusterv1alpha1.Credentials{Source: clusterv1alpha1.CredentialsInjectedIdentity}},
+	})
+
+	t.Run("AWorkerNodeFollowsItsNodeWithFewWrites", func(t *testing.T) { e.in(t).nodeLife() })
+	t.Run("ADrainRespectsABudgetAndThenDeletesTheNode", func(t *testing.T) { e.in(t).drain() })
+	t.Run("AJoinTokenAuthenticatesAndGoes", func(t *testing.T) { e.in(t).joinToken() })
+	t.Run("ADeletedMachineKeepsItsOrder", func(t *testing.T) { e.in(t).machineOrder(e.background) })
+	t.Run("ADeletedNamespaceKeepsItToo", func(t *testing.T) { e.in(t).machineOrder(e.withItsNamespace) })
+	t.Run("AConfigIsKeptWhileItIsUsed", func(t *testing.T) { e.in(t).configInUse() })
+}
+
+func (e *env) nodeLife() {
+	var writes atomic.Int32
+	e.countWrites(&writes)
+	wn := e.workerNode("w", nil)
+	e.create(wn)
+	e.eventually("the WorkerNode waits for its Node", func() bool { return e.reason(wn) == clusterv1alpha1.ReasonNodeJoining })
+	n := e.joinNode(wn)
+	e.eventually("the Node is Ready and reported", func() bool { return e.reason(wn) == clusterv1alpha1.ReasonNodeReady })
+	e.eventually("the Node has what the WorkerNode wants", func() bool {
+		e.get(n)
+		return n.Labels["team"] == "blue" && len(n.Spec.Taints) == 1 && n.Spec.Taints[0].Key == "team"
+	})
+	// Created, finalizer, and a status for joining, joined and Ready.
+	if got := writes.Load(); got > 5 {
+		e.Errorf("%d writes until Ready, want 5 at most", got)
+	}
+	e.Logf("%d writes of the WorkerNode until Ready, its creation included", writes.Load())
+	e.get(wn)
+	wn.Spec.ForProvider.Labels, wn.Spec.ForProvider.Taints = nil, nil
+	e.must(e.Update(e.Context(), wn))
+	e.eventually("what is not wanted any more is gone", func() bool {
+		e.get(n)
+		_, labelled := n.Labels["team"]
+		return !labelled && len(n.Spec.Taints) == 0 && n.Labels["own"] == "label"
+	})
+	e.must(e.Delete(e.Context(), n))
+	e.eventually("the loss of the Node is reported", func() bool { return e.reason(wn) == clusterv1alpha1.ReasonNodeGone })
+	e.must(e.Delete(e.Context(), wn))
+	e.gone(wn)
+}
+
+func (e *env) drain() {
+	wn := e.workerNode("w", nil)
+	e.create(wn)
+	n := e.joinNode(wn)
+	e.eventually("the Node is Ready", func() bool { return e.reason(wn) == clusterv1alpha1.ReasonNodeReady })
+	web, free := e.pod("web", n), e.pod("free", n)
+	budget := &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: e.workloads, Name: "web"}}
+	one := intstr.FromInt32(1)
+	budget.Spec = policyv1.PodDisruptionBudgetSpec{MinAvailable: &one, Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}}
+	e.create(budget)
+	e.eventually("the budget is counted", func() bool { e.get(budget); return budget.Status.CurrentHealthy == 1 })
+
+	e.must(e.Delete(e.Context(), wn))
+	e.eventually("the budget blocks one pod, and the status says so", func() bool {
+		e.get(wn)
+		d := wn.Status.AtProvider.Drain
+		return d != nil && d.Remaining == 2 && len(d.Pods) == 2 && strings.Contains(d.Pods[1].Reason, "PodDisruptionBudget") && d.Pods[0].Reason == clusterv1alpha1.ReasonPodTerminating
+	})
+	e.get(free)
+	e.get(web)
+	e.get(n)
+	if free.DeletionTimestamp == nil || web.DeletionTimestamp != nil || !n.Spec.Unschedulable {
+		e.Errorf("free deleted %v, web deleted %v, unschedulable %v", free.DeletionTimestamp, web.DeletionTimestamp, n.Spec.Unschedulable)
+	}
+	e.kubeletEnds(free)
+	e.must(e.Delete(e.Context(), budget))
+	e.eventually("without the budget the pod is evicted", func() bool { e.get(web); return web.DeletionTimestamp != nil })
+	e.get(n)
+	e.kubeletEnds(web)
+	e.gone(n)
+	e.gone(wn)
+}
+
+func (e *env) joinToken() {
+	jt := &clusterv1alpha1.JoinToken{ObjectMeta: metav1.ObjectMeta{Namespace: e.namespace, Name: "j"}}
+	jt.SetProviderConfigReference(e.configRef())
+	jt.SetWriteConnectionSecretToReference(&xpv1.LocalSecretReference{Name: "j-join"})
+	jt.Spec.ForProvider.TTL.Duration = time.Hour
+	e.create(jt)
+	s := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: e.namespace, Name: "j-join"}}
+	e.eventually("the token is published", func() bool { return e.tryGet(s) && len(s.Data[clusterv1alpha1.ConnectionToken]) > 0 })
+	token := string(s.Data[clusterv1alpha1.ConnectionToken])
+
+	kubelet, err := client.New(&rest.Config{
+		Host: string(s.Data[clusterv1alpha1.ConnectionServer]), BearerToken: token,
+		TLSClientConfig: rest.TLSClientConfig{CAData: s.Data[clusterv1alpha1.ConnectionCA]},
+	}, client.Options{Scheme: clientgoscheme.Scheme, Mapper: e.RESTMapper()})
+	e.must(err)
+	e.eventually("the API server knows the token", func() bool {
+		who := &authv1.SelfSubjectReview{}
+		id, _, _ := strings.Cut(token, ".")
+		return kubelet.Create(e.Context(), who) == nil && who.Status.UserInfo.Username == "system:bootstrap:"+id
+	})
+	e.get(jt)
+	if jt.Status.AtProvider.TokenID == "" || jt.GetCondition(xpv1.TypeReady).Status != corev1.ConditionTrue {
+		e.Errorf("status %+v", jt.Status)
+	}
+	bootstrap := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "bootstrap-token-" + jt.Status.AtProvider.TokenID}}
+	e.get(bootstrap)
+	e.must(e.Delete(e.Context(), jt))
+	e.gone(jt)
+	e.gone(bootstrap)
+}
+
+// machineOrder deletes a Machine in some way, and looks at each step of its end.
+func (e *env) machineOrder(del func(*env, client.Object)) {
+	set, m := e.xr(machinev1alpha1.MachineSetGroupVersionKind, "s", nil), e.xr(machinev1alpha1.MachineGroupVersionKind, "m", nil)
+	e.create(set)
+	own(m, set)
+	m.SetLabels(map[string]string{machinev1alpha1.LabelSet: "s"})
+	e.must(unstructured.SetNestedSlice(m.Object, []any{
+		map[string]any{"apiVersion": serverKind.GroupVersion().String(), "kind": serverKind.Kind, "name": "v"},
+	}, "spec", "crossplane", "resourceRefs"))
+	e.create(m)
+	v := &unstructured.Unstructured{}
+	v.SetGroupVersionKind(serverKind)
+	v.SetNamespace(e.namespace)
+	v.SetName("v")
+	v.SetFinalizers([]string{"test.drover.dev/cloud", machinev1alpha1.FinalizerDrain})
+	v.SetAnnotations(map[string]string{"crossplane.io/composition-resource-name": machinev1alpha1.ResourceVM})
+	wn := e.workerNode("w", m)
+	own(v, m)
+	e.create(v)
+	e.create(wn)
+	n := e.joinNode(wn)
+	e.eventually("the Node is Ready", func() bool { return e.reason(wn) == clusterv1alpha1.ReasonNodeReady })
+	e.eventually("the XRs are held", func() bool { e.get(m); e.get(set); return held(m) && held(set) })
+	p := e.pod("web", n)
+
+	del(e, set)
+	e.eventually("the Machine says that it waits for the drain", func() bool {
+		e.get(m)
+		phase, _, _ := unstructured.NestedString(m.Object, "status", "phase")
+		operation, _, _ := unstructured.NestedString(m.Object, "status", "lastOperation", "type")
+		return phase == "Terminating" && operation == "Drain"
+	})
+	e.eventually("the pod is evicted", func() bool { return !e.tryGet(p) || p.GetDeletionTimestamp() != nil })
+	e.get(v)
+	if !slices.Contains(v.GetFinalizers(), machinev1alpha1.FinalizerDrain) {
+		e.Error("the VM was released while its Node is drained")
+	}
+	e.kubeletEnds(p)
+	e.gone(n)
+	e.gone(wn)
+	e.eventually("the VM is deleted and released", func() bool {
+		e.get(v)
+		return v.GetDeletionTimestamp() != nil && !slices.Contains(v.GetFinalizers(), machinev1alpha1.FinalizerDrain) && v.GetAnnotations()[machinev1alpha1.AnnotationReleased] != ""
+	})
+	e.eventually("the Machine says that it waits for the VM", func() bool {
+		e.get(m)
+		operation, _, _ := unstructured.NestedString(m.Object, "status", "lastOperation", "type")
+		return operation == "Delete"
+	})
+	e.get(set)
+	e.must(e.Patch(e.Context(), v, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))))
+	e.gone(v)
+	e.gone(m)
+	e.gone(set)
+}
+
+func (e *env) background(in *env, obj client.Object) {
+	in.must(in.Delete(in.Context(), obj, client.PropagationPolicy(metav1.DeletePropagationBackground)))
+}
+
+func (e *env) withItsNamespace(in *env, _ client.Object) {
+	in.must(in.Delete(in.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: in.namespace}}))
+}
+
+func (e *env) configInUse() {
+	pc := &clusterv1alpha1.ProviderConfig{ObjectMeta: metav1.ObjectMeta{Namespace: e.namespace, Name: "c"}}
+	pc.Spec.Credentials = clusterv1alpha1.Credentials{Source: clusterv1alpha1.CredentialsSecret, SecretRef: &clusterv1alpha1.SecretKeySelector{Name: "k", Key: "kubeconfig"}}
+	e.create(pc)
+	reachable := func() xpv1.Condition { e.get(pc); return pc.Status.GetCondition(clusterv1alpha1.TypeReachable) }
+	e.eventually("the missing Secret is told", func() bool {
+		return reachable().Reason == clusterv1alpha1.ReasonCredentialsMissing && strings.Contains(reachable().Message, e.namespace+"/k")
+	})
+	kubeconfig, err := os.ReadFile(os.Getenv(underTest))
+	e.must(err)
+	e.create(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: e.namespace, Name: "k"}, Data: map[string][]byte{"kubeconfig": kubeconfig}})
+	e.eventually("a new Secret is noticed", func() bool { return reachable().Status == corev1.ConditionTrue && pc.Status.Version != "" })
+
+	wn := e.workerNode("w", nil)
+	wn.SetProviderConfigReference(&xpv1.ProviderConfigReference{Kind: "ProviderConfig", Name: "c"})
+	e.create(wn)
+	e.eventually("the WorkerNode uses it", func() bool { return e.reason(wn) == clusterv1alpha1.ReasonNodeJoining })
+	e.must(e.Delete(e.Context(), pc))
+	e.eventually("an event says why it stays", func() bool {
+		list := &corev1.EventList{}
+		e.must(e.List(e.Context(), list, client.InNamespace(e.namespace)))
+		return slices.ContainsFunc(list.Items, func(ev corev1.Event) bool {
+			return ev.Reason == "InUse" && strings.Contains(ev.Message, "1 WorkerNodes")
+		})
+	})
+	e.get(pc)
+	e.must(e.Delete(e.Context(), wn))
+	e.gone(wn)
+	e.gone(pc)
+}
+
+// What follows are the tools of the above.
+
+func newEnv(t *testing.T, path string) *env {
+	t.Helper()
+	cfg, err := clientcmd.BuildConfigFromFlags("", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg.QPS, cfg.Burst = 100, 200
+	s := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme, clusterv1alpha1.AddToScheme} {
+		if err := add(s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c, err := client.NewWithWatch(cfg, client.Options{Scheme: s})
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := &env{T: t, WithWatch: c, cfg: cfg, namespace: fmt.Sprintf("drover-test-%d", time.Now().UnixNano())}
+	e.workloads = e.namespace
+	t.Cleanup(func() {
+		_ = c.Delete(context.Background(), &clusterv1alpha1.ClusterProviderConfig{ObjectMeta: metav1.ObjectMeta{Name: e.namespace}})
+	})
+	return e
+}
+
+// in returns an env with a namespace of its own for a subtest.
+func (e *env) in(t *testing.T) *env {
+	t.Helper()
+	name := strings.ToLower(t.Name()[strings.LastIndex(t.Name(), "/")+1:])
+	sub := &env{T: t, WithWatch: e.WithWatch, cfg: e.cfg, namespace: e.namespace + "-" + name[:12], workloads: e.workloads}
+	sub.makeNamespace(sub.namespace)
+	return sub
+}
+
+func (e *env) makeNamespace(name string) {
+	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	e.create(ns)
+	e.Cleanup(func() { _ = e.Delete(context.Background(), ns) })
+}
+
+func (e *env) start(kubeconfig string) {
+	e.Setenv("KUBECONFIG", kubeconfig)
+	probe, err := net.Listen("tcp", "127.0.0.1:0")
+	e.must(err)
+	e.must(probe.Close())
+	ctx, stop := context.WithCancel(e.Context())
+	ended := make(chan error, 1)
+	go func() {
+		ended <- operator.Run(ctx, operator.Operator{Name: "provider-drover", AddToScheme: addToScheme, Setup: setup},
+			operator.Flags{MaxReconcileRate: 100, Concurrency: 10, Poll: time.Minute, Sync: time.Hour, HealthProbeBindAddress: probe.Addr().String()})
+	}()
+	e.Cleanup(func() {
+		stop()
+		if err := <-ended; err != nil {
+			e.Errorf("provider-drover ended with: %v", err)
+		}
+	})
+}
+
+func (e *env) installCRDs() {
+	files, err := filepath.Glob("../../package/provider-drover/crds/*.yaml")
+	e.must(err)
+	var crds []*apiextensionsv1.CustomResourceDefinition
+	for _, f := range files {
+		b, err := os.ReadFile(f)
+		e.must(err)
+		crd := &apiextensionsv1.CustomResourceDefinition{}
+		e.must(yaml.Unmarshal(b, crd))
+		crds = append(crds, crd)
+	}
+	for kind, plural := range map[schema.GroupVersionKind]string{
+		machinev1alpha1.MachineDeploymentGroupVersionKind: "machinedeployments", machinev1alpha1.MachineSetGroupVersionKind: "machinesets",
+		machinev1alpha1.MachineGroupVersionKind: "machines", serverKind: "servers",
+	} {
+		crds = append(crds, anything(kind, plural))
+	}
+	for _, crd := range crds {
+		// Those of a control plane with Crossplane are there, and its own.
+		e.must(client.IgnoreAlreadyExists(e.Create(e.Context(), crd)))
+		e.eventually(crd.GetName()+" is served", func() bool {
+			e.get(crd)
+			return slices.ContainsFunc(crd.Status.Conditions, func(c apiextensionsv1.CustomResourceDefinitionCondition) bool {
+				return c.Type == apiextensionsv1.Established && c.Status == apiextensionsv1.ConditionTrue
+			})
+		})
+	}
+}
+
+// anything is a CRD that takes everything.
+func anything(kind schema.GroupVersionKind, plural string) *apiextensionsv1.CustomResourceDefinition {
+	yes := true
+	return &apiextensionsv1.CustomResourceDefinition{
+		ObjectMeta: metav1.ObjectMeta{Name: plural + "." + kind.Group},
+		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
+			Group: kind.Group, Scope: apiextensionsv1.NamespaceScoped,
+			Names: apiextensionsv1.CustomResourceDefinitionNames{Kind: kind.Kind, ListKind: kind.Kind + "List", Plural: plural, Singular: strings.ToLower(kind.Kind)},
+			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{
+				Name: kind.Version, Served: true, Storage: true,
+				Subresources: &apiextensionsv1.CustomResourceSubresources{Status: &apiextensionsv1.CustomResourceSubresourceStatus{}},
+				Schema:       &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{Type: "object", XPreserveUnknownFields: &yes}},
+			}},
+		},
+	}
+}
+
+func (e *env) configRef() *xpv1.ProviderConfigReference {
+	return &xpv1.ProviderConfigReference{Kind: "ClusterProviderConfig", Name: e.workloads}
+}
+
+func (e *env) workerNode(name string, owner client.Object) *clusterv1alpha1.WorkerNode {
+	wn := &clusterv1alpha1.WorkerNode{ObjectMeta: metav1.ObjectMeta{Namespace: e.namespace, Name: name}}
+	wn.SetProviderConfigReference(e.configRef())
+	wn.Spec.ForProvider = clusterv1alpha1.WorkerNodeParameters{
+		ProviderID: "test:///" + e.namespace, Labels: map[string]string{"team": "blue"}, Taints: []clusterv1alpha1.NodeTaint{{Key: "team", Effect: "NoSchedule"}},
+	}
+	wn.Spec.ForProvider.Drain.Timeout.Duration = time.Hour
+	if owner != nil {
+		own(wn, owner)
+	}
+	return wn
+}
+
+func (e *env) xr(gvk schema.GroupVersionKind, name string, finalizers []string) *unstructured.Unstructured {
+	u := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{
+		"classRef": map[string]any{"name": "c"}, "version": "v1.35.4",
+		"crossplane": map[string]any{"compositionSelector": map[string]any{"matchLabels": map[string]any{"provider": "none"}}},
+	}}}
+	if gvk == machinev1alpha1.MachineSetGroupVersionKind {
+		u.Object["spec"] = map[string]any{
+			"replicas": int64(1), "selector": map[string]any{"matchLabels": map[string]any{"a": "b"}},
+			"template": map[string]any{"metadata": map[string]any{"labels": map[string]any{"a": "b"}}, "spec": map[string]any{"classRef": map[string]any{"name": "c"}, "version": "v1.35.4"}},
+		}
+	}
+	u.SetGroupVersionKind(gvk)
+	u.SetNamespace(e.namespace)
+	u.SetName(name)
+	u.SetFinalizers(finalizers)
+	return u
+}
+
+func own(obj, owner client.Object) {
+	yes := true
+	gvk := owner.GetObjectKind().GroupVersionKind()
+	obj.SetOwnerReferences([]metav1.OwnerReference{{
+		APIVersion: gvk.GroupVersion().String(), Kind: gvk.Kind, Name: owner.GetName(), UID: owner.GetUID(), Controller: &yes, BlockOwnerDeletion: &yes,
+	}})
+	if gvk.Kind == machinev1alpha1.MachineGroupVersionKind.Kind {
+		obj.SetLabels(map[string]string{machinev1alpha1.LabelMachine: owner.GetName()})
+	}
+}
+
+func held(obj client.Object) bool {
+	return slices.Contains(obj.GetFinalizers(), machinev1alpha1.FinalizerTerminator)
+}
+
+// joinNode plays the kubelet of the WorkerNode's VM until the test ends.
+func (e *env) joinNode(wn *clusterv1alpha1.WorkerNode) *corev1.Node {
+	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: e.namespace, Labels: map[string]string{"own": "label"}}, Spec: corev1.NodeSpec{ProviderID: wn.Spec.ForProvider.ProviderID}}
+	e.create(n)
+	since := metav1.NewTime(time.Now().Truncate(time.Second))
+	beat := func(ctx context.Context) error {
+		n := n.DeepCopy()
+		was := n.DeepCopy()
+		n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue, Reason: "KubeletReady", LastHeartbeatTime: metav1.Now(), LastTransitionTime: since}}
+		return e.Status().Patch(ctx, n, client.StrategicMergeFrom(was))
+	}
+	e.must(beat(e.Context()))
+	ctx := e.Context()
+	go func() {
+		for t := time.NewTicker(5 * time.Second); ; {
+			select {
+			case <-ctx.Done():
+				return
+			case <-t.C:
+				_ = beat(ctx) // The Node may be gone.
+			}
+		}
+	}()
+	e.Cleanup(func() { _ = e.Delete(context.Background(), n) })
+	return n
+}
+
+func (e *env) pod(name string, n *corev1.Node) *corev1.Pod {
+	grace, no := int64(1), false
+	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: e.workloads, Name: name, Labels: map[string]string{"app": name}}, Spec: corev1.PodSpec{
+		NodeName: n.GetName(), ServiceAccountName: "test", AutomountServiceAccountToken: &no, TerminationGracePeriodSeconds: &grace,
+		Containers: []corev1.Container{{Name: "c", Image: "c"}}, Tolerations: []corev1.Toleration{{Operator: corev1.TolerationOpExists}},
+	}}
+	e.create(p)
+	p.Status.Phase = corev1.PodRunning
+	p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
+	e.must(e.Status().Update(e.Context(), p))
+	return p
+}
+
+func (e *env) kubeletEnds(p *corev1.Pod) {
+	e.must(client.IgnoreNotFound(e.Delete(e.Context(), p, client.GracePeriodSeconds(0))))
+}
+
+func (e *env) countWrites(n *atomic.Int32) {
+	w, err := e.Watch(e.Context(), &clusterv1alpha1.WorkerNodeList{}, client.InNamespace(e.namespace))
+	e.must(err)
+	e.Cleanup(w.Stop)
+	go func() {
+		for range w.ResultChan() {
+			n.Add(1)
+		}
+	}()
+}
+
+func (e *env) reason(wn *clusterv1alpha1.WorkerNode) string {
+	e.get(wn)
+	return string(wn.GetCondition(xpv1.TypeReady).Reason)
+}
+
+func (e *env) create(obj client.Object) { e.Helper(); e.must(e.Create(e.Context(), obj)) }
+
+func (e *env) get(obj client.Object) {
+	e.Helper()
+	e.must(e.Get(e.Context(), client.ObjectKeyFromObject(obj), obj))
+}
+
+func (e *env) tryGet(obj client.Object) bool {
+	e.Helper()
+	err := e.Get(e.Context(), client.ObjectKeyFromObject(obj), obj)
+	e.must(client.IgnoreNotFound(err))
+	return err == nil
+}
+
+func (e *env) gone(obj client.Object) {
+	e.Helper()
+	e.eventually(fmt.Sprintf("%T %s is gone", obj, obj.GetName()), func() bool {
+		return kerrors.IsNotFound(e.Get(e.Context(), client.ObjectKeyFromObject(obj), obj))
+	})
+}
+
+func (e *env) must(err error) {
+	e.Helper()
+	if err != nil {
+		e.Fatal(err)
+	}
+}
+
+func (e *env) eventually(what string, ok func() bool) {
+	e.Helper()
+	for deadline := time.Now().Add(patience); !ok(); time.Sleep(50 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			e.Fatalf("not within %s: %s", patience, what)
+		}
+	}
+}
