@@ -68,11 +68,15 @@ func bound(ctx context.Context, c client.Client, id identity, serviceAccount str
 	if id.Function {
 		return true, nil
 	}
-	b := &rbacv1.ClusterRoleBinding{}
-	if err := c.Get(ctx, client.ObjectKey{Name: fmt.Sprintf("crossplane:provider:%s:system", id.Revision)}, b); err != nil {
-		return false, client.IgnoreNotFound(err)
+	// The role and its binding have the same name, and come in any order.
+	key := client.ObjectKey{Name: fmt.Sprintf("crossplane:provider:%s:system", id.Revision)}
+	role, binding := &rbacv1.ClusterRole{}, &rbacv1.ClusterRoleBinding{}
+	for _, o := range []client.Object{role, binding} {
+		if err := c.Get(ctx, key, o); err != nil {
+			return false, client.IgnoreNotFound(err)
+		}
 	}
-	return slices.ContainsFunc(b.Subjects, func(s rbacv1.Subject) bool { return s.Name == serviceAccount }), nil
+	return slices.ContainsFunc(binding.Subjects, func(s rbacv1.Subject) bool { return s.Name == serviceAccount }), nil
 }
 
 func applyAll(ctx context.Context, c client.Client, objects []client.Object) error {
@@ -86,5 +90,5 @@ func applyAll(ctx context.Context, c client.Client, objects []client.Object) err
 
 // uncached are the kinds that are not worth an informer.
 func uncached() []client.Object {
-	return []client.Object{&corev1.Secret{}, &corev1.ServiceAccount{}, &appsv1.Deployment{}, &rbacv1.ClusterRoleBinding{}}
+	return []client.Object{&corev1.Secret{}, &corev1.ServiceAccount{}, &appsv1.Deployment{}, &rbacv1.ClusterRole{}, &rbacv1.ClusterRoleBinding{}}
 }
