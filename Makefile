@@ -15,10 +15,15 @@ CROSSPLANE_VERSION := v2.4.0
 kube_version := k8s.io/component-base/version
 KUBE_LDFLAGS := -s -w -X $(kube_version).gitVersion=$(KUBERNETES_VERSION) -X $(kube_version).gitMajor=1 \
 	-X $(kube_version).gitMinor=35 -X $(kube_version).gitTreeState=clean
-CROSSPLANE_LDFLAGS := -s -w -X github.com/crossplane/crossplane/v2/internal/version.version=$(CROSSPLANE_VERSION)
+# The RBAC manager has no flag for its metrics: without the second setting each
+# instance wants port 8080.
+CROSSPLANE_LDFLAGS := -s -w -X github.com/crossplane/crossplane-runtime/v2/pkg/version.version=$(CROSSPLANE_VERSION) \
+	-X sigs.k8s.io/controller-runtime/pkg/metrics/server.DefaultBindAddress=0
 
-# Our own binaries, which go into packages: static, and the same from any folder.
-OURS := function-drover provider-drover provider-local
+# The same for every build and test: each setting of its own would compile all
+# dependencies anew.
+export CGO_ENABLED := 0
+export GOFLAGS := $(GOFLAGS) -trimpath
 
 .DEFAULT_GOAL := help
 
@@ -29,30 +34,38 @@ help: ## Show this help.
 .PHONY: demo
 demo: build packages ## Start a local control plane, install Drover and bring up three Nodes.
 	$(BIN)/drover-cluster up --dir $(CLUSTER) --bin $(BIN) --packages $(PACKAGES)
-	$(BIN)/demo --launcher $(BIN)/drover-cluster --dir $(CLUSTER) --examples examples/local
+	$(BIN)/demo --launcher $(BIN)/drover-cluster --dir $(CLUSTER)
 
 .PHONY: demo-down
 demo-down: ## Stop the demo and delete all that it made.
 	@if [ -x $(BIN)/drover-cluster ]; then $(BIN)/drover-cluster down --dir $(CLUSTER) --purge; else rm -rf $(CLUSTER); fi
 
 .PHONY: build
-build: binaries $(BIN)/drover-kube $(BIN)/crossplane ## Build all binaries, Kubernetes and Crossplane included (minutes, the first time).
+build: binaries $(BIN)/drover-kube $(BIN)/crossplane $(BIN)/crossplane-manifests ## Build all binaries, Kubernetes and Crossplane included (minutes, the first time).
 
 # Go's build cache decides what is built anew, so these are always tried.
+# Everything that goes into a package is static.
 .PHONY: binaries
 binaries:
 	@mkdir -p $(BIN)
-	CGO_ENABLED=0 go build -trimpath -ldflags "-s -w" -o $(BIN)/ ./cmd/...
-	cd cluster && CGO_ENABLED=0 go build -trimpath -ldflags "-s -w" -o $(BIN)/ ./cmd/...
-	cd cluster/cloud && CGO_ENABLED=0 go build -trimpath -ldflags "-s -w" -o $(BIN)/local-cloud .
+	go build -ldflags "-s -w" -o $(BIN)/ ./cmd/...
+	cd cluster && go build -ldflags "-s -w" -o $(BIN)/ ./cmd/...
+	cd cluster/cloud && go build -ldflags "-s -w" -o $(BIN)/local-cloud .
 
 $(BIN)/drover-kube: $(wildcard cluster/kubernetes/*.go) cluster/kubernetes/go.mod
 	@mkdir -p $(BIN)
-	cd cluster/kubernetes && CGO_ENABLED=0 go build -trimpath -ldflags "$(KUBE_LDFLAGS)" -o $@ .
+	cd cluster/kubernetes && go build -ldflags "$(KUBE_LDFLAGS)" -o $@ .
 
 $(BIN)/crossplane: cluster/go.mod
 	@mkdir -p $(BIN)
-	cd cluster && CGO_ENABLED=0 go build -trimpath -ldflags "$(CROSSPLANE_LDFLAGS)" -o $@ github.com/crossplane/crossplane/v2/cmd/crossplane
+	cd cluster && go build -ldflags "$(CROSSPLANE_LDFLAGS)" -o $@ github.com/crossplane/crossplane/v2/cmd/crossplane
+
+# Crossplane's chart and CRDs, which the launcher installs as they are.
+$(BIN)/crossplane-manifests: cluster/go.mod
+	@mkdir -p $(BIN)
+	cd cluster && go mod download github.com/crossplane/crossplane/v2
+	rm -rf $@ && cp -r "$$(cd cluster && go list -m -f '{{.Dir}}' github.com/crossplane/crossplane/v2)/cluster" $@
+	chmod -R u+w $@ && touch $@
 
 .PHONY: packages
 packages: binaries ## Build the Configuration, Function and Provider packages into .work/packages.

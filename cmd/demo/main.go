@@ -23,7 +23,7 @@ import (
 func main() {
 	launcher := flag.String("launcher", ".work/bin/drover-cluster", "the launcher of the local control plane")
 	dir := flag.String("dir", ".work/cluster", "the folder of the running local control plane")
-	examples := flag.String("examples", "examples/local", "the folder of the files to apply")
+	root := flag.String("root", ".", "the folder of the repository, whose files are applied")
 	timeout := flag.Duration("timeout", 10*time.Minute, "how long to wait until all Nodes are Ready")
 	flag.Parse()
 
@@ -31,13 +31,13 @@ func main() {
 	defer stop()
 	ctx, cancel := context.WithTimeout(ctx, *timeout)
 	defer cancel()
-	if err := run(ctx, *launcher, *dir, *examples); err != nil {
+	if err := run(ctx, *launcher, *dir, *root); err != nil {
 		fmt.Fprintln(os.Stderr, "demo:", err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, launcher, dir, examples string) error {
+func run(ctx context.Context, launcher, dir, root string) error {
 	plane, err := localplane.Read(ctx, launcher, dir)
 	if err != nil {
 		return err
@@ -46,9 +46,12 @@ func run(ctx context.Context, launcher, dir, examples string) error {
 	if err != nil {
 		return err
 	}
+	if err := apply(ctx, c, filepath.Join(root, localplane.Rights)); err != nil {
+		return err
+	}
 	for _, p := range localplane.Packages {
 		fmt.Printf("installing %s %s\n", p[0], p[1])
-		if err := localplane.Install(ctx, launcher, dir, p[0], p[1]); err != nil {
+		if err := localplane.Install(ctx, filepath.Dir(launcher), plane.Control.Kubeconfig, p[0], p[1]); err != nil {
 			return err
 		}
 	}
@@ -56,9 +59,7 @@ func run(ctx context.Context, launcher, dir, examples string) error {
 		return err
 	}
 	for _, f := range []string{"providerconfig", "clusterproviderconfig", "machineclass", "machinedeployment"} {
-		file := filepath.Join(examples, f+".yaml")
-		fmt.Printf("applying %s\n", file)
-		if err := localplane.Apply(ctx, c, file); err != nil {
+		if err := apply(ctx, c, filepath.Join(root, "examples", "local", f+".yaml")); err != nil {
 			return err
 		}
 	}
@@ -66,6 +67,11 @@ func run(ctx context.Context, launcher, dir, examples string) error {
 		return err
 	}
 	return whatNext(os.Stdout, filepath.Dir(launcher), plane.Control.Kubeconfig)
+}
+
+func apply(ctx context.Context, c client.Client, file string) error {
+	fmt.Printf("applying %s\n", file)
+	return localplane.Apply(ctx, c, file)
 }
 
 func scheme() *runtime.Scheme {

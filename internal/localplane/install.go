@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -15,6 +16,10 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
+// Rights is the file, from the root of the repository, with the rights that
+// provider-drover needs beyond those that Crossplane gives to every provider.
+const Rights = "package/provider-drover/rbac.yaml"
+
 // Packages are what a user of the local cloud installs, by kind. The
 // configuration brings what it depends on.
 var Packages = [][2]string{
@@ -22,9 +27,10 @@ var Packages = [][2]string{
 	{"provider", "xpkg.drover.dev/drover/provider-local:v0.1.0"},
 }
 
-// Install a package, and wait until it is healthy.
-func Install(ctx context.Context, launcher, dir, kind, pkg string) error {
-	return Run(ctx, launcher, "install", "--dir", dir, kind, pkg)
+// Install a package as "crossplane xpkg install" does, and wait until it is healthy.
+// bin is the folder of the binaries.
+func Install(ctx context.Context, bin, kubeconfig, kind, pkg string) error {
+	return Run(ctx, filepath.Join(bin, "xpkg"), "install", kind, pkg, "--kubeconfig", kubeconfig)
 }
 
 // Run a command whose output matters only when it fails.

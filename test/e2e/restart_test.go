@@ -46,4 +46,3 @@ func TestARolloutSurvivesTheRestartOfEverything(t *testing.T) {
 	}
 	f.AwaitNothing(t)
 }
-

@@ -209,3 +209,13 @@ func (f Fleet) BootstrapTokens(ctx context.Context) ([]string, error) {
 	}
 	return out, nil
 }
+
+// DeleteDeployment deletes a MachineDeployment and waits until nothing is left.
+func (f Fleet) DeleteDeployment(t testing.TB, name string) {
+	t.Helper()
+	md := f.Deployment(name, 0, 1, 0)
+	if err := f.Client.Delete(t.Context(), md); err != nil {
+		t.Fatal(err)
+	}
+	f.AwaitNothing(t)
+}

@@ -51,10 +51,6 @@ func existing(set *machinev1alpha1.MachineSet, m Machine, provider string) Desir
 	d := missing(set, m.Name, cmp.Or(m.Provider, provider))
 	d.Ready = m.Status.Phase == machinev1alpha1.MachineRunning
 
-	// The API server refuses to create an object that comes with a UID: a Machine
-	// that is gone, and that this view still shows, does not come back.
-	d.UID = m.UID
-
 	d.Spec.ClassRef = m.Spec.ClassRef
 	d.Spec.Version = m.Spec.Version
 	d.Spec.ClusterRef = m.Spec.ClusterRef

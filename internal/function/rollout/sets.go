@@ -98,11 +98,8 @@ func (p *plan) composed(s *set) *machinev1alpha1.MachineSet {
 			Kind:       machinev1alpha1.MachineSetGroupVersionKind.Kind,
 		},
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: p.Deployment.Namespace,
-			Name:      s.Name,
-			// With a UID the API server refuses to create: a set that is gone does
-			// not come back.
-			UID:         s.UID,
+			Namespace:   p.Deployment.Namespace,
+			Name:        s.Name,
 			Labels:      labels,
 			Annotations: map[string]string{machinev1alpha1.AnnotationRevision: strconv.FormatInt(s.revision, 10)},
 			Finalizers:  []string{machinev1alpha1.FinalizerTerminator},

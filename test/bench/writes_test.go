@@ -1,0 +1,67 @@
+// Package bench measures Drover on a local control plane, in counts and not in
+// seconds: a shared machine has no use for the latter.
+package bench
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/drover-dev/drover/internal/localcloud"
+	"github.com/drover-dev/drover/test/kit"
+)
+
+// BenchmarkAPIWrites counts the write requests that a Machine costs from nothing
+// to Running, those of Crossplane and of the kubelet included.
+//
+//	go test -run '^$' -bench APIWrites -benchtime 1x ./test/bench
+func BenchmarkAPIWrites(b *testing.B) {
+	plane, err := kit.Up(b.Context(), kit.Options{})
+	defer plane.Down()
+	if err != nil {
+		b.Fatal(err)
+	}
+	if _, err := plane.Cloud.SetSettings(b.Context(), localcloud.Settings{}); err != nil {
+		b.Fatal(err)
+	}
+	for _, n := range []int32{1, 100} {
+		b.Run(fmt.Sprintf("%dMachines", n), func(b *testing.B) {
+			for b.Loop() {
+				f := plane.NewFleet(b)
+				before := writes(b, plane)
+				f.Create(b, f.Deployment("counted", n, 1, 0))
+				f.AwaitDeployment(b, "counted")
+				after := writes(b, plane)
+				report(b, before, after, float64(n))
+				f.DeleteDeployment(b, "counted")
+			}
+		})
+	}
+}
+
+func writes(b *testing.B, p *kit.Plane) map[string]float64 {
+	b.Helper()
+	w, err := p.Writes(context.WithoutCancel(b.Context()))
+	if err != nil {
+		b.Fatal(err)
+	}
+	return w
+}
+
+func report(b *testing.B, before, after map[string]float64, machines float64) {
+	total := 0.0
+	var lines []string
+	for k, n := range after {
+		if d := (n - before[k]) / machines; d > 0 {
+			total += d
+			lines = append(lines, fmt.Sprintf("%8.2f  %s", d, k))
+		}
+	}
+	slices.Sort(lines)
+	slices.Reverse(lines)
+	b.ReportMetric(total, "writes/machine")
+	fmt.Fprintf(os.Stderr, "write requests a Machine, of %.0f Machines:\n%s\n", machines, strings.Join(lines, "\n"))
+}
