@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"time"
 
+	xpv1 "github.com/crossplane/crossplane-runtime/v2/apis/common/v1"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -160,8 +162,12 @@ func (l freshLister) vmsOf(ctx context.Context, gvk schema.GroupVersionKind, m *
 	return owned(ctx, l.live, gvk, v1alpha1.LabelMachine, m)
 }
 
-// blocked returns the first pod that the drain cannot evict, with the reason.
+// blocked returns what keeps a WorkerNode: an error, or the first pod that the drain
+// cannot evict.
 func blocked(wn *clusterv1alpha1.WorkerNode) string {
+	if c := wn.GetCondition(xpv1.TypeSynced); wn.GetDeletionTimestamp() != nil && c.Status == corev1.ConditionFalse {
+		return c.Message
+	}
 	d := wn.Status.AtProvider.Drain
 	if d == nil {
 		return ""

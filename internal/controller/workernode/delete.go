@@ -23,8 +23,12 @@ const (
 	// afterNode is when to look for a deleted Node again if the watch says nothing.
 	afterNode = 2 * time.Second
 
-	// abandonAfter the drain's timeout, a Node that cannot be deleted is left alone.
+	// abandonAfter the drain's timeout, a Node is left alone whose deletion a cluster
+	// refuses that can be reached.
 	abandonAfter = time.Minute
+
+	// retryAfter an error, but not later than the drain's timeout.
+	retryAfter = 15 * time.Second
 )
 
 // observeDeleting tells the managed reconciler whether there is a Node to delete.
@@ -42,6 +46,7 @@ func (x *external) observeDeleting(wn *v1alpha1.WorkerNode, nodes []*corev1.Node
 		x.record.Event(wn, event.Warning(reasonGaveUp, fmt.Errorf("the Node was left in the target cluster, %s", v.abandoned)))
 	}
 	if v.err != nil {
+		x.retry(wn)
 		return managed.ExternalObservation{}, v.err
 	}
 	return managed.ExternalObservation{ResourceExists: v.exists, ResourceUpToDate: true}, nil
@@ -86,6 +91,7 @@ func (d departure) verdict() verdict {
 func (x *external) Delete(ctx context.Context, wn *v1alpha1.WorkerNode) (managed.ExternalDelete, error) {
 	nodes, err := x.nodes(ctx, wn.Spec.ForProvider.ProviderID)
 	if err != nil {
+		x.retry(wn)
 		return managed.ExternalDelete{}, err
 	}
 	left := remaining{}
@@ -95,15 +101,18 @@ func (x *external) Delete(ctx context.Context, wn *v1alpha1.WorkerNode) (managed
 		err = errors.Join(err, nerr)
 	}
 	err = x.classify(err)
-	if err != nil && x.now().After(x.deadline(wn).Add(abandonAfter)) {
+	if err != nil && (x.now().After(x.deadline(wn).Add(abandonAfter)) || (x.late(wn) && target.Is(err))) {
 		x.abandoned.Store(wn.GetUID(), true)
 	}
 	x.tell(wn, nodes, left)
 	if s := left.status(wn.GetDeletionTimestamp().Time); s != nil {
 		wn.Status.AtProvider.Drain = s
 		x.again.After(wn, left.again())
-	} else if err == nil {
+	} else {
 		x.again.After(wn, afterNode)
+	}
+	if err != nil {
+		x.retry(wn)
 	}
 	return managed.ExternalDelete{}, err
 }
@@ -164,6 +173,16 @@ func (x *external) tell(wn *v1alpha1.WorkerNode, nodes []*corev1.Node, left rema
 			return
 		}
 	}
+}
+
+func (x *external) retry(wn *v1alpha1.WorkerNode) {
+	after := retryAfter
+	if left := x.deadline(wn).Sub(x.now()); left > -time.Second {
+		after = min(after, left+time.Second)
+	} else {
+		after = afterNode
+	}
+	x.again.After(wn, after)
 }
 
 func (x *external) late(wn *v1alpha1.WorkerNode) bool { return x.now().After(x.deadline(wn)) }

@@ -23,6 +23,7 @@ import (
 	"github.com/drover-dev/drover/apis/cluster/v1alpha1"
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/controller/mr"
+	"github.com/drover-dev/drover/internal/target"
 )
 
 const id = "local:///zone-a/vm-1"
@@ -327,6 +328,27 @@ func TestANodeThatCannotBeDeletedIsAbandonedAfterTheTimeout(t *testing.T) {
 	o, err := x.Observe(t.Context(), wn)
 	if err != nil || o.ResourceExists || !e.has(reasonGaveUp) {
 		t.Errorf("observation %+v, events %v, error %v", o, *e, err)
+	}
+}
+
+func TestAnUnreachableClusterIsAbandonedAtTheTimeout(t *testing.T) {
+	unreachable := &target.Error{Kind: target.Unreachable, Detail: "refused"}
+	kube := fake.NewClientset(node("n", corev1.ConditionTrue))
+	kube.PrependReactor("get", "nodes", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, unreachable })
+	x, e := newExternal(start.Add(time.Hour-time.Second), kube, node("n", corev1.ConditionTrue))
+	wn := workerNode(deleted)
+	for _, tc := range []struct {
+		at   time.Duration
+		gone bool
+	}{{time.Hour - time.Second, false}, {time.Hour + time.Second, true}} {
+		x.now = func() time.Time { return start.Add(tc.at) }
+		if _, err := x.Delete(t.Context(), wn); !errors.Is(err, unreachable) {
+			t.Fatalf("error %v", err)
+		}
+		o, err := x.Observe(t.Context(), wn)
+		if err != nil || o.ResourceExists == tc.gone || e.has(reasonGaveUp) != tc.gone {
+			t.Errorf("at %s: observation %+v, events %v, error %v", tc.at, o, *e, err)
+		}
 	}
 }
 
