@@ -10,6 +10,6 @@
 //   - The Machines to give up are named in the status first, and given up when they
 //     are read back from it. The API server takes a status only from whoever saw
 //     the one before it, so that nobody chooses others in addition.
-//   - Machines that exist are composed with their UID, so that the API server
-//     refuses to bring back one that is gone.
+//   - Machines that are given up are not composed again, whatever is seen of them:
+//     that could bring back one that is gone.
 package replicas

@@ -170,13 +170,6 @@ func (p *plan) decide() Decision {
 	for _, m := range p.dropped {
 		d.Machines = append(d.Machines, existing(p.Set, m, p.Provider))
 	}
-	for _, m := range p.dropping {
-		// Crossplane can delete only what it knows. What it forgot is told again,
-		// and dropped next time.
-		if !m.Observed {
-			d.Machines = append(d.Machines, existing(p.Set, m, p.Provider))
-		}
-	}
 	for _, name := range p.creates {
 		d.Machines = append(d.Machines, missing(p.Set, name, p.Provider))
 	}

@@ -187,11 +187,11 @@ func TestPlan(t *testing.T) {
 				Replicas: 2, Ready: 1, Available: 1, Terminating: 1, Created: 101, Again: step.InFlight,
 			},
 		},
-		"AMachineToGiveUpThatCrossplaneForgotIsComposedOnceMore": {
+		"AMachineThatWasGivenUpIsNotAdoptedAgain": {
 			set:      set(1, dropping("b")),
 			machines: []Machine{machine("a", running), machine("b", running, forgotten)},
 			want: want{
-				Composed: []string{"a", "b"}, Dropping: []string{"b"},
+				Composed: []string{"a"}, Dropping: []string{"b"},
 				Replicas: 1, Ready: 1, Available: 1, Terminating: 1, Created: 100, SetReady: true, Again: step.InFlight,
 			},
 		},
@@ -442,7 +442,7 @@ func TestMachinesOfATemplate(t *testing.T) {
 		s.Spec.Template.Spec.ProviderID = ptr.To("never")
 	})
 	old := machine("old", running, func(m *Machine) {
-		m.UID, m.Provider = "uid-of-old", "other"
+		m.Provider = "other"
 		m.Spec.ClassRef.Name = "large"
 		m.Status.ProviderID = "local:///zone-a/vm-1"
 		m.Annotations = map[string]string{"somebody": "else's", machinev1alpha1.AnnotationDeleteMachine: "now"}
@@ -470,7 +470,7 @@ func TestMachinesOfATemplate(t *testing.T) {
 		}
 	})
 	t.Run("AnExistingOneKeepsWhatItsVMWasMadeFrom", func(t *testing.T) {
-		meta.Name, meta.UID = "old", "uid-of-old"
+		meta.Name = "old"
 		if diff := cmp.Diff(meta, existing.ObjectMeta); diff != "" {
 			t.Errorf("-want +got:\n%s", diff)
 		}

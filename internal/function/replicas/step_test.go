@@ -116,7 +116,7 @@ func TestRunComposesMachines(t *testing.T) {
 	want := resource.MustStructJSON(`{
 		"apiVersion": "machine.drover.dev/v1alpha1", "kind": "Machine",
 		"metadata": {
-			"name": "workers-x7k2p-old", "namespace": "default", "uid": "uid-of-workers-x7k2p-old",
+			"name": "workers-x7k2p-old", "namespace": "default",
 			"labels": {
 				"pool": "workers", "machine.drover.dev/template-hash": "776sbch24k",
 				"machine.drover.dev/deployment": "workers", "machine.drover.dev/set": "workers-x7k2p"

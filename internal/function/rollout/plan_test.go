@@ -580,7 +580,7 @@ func TestSets(t *testing.T) {
 	})
 	t.Run("WhatDoesNotRollReachesOldSetsToo", func(t *testing.T) {
 		want := old.MachineSet.DeepCopy()
-		want.Generation, want.Status = 0, machinev1alpha1.MachineSetStatus{}
+		want.UID, want.Generation, want.Status = "", 0, machinev1alpha1.MachineSetStatus{}
 		want.Spec.Template.Spec.Taints = d.Spec.Template.Spec.Taints
 		want.Spec.MinReadySeconds = 30
 		if diff := cmp.Diff(want, sets["v1"]); diff != "" {

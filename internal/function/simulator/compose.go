@@ -12,6 +12,7 @@ import (
 var (
 	errConflict = errors.New("conflict")
 	errCrash    = errors.New("crash")
+	errInvalid  = errors.New("a reference of a namespaced composite resource has no field for a UID")
 )
 
 // A child as a function is shown it.
@@ -58,6 +59,9 @@ func (c *composer[X, C]) reconcile(name string, crash func() bool, order func(n 
 	}
 	refs := make([]string, 0, len(desired))
 	for _, d := range desired {
+		if d.GetUID() != "" {
+			return errInvalid
+		}
 		refs = append(refs, d.GetName())
 	}
 	slices.Sort(refs)
@@ -146,8 +150,6 @@ func (c *composer[X, C]) collectGarbage(observed []child[C], desired []C, crash 
 func (c *composer[X, C]) write(xr X, d C) error {
 	now, ok := c.children.get(d.GetName())
 	switch {
-	case !ok && d.GetUID() != "":
-		return errConflict
 	case !ok:
 		d = d.DeepCopy()
 		d.SetOwnerReferences([]metav1.OwnerReference{{Name: xr.GetName(), UID: xr.GetUID(), Controller: ptr.To(true)}})
@@ -155,7 +157,7 @@ func (c *composer[X, C]) write(xr X, d C) error {
 		c.created(d)
 		c.children.put(d, nil)
 		return nil
-	case d.GetUID() != "" && d.GetUID() != now.object.GetUID(), metav1.GetControllerOf(now.object).UID != xr.GetUID():
+	case metav1.GetControllerOf(now.object).UID != xr.GetUID():
 		return errConflict
 	}
 	before := now.object.DeepCopy()
