@@ -69,11 +69,11 @@ func TestAgain(t *testing.T) {
 	}{
 		"WhoAsksIsCalledAgainThen": {func(context.Context, reconcile.Request) (reconcile.Result, error) {
 			a.After(pod, 3*time.Second)
-			return reconcile.Result{Requeue: true}, nil
+			return reconcile.Result{RequeueAfter: time.Minute}, nil
 		}, reconcile.Result{RequeueAfter: 3 * time.Second}, nil},
 		"WhoDoesNotIsLeftToTheReconciler": {func(context.Context, reconcile.Request) (reconcile.Result, error) {
-			return reconcile.Result{Requeue: true}, nil
-		}, reconcile.Result{Requeue: true}, nil},
+			return reconcile.Result{RequeueAfter: time.Minute}, nil
+		}, reconcile.Result{RequeueAfter: time.Minute}, nil},
 		"AnErrorBacksOff": {func(context.Context, reconcile.Request) (reconcile.Result, error) {
 			a.After(pod, 3*time.Second)
 			return reconcile.Result{}, broken
