@@ -57,7 +57,9 @@ func (f *Function) RunFunction(_ context.Context, req *fnv1.RunFunctionRequest) 
 	run, kind, err := stepOf(req)
 	if err == nil {
 		var rsp *fnv1.RunFunctionResponse
-		if rsp, err = run(f.now(), req); err == nil {
+		now := f.now()
+		if rsp, err = run(now, req); err == nil {
+			step.MindTheBreaker(now, req, rsp)
 			log.Debug("Ran step", "step", kind, "desired", len(rsp.GetDesired().GetResources()))
 			return rsp, nil
 		}

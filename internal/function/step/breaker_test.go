@@ -1,0 +1,71 @@
+package step
+
+import (
+	"testing"
+	"time"
+
+	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
+	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/structpb"
+)
+
+func TestMindTheBreaker(t *testing.T) {
+	now := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+	written := func(ago time.Duration) map[string]any {
+		return map[string]any{"managedFields": []any{
+			map[string]any{"manager": "old", "time": now.Add(-24 * time.Hour).Format(time.RFC3339)},
+			map[string]any{"manager": "new", "time": now.Add(-ago).Format(time.RFC3339)},
+		}}
+	}
+	responsive := func(status string) map[string]any {
+		return map[string]any{"conditions": []any{
+			map[string]any{"type": "Ready", "status": "False"},
+			map[string]any{"type": "Responsive", "status": status},
+		}}
+	}
+
+	cases := map[string]struct {
+		composite, composed map[string]any
+		ttl, want           time.Duration
+	}{
+		"WhatRestsForLongIsLeftAlone": {
+			map[string]any{"metadata": written(time.Hour), "status": responsive("True")},
+			map[string]any{"metadata": written(7 * time.Minute)}, AtRest, AtRest},
+		"WhatWasWrittenLatelyIsCalledAgain": {
+			map[string]any{"metadata": written(time.Minute)}, map[string]any{}, AtRest, Settling},
+		"WhatComposesSomethingWrittenLatelyIsCalledAgain": {
+			map[string]any{"metadata": written(time.Hour)}, map[string]any{"metadata": written(time.Minute)}, AtRest, Settling},
+		"WhatIsInFlightKeepsItsPace": {
+			map[string]any{"metadata": written(time.Second)}, map[string]any{}, InFlight, InFlight},
+		"AnOpenBreakerQuickensWhatIsInFlight": {
+			map[string]any{"status": responsive("False")}, map[string]any{}, InFlight, Deaf},
+		"AnOpenBreakerCallsAgainWhatRests": {
+			map[string]any{"metadata": written(time.Hour), "status": responsive("False")}, map[string]any{}, AtRest, Settling},
+		"AShorterDeadlineStays": {
+			map[string]any{"status": responsive("False")}, map[string]any{}, time.Second, time.Second},
+		"GarbageInManagedFieldsIsPassedOver": {
+			map[string]any{"metadata": map[string]any{"managedFields": []any{"x", map[string]any{"time": "yesterday"}}}}, map[string]any{}, AtRest, AtRest},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			req := &fnv1.RunFunctionRequest{Observed: &fnv1.State{
+				Composite: &fnv1.Resource{Resource: mustStruct(t, tc.composite)},
+				Resources: map[string]*fnv1.Resource{"a": {Resource: mustStruct(t, tc.composed)}},
+			}}
+			rsp := &fnv1.RunFunctionResponse{Meta: &fnv1.ResponseMeta{Ttl: durationpb.New(tc.ttl)}}
+			MindTheBreaker(now, req, rsp)
+			if got := rsp.GetMeta().GetTtl().AsDuration(); got != tc.want {
+				t.Errorf("called again after %s, want %s", got, tc.want)
+			}
+		})
+	}
+}
+
+func mustStruct(t *testing.T, m map[string]any) *structpb.Struct {
+	t.Helper()
+	s, err := structpb.NewStruct(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
