@@ -21,6 +21,7 @@ import (
 
 // TestTheAPIServerRefusesBadInput shows what a user of kubectl sees at once.
 func TestTheAPIServerRefusesBadInput(t *testing.T) {
+	t.Parallel()
 	f := plane.NewFleet(t)
 	cases := map[string]struct {
 		change func(md *machinev1alpha1.MachineDeployment)
@@ -68,6 +69,7 @@ func TestTheAPIServerRefusesBadInput(t *testing.T) {
 // TestBadInputThatOnlyDroverCanSee comes in on a MachineDeployment that runs: it is
 // answered with a condition and an event, and nothing that runs is touched.
 func TestBadInputThatOnlyDroverCanSee(t *testing.T) {
+	t.Parallel()
 	f := plane.NewFleet(t)
 	f.Create(t, f.Class("of-another-provider", "nimbus", `{}`))
 	f.Create(t, f.Class("misspelt", "local", `{"image":"ubuntu-24.04","size":"small","flavour":"sweet"}`))
@@ -121,6 +123,7 @@ func TestBadInputThatOnlyDroverCanSee(t *testing.T) {
 // TestAClassOfAnotherProviderThanTheComposition is what a lone Machine, whose
 // Composition the user chose, can get wrong.
 func TestAClassOfAnotherProviderThanTheComposition(t *testing.T) {
+	t.Parallel()
 	f := plane.NewFleet(t)
 	f.Create(t, f.Class("of-another-provider", "nimbus", `{}`))
 	m := &machinev1alpha1.Machine{}
@@ -137,6 +140,7 @@ func TestAClassOfAnotherProviderThanTheComposition(t *testing.T) {
 // TestTargetClusterCredentials that are missing or wrong hold new Machines, say
 // so, and are mended without a restart.
 func TestTargetClusterCredentials(t *testing.T) {
+	t.Parallel()
 	f := plane.NewFleet(t)
 	pc := &clusterv1alpha1.ProviderConfig{ObjectMeta: metav1.ObjectMeta{Namespace: f.Namespace, Name: "target"}}
 	pc.Spec.Credentials = clusterv1alpha1.Credentials{

@@ -21,6 +21,7 @@ import (
 // TestAPodWithABudgetIsEvictedNotKilled deletes a Machine whose Node runs a pod
 // that its PodDisruptionBudget holds: nothing may go until the budget lets it.
 func TestAPodWithABudgetIsEvictedNotKilled(t *testing.T) {
+	t.Parallel()
 	f := plane.NewFleet(t)
 	md := f.Deployment("budget", 1, 1, 0)
 	f.Create(t, md)

@@ -14,6 +14,7 @@ import (
 // TestMachineDeploymentFromNothingToNothing is the main job of Drover, in the
 // order in which a user meets it.
 func TestMachineDeploymentFromNothingToNothing(t *testing.T) {
+	t.Parallel()
 	f := plane.NewFleet(t)
 	md := f.Deployment("workers", 3, 1, 0)
 	md.Spec.Template.Spec.Metadata.Labels = map[string]string{"example.org/pool": "workers"}
@@ -103,6 +104,7 @@ func TestMachineDeploymentFromNothingToNothing(t *testing.T) {
 }
 
 func TestALoneMachineWorks(t *testing.T) {
+	t.Parallel()
 	f := plane.NewFleet(t)
 	m := &machinev1alpha1.Machine{}
 	m.Namespace, m.Name, m.Spec = f.Namespace, "lone", f.MachineSpec(kit.NewVersion)

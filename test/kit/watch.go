@@ -25,6 +25,7 @@ type Guard struct {
 	broken  []string
 	seen    int
 	stop    func()
+	ending  chan struct{}
 	stopped chan struct{}
 }
 
@@ -39,7 +40,7 @@ func (f Fleet) Guard(t testing.TB, b Bounds) *Guard {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g := &Guard{stop: w.Stop, stopped: make(chan struct{})}
+	g := &Guard{stop: w.Stop, ending: make(chan struct{}), stopped: make(chan struct{})}
 	machines := map[string]*machinev1alpha1.Machine{}
 	// A watch without a resource version starts with all that is there: until it
 	// has told of those, the bounds mean nothing.
@@ -52,7 +53,12 @@ func (f Fleet) Guard(t testing.TB, b Bounds) *Guard {
 		for e := range w.ResultChan() {
 			m, ok := e.Object.(*machinev1alpha1.Machine)
 			if !ok {
-				g.note(fmt.Sprintf("the watch ended: %v", e.Object))
+				select {
+				case <-g.ending:
+					// A watch that is stopped may say so with an error.
+				default:
+					g.note(fmt.Sprintf("the watch ended: %v", e.Object))
+				}
 				return
 			}
 			if e.Type == watch.Deleted {
@@ -100,6 +106,7 @@ func (g *Guard) note(s string) {
 // changes changes were seen: a guard that saw nothing proves nothing.
 func (g *Guard) Done(t testing.TB, changes int) {
 	t.Helper()
+	close(g.ending)
 	g.stop()
 	<-g.stopped
 	for _, s := range g.broken {

@@ -35,7 +35,7 @@ func Run(_ time.Time, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, 
 	if !o.VMMayExist {
 		rsp.RequireClass(o.Machine)
 		var looked bool
-		if o.Class, o.ClassProblem, looked = step.Class(req, o.Machine); !looked {
+		if o.Class, o.ClassProblem, looked = step.Class(req, o.Machine, "spec.classRef.name"); !looked {
 			return rsp.RunFunctionResponse, nil
 		}
 	}

@@ -61,7 +61,7 @@ func Run(_ time.Time, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, 
 // while Crossplane has not looked for all of it yet.
 func lookUp(req *fnv1.RunFunctionRequest, rsp step.Response, b *binding, o *Observed) (invalid *step.Problem, complete bool) {
 	rsp.RequireClass(o.Machine)
-	class, problem, looked := step.Class(req, o.Machine)
+	class, problem, looked := step.Class(req, o.Machine, "spec.classRef.name")
 	if !looked {
 		return nil, false
 	}

@@ -31,7 +31,9 @@ type Observed struct {
 	Machines []Machine
 	// Provider of the template's class. It is empty when there is no such class.
 	Provider string
-	Safety   step.Safety
+	// Problem with the class, for which no Machines are created.
+	Problem *step.Problem
+	Safety  step.Safety
 }
 
 // A Desired Machine.
@@ -124,7 +126,7 @@ func (p *plan) replace() {
 	}
 }
 
-func (p *plan) mayCreate() bool { return p.Provider != "" && !p.Safety.Frozen }
+func (p *plan) mayCreate() bool { return p.Problem == nil && !p.Safety.Frozen }
 
 func (p *plan) drop(ms ...Machine) {
 	dropped := sets.New[string]()

@@ -324,6 +324,7 @@ func TestPlan(t *testing.T) {
 			o := Observed{Set: tc.set, Machines: tc.machines, Provider: "local", Safety: tc.safety}
 			if tc.noClass {
 				o.Provider = ""
+				o.Problem = noClass
 			}
 			d := Plan(now, o)
 			got := want{
@@ -371,6 +372,12 @@ func TestWorstFirst(t *testing.T) {
 	}
 }
 
+// noClass is the problem of a set whose class does not exist.
+var noClass = &step.Problem{
+	Reason:  step.ReasonClassNotFound,
+	Message: `spec.template.spec.classRef.name: there is no MachineClass "small" in namespace "default"`,
+}
+
 func TestEvents(t *testing.T) {
 	message := func(d Decision, reason string) string {
 		for _, e := range d.Events {
@@ -403,7 +410,7 @@ func TestEvents(t *testing.T) {
 			want:   "Replacing Machine a, which failed with JoinTimeout: no Node joined within 20m",
 		},
 		"AnUnknownClassNamesFieldAndValue": {
-			o:      Observed{Set: set(1)},
+			o:      Observed{Set: set(1), Problem: noClass},
 			reason: "ClassNotFound",
 			want:   `spec.template.spec.classRef.name: there is no MachineClass "small" in namespace "default"; no Machines are created until there is`,
 		},
@@ -424,9 +431,9 @@ func TestEvents(t *testing.T) {
 
 	t.Run("AnUnknownClassIsToldOnce", func(t *testing.T) {
 		s := set(1)
-		c := Plan(now, Observed{Set: s}).Conditions[0]
+		c := Plan(now, Observed{Set: s, Problem: noClass}).Conditions[0]
 		s.Status.Conditions = []metav1.Condition{{Type: c.Type, Status: metav1.ConditionStatus(c.Status), Reason: c.Reason, Message: c.Message}}
-		if d := Plan(now, Observed{Set: s}); len(d.Events) > 0 {
+		if d := Plan(now, Observed{Set: s, Problem: noClass}); len(d.Events) > 0 {
 			t.Errorf("got %v", d.Events)
 		}
 	})

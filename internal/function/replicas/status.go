@@ -1,7 +1,6 @@
 package replicas
 
 import (
-	"fmt"
 	"time"
 
 	"k8s.io/apimachinery/pkg/labels"
@@ -48,13 +47,12 @@ func selector(s machinev1alpha1.Selector) string {
 }
 
 func (p *plan) valid() step.Condition {
-	if p.Provider == "" {
+	if p.Problem != nil {
 		return step.Condition{
-			Type:   conditionValid,
-			Status: "False",
-			Reason: step.ReasonClassNotFound,
-			Message: fmt.Sprintf("spec.template.spec.classRef.name: there is no MachineClass %q in namespace %q; no Machines are created until there is",
-				p.Set.Spec.Template.Spec.ClassRef.Name, p.Set.Namespace),
+			Type:    conditionValid,
+			Status:  "False",
+			Reason:  p.Problem.Reason,
+			Message: p.Problem.Message + "; no Machines are created until there is",
 		}
 	}
 	return step.Condition{Type: conditionValid, Status: "True", Reason: "Valid"}

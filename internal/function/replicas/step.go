@@ -35,26 +35,31 @@ func Run(now time.Time, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse
 	rsp.RequireByLabels(requirementMachines, machinev1alpha1.SchemeGroupVersion.String(), machinev1alpha1.MachineGroupVersionKind.Kind,
 		set.Namespace, map[string]string{machinev1alpha1.LabelSet: set.Name})
 
-	o, looked, err := observe(req, set, next)
+	o, looked, err := observe(req, rsp, set, next)
 	if err != nil || !looked {
 		return rsp.RunFunctionResponse, err
 	}
 	return rsp.RunFunctionResponse, respond(req, rsp, Plan(now, o))
 }
 
-func observe(req *fnv1.RunFunctionRequest, set *machinev1alpha1.MachineSet, next *machinev1alpha1.Machine) (Observed, bool, error) {
+func observe(req *fnv1.RunFunctionRequest, rsp step.Response, set *machinev1alpha1.MachineSet, next *machinev1alpha1.Machine) (Observed, bool, error) {
 	o := Observed{Set: set}
 	if _, err := step.Context(req, step.ContextSafety, &o.Safety); err != nil {
 		return o, false, err
 	}
-	class, _, looked := step.Class(req, next)
+	class, problem, looked := step.Class(req, next, "spec.template.spec.classRef.name")
 	children, looked2 := step.Children(req, requirementMachines, machinev1alpha1.MachineGroupVersionKind.Kind, set.UID)
 	if !looked || !looked2 {
 		return o, false, nil
 	}
 	if class != nil {
 		o.Provider = class.Spec.Provider
+		requireCompositions(rsp, class)
+		if problem, looked = composition(req, class); !looked {
+			return o, false, nil
+		}
 	}
+	o.Problem = problem
 	for _, c := range children {
 		m, err := step.As[machinev1alpha1.Machine](c.Object)
 		if err != nil {

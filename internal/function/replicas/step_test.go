@@ -2,6 +2,7 @@ package replicas
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
@@ -38,6 +39,12 @@ const setJSON = `{
 	"status": {"created": %d, "replicas": 0, "readyReplicas": 0, "availableReplicas": 0, "terminatingReplicas": 0}
 }`
 
+const compositionJSON = `{
+	"apiVersion": "apiextensions.crossplane.io/v1", "kind": "Composition",
+	"metadata": {"name": "machine-local", "labels": {"provider": "local"}},
+	"spec": {"compositeTypeRef": {"apiVersion": "machine.drover.dev/v1alpha1", "kind": "Machine"}}
+}`
+
 const classJSON = `{
 	"apiVersion": "machine.drover.dev/v1alpha1", "kind": "MachineClass",
 	"metadata": {"name": "small", "namespace": "default"},
@@ -68,8 +75,9 @@ func request(replicas int, created int, machines ...string) *fnv1.RunFunctionReq
 		Input:    resource.MustStructJSON(`{"apiVersion": "fn.drover.dev/v1alpha1", "kind": "Replicas"}`),
 		Observed: &fnv1.State{Composite: &fnv1.Resource{Resource: resource.MustStructJSON(fmt.Sprintf(setJSON, replicas, created))}},
 		RequiredResources: map[string]*fnv1.Resources{
-			"class":    {Items: []*fnv1.Resource{{Resource: resource.MustStructJSON(classJSON)}}},
-			"machines": {},
+			"class":        {Items: []*fnv1.Resource{{Resource: resource.MustStructJSON(classJSON)}}},
+			"compositions": {Items: []*fnv1.Resource{{Resource: resource.MustStructJSON(compositionJSON)}}},
+			"machines":     {},
 		},
 	}
 	req.Observed.Resources = map[string]*fnv1.Resource{}
@@ -179,6 +187,36 @@ func TestRunAnswersTheSameViewTheSameWay(t *testing.T) {
 	}
 	if diff := cmp.Diff(first, second, protocmp.Transform()); diff != "" {
 		t.Errorf("-first +second:\n%s", diff)
+	}
+}
+
+func TestAProviderWithoutACompositionGetsNoMachines(t *testing.T) {
+	cases := map[string]*fnv1.Resources{
+		"NoComposition": {},
+		"OnlyOneOfAnotherKind": {Items: []*fnv1.Resource{{Resource: resource.MustStructJSON(
+			strings.Replace(compositionJSON, `"kind": "Machine"`, `"kind": "Bucket"`, 1))}}},
+	}
+	for name, found := range cases {
+		t.Run(name, func(t *testing.T) {
+			req := request(2, 1, "a")
+			req.RequiredResources["compositions"] = found
+			rsp, err := Run(now, req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := rsp.GetDesired().GetResources(); len(got) != 1 || got["a"] == nil {
+				t.Errorf("got %d Machines, want the one that exists", len(got))
+			}
+			for _, c := range rsp.GetConditions() {
+				if c.GetType() != conditionValid {
+					continue
+				}
+				want := `MachineClass "small" has spec.provider "local", for which there is no Composition of Machines: one must have the label provider: local; no Machines are created until there is`
+				if c.GetReason() != reasonCompositionNotFound || c.GetMessage() != want {
+					t.Errorf("got %s: %s", c.GetReason(), c.GetMessage())
+				}
+			}
+		})
 	}
 }
 

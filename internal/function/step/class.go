@@ -18,9 +18,10 @@ func (r Response) RequireClass(m *machinev1alpha1.Machine) {
 	r.RequireByName(requirementClass, machinev1alpha1.SchemeGroupVersion.String(), "MachineClass", m.Namespace, m.Spec.ClassRef.Name)
 }
 
-// Class returns a Machine's class, and nil with a problem if there is none. It is
-// false while Crossplane has not looked for it yet.
-func Class(req *fnv1.RunFunctionRequest, m *machinev1alpha1.Machine) (*machinev1alpha1.MachineClass, *Problem, bool) {
+// Class returns a Machine's class, and nil with a problem if there is none, which
+// names the field of the XR that the class's name stands in. It is false while
+// Crossplane has not looked for it yet.
+func Class(req *fnv1.RunFunctionRequest, m *machinev1alpha1.Machine, field string) (*machinev1alpha1.MachineClass, *Problem, bool) {
 	found, ok := Required(req, requirementClass)
 	if !ok {
 		return nil, nil, false
@@ -28,7 +29,7 @@ func Class(req *fnv1.RunFunctionRequest, m *machinev1alpha1.Machine) (*machinev1
 	if len(found) == 0 {
 		return nil, &Problem{
 			Reason:  ReasonClassNotFound,
-			Message: fmt.Sprintf("spec.classRef.name: there is no MachineClass %q in namespace %q", m.Spec.ClassRef.Name, m.Namespace),
+			Message: fmt.Sprintf("%s: there is no MachineClass %q in namespace %q", field, m.Spec.ClassRef.Name, m.Namespace),
 		}, true
 	}
 	c, err := As[machinev1alpha1.MachineClass](found[0])
