@@ -60,6 +60,7 @@ func (f *Function) RunFunction(_ context.Context, req *fnv1.RunFunctionRequest) 
 		now := f.now()
 		if rsp, err = run(now, req); err == nil {
 			step.MindTheBreaker(now, req, rsp)
+			quieten(rsp)
 			log.Debug("Ran step", "step", kind, "desired", len(rsp.GetDesired().GetResources()))
 			return rsp, nil
 		}
@@ -69,6 +70,19 @@ func (f *Function) RunFunction(_ context.Context, req *fnv1.RunFunctionRequest) 
 	rsp := response.To(req, step.InFlight)
 	response.Fatal(rsp, err)
 	return rsp, nil
+}
+
+// quieten lets Crossplane emit no event for each composed resource that is not
+// ready, at each reconcile. They would use up what the API client lets through of
+// an object, and a user would miss the events that matter. They have no other use
+// when a step says itself whether the XR is ready, as ours do.
+func quieten(rsp *fnv1.RunFunctionResponse) {
+	if rsp.GetDesired().GetComposite().GetReady() == fnv1.Ready_READY_UNSPECIFIED {
+		return
+	}
+	for _, r := range rsp.GetDesired().GetResources() {
+		r.Ready = fnv1.Ready_READY_TRUE
+	}
 }
 
 func stepOf(req *fnv1.RunFunctionRequest) (Step, string, error) {

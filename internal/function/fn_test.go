@@ -11,6 +11,28 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 )
 
+func TestNoEventsOfComposedResourcesThatAreNotReady(t *testing.T) {
+	cases := map[string]struct {
+		xr, composed, want fnv1.Ready
+	}{
+		"WhenTheXRSaysThatItIsReady":    {fnv1.Ready_READY_TRUE, fnv1.Ready_READY_FALSE, fnv1.Ready_READY_TRUE},
+		"WhenTheXRSaysThatItIsNotReady": {fnv1.Ready_READY_FALSE, fnv1.Ready_READY_FALSE, fnv1.Ready_READY_TRUE},
+		"NotWhenTheXRFollowsThem":       {fnv1.Ready_READY_UNSPECIFIED, fnv1.Ready_READY_FALSE, fnv1.Ready_READY_FALSE},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			rsp := &fnv1.RunFunctionResponse{Desired: &fnv1.State{
+				Composite: &fnv1.Resource{Ready: tc.xr},
+				Resources: map[string]*fnv1.Resource{"c": {Ready: tc.composed}},
+			}}
+			quieten(rsp)
+			if got := rsp.GetDesired().GetResources()["c"].GetReady(); got != tc.want {
+				t.Errorf("got %s, want %s", got, tc.want)
+			}
+		})
+	}
+}
+
 func TestRunFunction(t *testing.T) {
 	input := func(apiVersion, kind string) *structpb.Struct {
 		return resource.MustStructJSON(`{"apiVersion": "` + apiVersion + `", "kind": "` + kind + `"}`)
