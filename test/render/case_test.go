@@ -1,0 +1,184 @@
+package render
+
+import (
+	"bytes"
+	"encoding/base64"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	yamlstream "k8s.io/apimachinery/pkg/util/yaml"
+	"sigs.k8s.io/yaml"
+)
+
+// A golden is one folder of testdata:
+//
+//	xr.yaml         the XR as the API server has it, defaults included
+//	observed*.yaml  what it composed before; may be absent
+//	required.yaml   what else there is
+//	want.yaml       what comes of it
+type golden struct {
+	t   *testing.T
+	dir string
+}
+
+func (g golden) file(name string) string { return filepath.Join("testdata", g.dir, name) }
+
+// render runs Crossplane's renderer with the case's files and what is given.
+func (g golden) render(composition string, observed []*unstructured.Unstructured, args ...string) output {
+	g.t.Helper()
+	args = append([]string{
+		"--xr", g.file("xr.yaml"), "--composition", composition, "--function", function,
+		"--required", g.written("required.yaml", g.read(g.file("required.yaml"))),
+		"--observed", g.written("observed.yaml", observed),
+	}, args...)
+	var out, log bytes.Buffer
+	cmd := exec.CommandContext(g.t.Context(), filepath.Join(bin, "render"), args...)
+	cmd.Stdout, cmd.Stderr = &out, &log
+	if err := cmd.Run(); err != nil {
+		g.t.Fatalf("render: %v: %s%s", err, log.String(), out.String())
+	}
+	var o output
+	if err := yaml.Unmarshal(out.Bytes(), &o); err != nil {
+		g.t.Fatal(err)
+	}
+	o.stabilize()
+	return o
+}
+
+// observed are the resources of the observed files and, where those have none of a
+// kind, what the case before composed.
+func (g golden) observed(before string) []*unstructured.Unstructured {
+	g.t.Helper()
+	files, err := filepath.Glob(g.file("observed*.yaml"))
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	var all []*unstructured.Unstructured
+	for _, f := range files {
+		all = append(all, g.read(f)...)
+	}
+	if before == "" {
+		return all
+	}
+	for _, o := range (golden{g.t, before}).want().Composed {
+		u := &unstructured.Unstructured{Object: o}
+		encode(u)
+		if !slices.ContainsFunc(all, func(o *unstructured.Unstructured) bool { return o.GetKind() == u.GetKind() }) {
+			all = append(all, u)
+		}
+	}
+	return all
+}
+
+// read the YAML documents of a file.
+func (g golden) read(file string) []*unstructured.Unstructured {
+	g.t.Helper()
+	f, err := os.Open(file)
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	defer func() { _ = f.Close() }()
+	var all []*unstructured.Unstructured
+	for d := yamlstream.NewYAMLOrJSONDecoder(f, 4096); ; {
+		u := &unstructured.Unstructured{}
+		if err := d.Decode(&u.Object); errors.Is(err, io.EOF) {
+			return all
+		} else if err != nil {
+			g.t.Fatalf("%s: %v", file, err)
+		}
+		encode(u)
+		all = append(all, u)
+	}
+}
+
+// written to a file of the test's own.
+func (g golden) written(name string, objects []*unstructured.Unstructured) string {
+	g.t.Helper()
+	var b bytes.Buffer
+	for _, o := range objects {
+		document, err := yaml.Marshal(o.Object)
+		if err != nil {
+			g.t.Fatal(err)
+		}
+		b.WriteString("---\n")
+		b.Write(document)
+	}
+	file := filepath.Join(g.t.TempDir(), name)
+	if err := os.WriteFile(file, b.Bytes(), 0o600); err != nil {
+		g.t.Fatal(err)
+	}
+	return file
+}
+
+func (g golden) want() output {
+	g.t.Helper()
+	b, err := os.ReadFile(g.file("want.yaml"))
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	var o output
+	if err := yaml.UnmarshalStrict(b, &o); err != nil {
+		g.t.Fatalf("%s: %v", g.file("want.yaml"), err)
+	}
+	return o
+}
+
+// compare with what is wanted, or write it down as that.
+func (g golden) compare(got output) {
+	g.t.Helper()
+	b, err := yaml.Marshal(got)
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	if *update {
+		if err := os.WriteFile(g.file("want.yaml"), b, 0o644); err != nil {
+			g.t.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(g.file("want.yaml"))
+	if err != nil {
+		g.t.Fatalf("%v: -update writes it", err)
+	}
+	if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(string(b), "\n")); diff != "" {
+		g.t.Errorf("%s: -want +got, -update accepts it:\n%s", g.file("want.yaml"), diff)
+	}
+}
+
+// Secrets have their data as text in the files of a case, so that it can be read:
+// encode does what the API server does with stringData, and decode the opposite.
+func encode(o *unstructured.Unstructured) {
+	convert(o, "stringData", "data", func(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) })
+}
+
+func decode(o *unstructured.Unstructured) {
+	convert(o, "data", "stringData", func(s string) string {
+		b, err := base64.StdEncoding.DecodeString(s)
+		if err != nil {
+			return "not base64: " + s
+		}
+		return string(b)
+	})
+}
+
+func convert(o *unstructured.Unstructured, from, to string, f func(string) string) {
+	values, ok := o.Object[from].(map[string]any)
+	if !ok || o.GetKind() != "Secret" {
+		return
+	}
+	converted := map[string]any{}
+	for k, v := range values {
+		s, _ := v.(string)
+		converted[k] = f(s)
+	}
+	delete(o.Object, from)
+	o.Object[to] = converted
+}

@@ -1,0 +1,91 @@
+package render
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// An output is the document that the renderer prints.
+type output struct {
+	Composite map[string]any   `json:"composite"`
+	Composed  []map[string]any `json:"composed,omitempty"`
+	Deleted   []map[string]any `json:"deleted,omitempty"`
+	Events    []event          `json:"events,omitempty"`
+
+	RequiredResources []map[string]any `json:"requiredResources,omitempty"`
+	RequiredSchemas   []map[string]any `json:"requiredSchemas,omitempty"`
+}
+
+type event struct {
+	Type    string `json:"type"`
+	Reason  string `json:"reason"`
+	Message string `json:"message"`
+}
+
+// ofStep says whether a step, and not Crossplane itself, emits the event.
+func (e event) ofStep() bool { return strings.HasPrefix(e.Message, "Pipeline step ") }
+
+// justNow stands for a time of this run.
+const justNow = "just now"
+
+// began is a little before the tests, since times have whole seconds.
+var began = time.Now().Add(-time.Second)
+
+// stabilize makes an output the same for each run, and its Secrets readable.
+func (o *output) stabilize() {
+	// function-drover reads the clock. A time that is older was observed, and says
+	// that the fact is not new.
+	path := []string{"status", "lastOperation", "lastUpdateTime"}
+	if s, ok, _ := unstructured.NestedString(o.Composite, path...); ok {
+		if t, err := time.Parse(time.RFC3339, s); err == nil && t.After(began) {
+			_ = unstructured.SetNestedField(o.Composite, justNow, path...)
+		}
+	}
+	for _, objects := range [][]map[string]any{o.Composed, o.Deleted} {
+		for _, object := range objects {
+			decode(&unstructured.Unstructured{Object: object})
+		}
+	}
+	// Crossplane tells of what is not ready in the order of a map.
+	slices.SortStableFunc(o.Events, func(a, b event) int {
+		switch {
+		case a.ofStep() && b.ofStep():
+			return 0
+		case a.ofStep():
+			return -1
+		case b.ofStep():
+			return 1
+		}
+		return cmp.Compare(a.Message, b.Message)
+	})
+	// It asks in such an order too, and again in each round.
+	for _, required := range []*[]map[string]any{&o.RequiredResources, &o.RequiredSchemas} {
+		slices.SortFunc(*required, func(a, b map[string]any) int { return cmp.Compare(fmt.Sprint(a), fmt.Sprint(b)) })
+		*required = slices.CompactFunc(*required, func(a, b map[string]any) bool { return fmt.Sprint(a) == fmt.Sprint(b) })
+	}
+}
+
+// kinds of objects in their order, with blanks between.
+func kinds(objects []map[string]any) string {
+	var all []string
+	for _, o := range objects {
+		all = append(all, (&unstructured.Unstructured{Object: o}).GetKind())
+	}
+	return strings.Join(all, " ")
+}
+
+// reasons of the steps' own events, with blanks between.
+func (o *output) reasons() string {
+	var all []string
+	for _, e := range o.Events {
+		if e.ofStep() {
+			all = append(all, e.Reason)
+		}
+	}
+	return strings.Join(all, " ")
+}

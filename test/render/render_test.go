@@ -1,0 +1,152 @@
+package render
+
+import (
+	"flag"
+	"path/filepath"
+	"testing"
+
+	"github.com/drover-dev/drover/test/kit"
+)
+
+var update = flag.Bool("update", false, "write what is rendered to the want.yaml of each case")
+
+const (
+	machineDeployment = "machinedeployment.yaml"
+	machineSet        = "machineset.yaml"
+	machineLocal      = "machine-local.yaml"
+)
+
+func TestCompositions(t *testing.T) {
+	for _, tc := range []struct {
+		name        string
+		composition string
+		// dir of the case below testdata.
+		dir string
+		// before names a case that came before: what it composed is observed, but
+		// for kinds that the observed files of this case have themselves.
+		before string
+		// withoutProvider means that the API server has neither the VM's kind nor
+		// the Composition of its Machines.
+		withoutProvider bool
+		// composed and deleted are kinds, and events reasons, in their order. They
+		// are what a case is about, so no update overwrites them.
+		composed, deleted, events string
+	}{
+		{
+			name:        "ANewDeploymentGetsAnEmptySetAndWritesDownItsScale",
+			composition: machineDeployment, dir: "machinedeployment-fresh",
+			composed: "MachineSet", events: "NewMachineSet ScalingMachineSet",
+		},
+		{
+			name:        "ARolloutTakesAnOldMachineForEachNewOneThatIsAvailable",
+			composition: machineDeployment, dir: "machinedeployment-rollout",
+			composed: "MachineSet MachineSet", events: "ScalingMachineSet",
+		},
+		{
+			name:        "ADeploymentOfAnUnknownClassComposesNothingAndSaysWhy",
+			composition: machineDeployment, dir: "machinedeployment-unknown-class",
+			events: "ClassNotFound",
+		},
+		{
+			name:        "AnUnknownClassLeavesTheSetsOfADeploymentAsTheyAre",
+			composition: machineDeployment, dir: "machinedeployment-unknown-class-rollout",
+			composed: "MachineSet", events: "ClassNotFound",
+		},
+		{
+			name:        "ANewSetCreatesItsMachines",
+			composition: machineSet, dir: "machineset-fresh",
+			composed: "Machine Machine Machine", events: "CreatedMachine",
+		},
+		{
+			name:        "ASetWhoseProviderHasNoCompositionCreatesNothingAndSaysWhy",
+			composition: machineSet, dir: "machineset-without-composition", withoutProvider: true,
+			events: "CompositionNotFound",
+		},
+		{
+			name:        "ScaleDownMarksDownTheMachineThatTheAutoscalerChose",
+			composition: machineSet, dir: "machineset-scale-down",
+			composed: "Machine Machine Machine", events: "DeletedMachine",
+		},
+		{
+			name:        "AMachineThatIsMarkedDownIsDeleted",
+			composition: machineSet, dir: "machineset-scale-down-marked",
+			composed: "Machine Machine", deleted: "Machine",
+		},
+		{
+			name:        "AFailedMachineIsMarkedDown",
+			composition: machineSet, dir: "machineset-failed",
+			composed: "Machine Machine Machine", events: "ReplacingMachine",
+		},
+		{
+			name:        "AFailedMachineThatIsMarkedDownIsReplaced",
+			composition: machineSet, dir: "machineset-failed-marked",
+			composed: "Machine Machine Machine", deleted: "Machine", events: "CreatedMachine",
+		},
+		{
+			name:        "ANewMachineAsksForATokenFirst",
+			composition: machineLocal, dir: "machine-fresh",
+			composed: "JoinToken",
+		},
+		{
+			name:        "AMachineWithATokenWritesItsUserData",
+			composition: machineLocal, dir: "machine-token",
+			composed: "JoinToken Secret",
+		},
+		{
+			name:        "AMachineWhoseUserDataIsThereAsksForItsVM",
+			composition: machineLocal, dir: "machine-user-data", before: "machine-token",
+			composed: "JoinToken Secret VirtualMachine", events: "VMRequested",
+		},
+		{
+			name:        "AMachineWhoseVMRunsAwaitsItsNode",
+			composition: machineLocal, dir: "machine-vm-running",
+			composed: "JoinToken Secret VirtualMachine WorkerNode", events: "VMRunning",
+		},
+		{
+			name:        "AMachineWhoseNodeIsReadyRunsAndDropsItsToken",
+			composition: machineLocal, dir: "machine-running",
+			composed: "Secret VirtualMachine WorkerNode", deleted: "JoinToken", events: "NodeReady",
+		},
+		{
+			name:        "AMachineWhoseVMIsLostFailsForGood",
+			composition: machineLocal, dir: "machine-vm-lost",
+			composed: "Secret VirtualMachine WorkerNode", events: "VMLost",
+		},
+		{
+			name:        "AClassOfAnotherProviderIsRefused",
+			composition: machineLocal, dir: "machine-other-provider",
+			composed: "JoinToken", events: "ProviderMismatch",
+		},
+		{
+			name:        "AMalformedForProviderIsRefusedFieldByField",
+			composition: machineLocal, dir: "machine-malformed-class", before: "machine-token",
+			composed: "JoinToken Secret", events: "ForProviderInvalid",
+		},
+		{
+			name:        "AMachineWithoutItsProviderSaysWhatIsMissing",
+			composition: machineLocal, dir: "machine-without-provider", withoutProvider: true,
+			composed: "JoinToken", events: "BindingInvalid",
+		},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			g := golden{t, tc.dir}
+			var args []string
+			compositions := filepath.Join(kit.Root(), "apis", "machine", "compositions")
+			if !tc.withoutProvider {
+				args = append(args, "--required-schema", schemas, "--required", filepath.Join(compositions, machineLocal))
+			}
+			got := g.render(filepath.Join(compositions, tc.composition), g.observed(tc.before), args...)
+
+			for _, is := range []struct{ what, want, got string }{
+				{"composed", tc.composed, kinds(got.Composed)},
+				{"deleted", tc.deleted, kinds(got.Deleted)},
+				{"events", tc.events, got.reasons()},
+			} {
+				if is.want != is.got {
+					t.Errorf("%s: want %q, got %q", is.what, is.want, is.got)
+				}
+			}
+			g.compare(got)
+		})
+	}
+}
