@@ -71,8 +71,6 @@ type plan struct {
 	old []*set
 	// terminating sets only count.
 	terminating []*set
-
-	events []step.Event
 }
 
 func (p *plan) sort() {
