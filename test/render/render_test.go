@@ -63,23 +63,23 @@ func TestCompositions(t *testing.T) {
 			events: "CompositionNotFound",
 		},
 		{
-			name:        "ScaleDownMarksDownTheMachineThatTheAutoscalerChose",
+			name:        "ScaleDownDropsTheMachineThatTheAutoscalerMarked",
 			composition: machineSet, dir: "machineset-scale-down",
 			composed: "Machine Machine Machine", events: "DeletedMachine",
 		},
 		{
-			name:        "AMachineThatIsMarkedDownIsDeleted",
-			composition: machineSet, dir: "machineset-scale-down-marked",
+			name:        "ADroppedMachineIsDeleted",
+			composition: machineSet, dir: "machineset-scale-down-dropped",
 			composed: "Machine Machine", deleted: "Machine",
 		},
 		{
-			name:        "AFailedMachineIsMarkedDown",
+			name:        "AFailedMachineIsDropped",
 			composition: machineSet, dir: "machineset-failed",
 			composed: "Machine Machine Machine", events: "ReplacingMachine",
 		},
 		{
-			name:        "AFailedMachineThatIsMarkedDownIsReplaced",
-			composition: machineSet, dir: "machineset-failed-marked",
+			name:        "ADroppedMachineThatIsMissingIsReplaced",
+			composition: machineSet, dir: "machineset-failed-dropped",
 			composed: "Machine Machine Machine", deleted: "Machine", events: "CreatedMachine",
 		},
 		{
