@@ -75,24 +75,30 @@ packages: binaries ## Build the Configuration, Function and Provider packages in
 generate: ## Generate deepcopy, CRDs, XRDs and the lifted provider. Leaves no diff when nothing changed.
 	go generate ./...
 
+MODULES := . cluster cluster/cloud cluster/kubernetes
+
 .PHONY: lint
-lint: ## Vet and staticcheck every module.
-	go vet ./... && go tool staticcheck ./...
-	cd cluster && go vet ./... && go tool -modfile=../go.mod staticcheck ./...
+lint: $(BIN)/staticcheck ## Vet and staticcheck every module.
+	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { echo "gofmt these:"; gofmt -l $$(git ls-files '*.go'); exit 1; }
+	@for m in $(MODULES); do echo "lint $$m"; (cd $$m && go vet ./... && $(BIN)/staticcheck ./...) || exit 1; done
+
+$(BIN)/staticcheck: go.mod
+	@mkdir -p $(BIN)
+	go build -o $@ honnef.co/go/tools/cmd/staticcheck
 
 .PHONY: test
 test: lint unit e2e ## Run all tests: what CI runs.
 
+# The tests of the Terraform provider run it with the real Terraform and the real
+# local cloud.
 .PHONY: unit
-unit: ## Run the tests that need no control plane.
-	go test ./apis/... ./cmd/... ./internal/... ./config/...
-	cd cluster && go test ./...
-	cd cluster/cloud && go test ./...
-	cd cluster/kubernetes && go test ./...
+unit: binaries ## Run the tests that need no control plane.
+	go test -timeout 30m ./apis/... ./cmd/... ./internal/... ./config/...
+	@for m in cluster cluster/cloud cluster/kubernetes; do (cd $$m && go test ./...) || exit 1; done
 
 .PHONY: e2e
-e2e: build packages ## Run the end-to-end tests on a local control plane.
-	DROVER_BIN=$(BIN) DROVER_PACKAGES=$(PACKAGES) go test -count=1 -timeout 45m ./test/...
+e2e: build packages ## Run the end-to-end tests and the golden renders on a local control plane.
+	DROVER_BIN=$(BIN) DROVER_PACKAGES=$(PACKAGES) go test -count=1 -parallel 4 -timeout 45m ./test/...
 
 .PHONY: bench
 bench: build packages ## Count API writes a Machine and bytes a response, and print them.

@@ -151,14 +151,14 @@ func TestGoodInputIsAcceptedAndDefaulted(t *testing.T) {
 			t.Fatal(errs.ToAggregate())
 		}
 		for path, want := range map[string]any{
-			"spec.strategy.type":                          "RollingUpdate",
-			"spec.strategy.rollingUpdate.maxSurge":        int64(1),
-			"spec.strategy.rollingUpdate.maxUnavailable":  int64(0),
-			"spec.revisionHistoryLimit":                   int64(1),
-			"spec.template.spec.clusterRef.kind":          "ClusterProviderConfig",
-			"spec.template.spec.clusterRef.name":          "default",
-			"spec.template.spec.drain.timeout":            "2h",
-			"spec.template.spec.creationTimeout":          "20m",
+			"spec.strategy.type":                         "RollingUpdate",
+			"spec.strategy.rollingUpdate.maxSurge":       int64(1),
+			"spec.strategy.rollingUpdate.maxUnavailable": int64(0),
+			"spec.revisionHistoryLimit":                  int64(1),
+			"spec.template.spec.clusterRef.kind":         "ClusterProviderConfig",
+			"spec.template.spec.clusterRef.name":         "default",
+			"spec.template.spec.drain.timeout":           "2h",
+			"spec.template.spec.creationTimeout":         "20m",
 		} {
 			if got := getPath(obj, path); got != want {
 				t.Errorf("%s is %v, want %v", path, got, want)

@@ -164,7 +164,7 @@ func (x Installation) ExtractTLS(ctx context.Context) error {
 		}
 		for _, key := range []string{"tls.crt", "tls.key", "ca.crt"} {
 			if len(s.Data[key]) == 0 {
-				return fmt.Errorf("Secret %s/%s: %s is empty", Namespace, secret, key)
+				return fmt.Errorf("secret %s/%s: %s is empty", Namespace, secret, key)
 			}
 			if err := files.Write(x.Dir.Crossplane("tls", folder, key), s.Data[key]); err != nil {
 				return err

@@ -41,7 +41,7 @@ func certificate(ctx context.Context, c client.Client, secret string, owner meta
 	if len(data[keyCert]) == 0 || len(data[keyKey]) == 0 || !bytes.Equal(data[keyCA], root.Data[keyCert]) {
 		authority, err := certs.LoadAuthority(certs.Pair{Cert: root.Data[keyCert], Key: root.Data[keyKey]})
 		if err != nil {
-			return fmt.Errorf("Secret %s: %w", crossplane.RootCASecret, err)
+			return fmt.Errorf("secret %s: %w", crossplane.RootCASecret, err)
 		}
 		pair, err := issue(authority)
 		if err != nil {

@@ -42,7 +42,7 @@ func observe(req *fnv1.RunFunctionRequest, d *machinev1alpha1.MachineDeployment,
 	if _, err := step.Context(req, step.ContextSafety, &o.Safety); err != nil {
 		return o, false, err
 	}
-	class, _, looked := step.Class(req, next, "spec.classRef.name")
+	class, _, looked := step.Class(req, next, "spec.template.spec.classRef.name")
 	children, looked2 := step.Children(req, requirementSets, machinev1alpha1.MachineSetGroupVersionKind.Kind, d.UID)
 	if !looked || !looked2 {
 		return o, false, nil
