@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -119,7 +120,13 @@ func (f Fleet) VMs(ctx context.Context) ([]localcloud.VM, error) {
 // and VMs are as many as its replicas, all of the template's version and Ready.
 func (f Fleet) AwaitDeployment(t testing.TB, name string) {
 	t.Helper()
-	Eventually(t, Patience, func(ctx context.Context) string { return f.unsettled(ctx, name) })
+	f.AwaitDeploymentFor(t, name, Patience)
+}
+
+// AwaitDeploymentFor is AwaitDeployment with another patience, for large ones.
+func (f Fleet) AwaitDeploymentFor(t testing.TB, name string, patience time.Duration) {
+	t.Helper()
+	Eventually(t, patience, func(ctx context.Context) string { return f.unsettled(ctx, name) })
 }
 
 func (f Fleet) unsettled(ctx context.Context, name string) string {

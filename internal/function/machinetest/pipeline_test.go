@@ -59,7 +59,6 @@ func TestAMachineGoesFromNothingToRunning(t *testing.T) {
 		world   func()
 		phase   string
 		desired []string
-		ready   []string
 		// conditions as type=reason
 		conditions []string
 		events     []string
@@ -73,59 +72,59 @@ func TestAMachineGoesFromNothingToRunning(t *testing.T) {
 		},
 		{
 			name: "UserDataIsWritten", world: p.TokenIsThere,
-			phase: "Pending", desired: []string{"join-token", "user-data"}, ready: []string{"join-token"},
+			phase: "Pending", desired: []string{"join-token", "user-data"},
 			conditions: []string{"InfrastructureReady=Waiting", "NodeReady=NodeNotJoined", "Valid=Valid"},
 			ttl:        step.InFlight,
 		},
 		{
 			name: "TheVMIsAskedForWhenItsUserDataIsThere", world: func() {},
-			phase: "Provisioning", desired: []string{"join-token", "user-data", "vm"}, ready: []string{"join-token", "user-data"},
+			phase: "Provisioning", desired: []string{"join-token", "user-data", "vm"},
 			conditions: []string{"InfrastructureReady=VMCreating", "NodeReady=NodeNotJoined", "Valid=Valid"},
 			events:     []string{"VMRequested"},
 			ttl:        step.InFlight,
 		},
 		{
 			name: "TheVMIsCreatedAndItsNodeIsAwaited", world: p.VMIsCreated,
-			phase: "Provisioning", desired: []string{"join-token", "user-data", "vm", "worker-node"}, ready: []string{"join-token", "user-data"},
+			phase: "Provisioning", desired: []string{"join-token", "user-data", "vm", "worker-node"},
 			conditions: []string{"InfrastructureReady=VMCreating", "NodeReady=NodeNotJoined", "Valid=Valid"},
 			ttl:        step.InFlight,
 		},
 		{
 			name: "TheVMRuns", world: p.VMRuns,
-			phase: "Joining", desired: []string{"join-token", "user-data", "vm", "worker-node"}, ready: []string{"join-token", "user-data", "vm"},
+			phase: "Joining", desired: []string{"join-token", "user-data", "vm", "worker-node"},
 			conditions: []string{"InfrastructureReady=VMRunning", "NodeReady=NodeNotJoined", "Valid=Valid"},
 			events:     []string{"VMRunning"},
 			ttl:        step.InFlight,
 		},
 		{
 			name: "TheNodeIsThereAndTheTokenGoes", world: func() { p.NodeIs("False", p.Now) },
-			phase: "Joining", desired: []string{"user-data", "vm", "worker-node"}, ready: []string{"user-data", "vm"},
+			phase: "Joining", desired: []string{"user-data", "vm", "worker-node"},
 			conditions: []string{"InfrastructureReady=VMRunning", "NodeReady=NodeNotReady", "Valid=Valid"},
 			ttl:        step.InFlight,
 		},
 		{
 			name: "TheNodeIsReady", world: func() { p.NodeIs("True", p.Now) },
-			phase: "Running", desired: []string{"user-data", "vm", "worker-node"}, ready: []string{"user-data", "vm", "worker-node"},
+			phase: "Running", desired: []string{"user-data", "vm", "worker-node"},
 			conditions: []string{"InfrastructureReady=VMRunning", "NodeReady=NodeReady", "Valid=Valid"},
 			events:     []string{"NodeReady"},
 			ttl:        step.AtRest,
 		},
 		{
 			name: "TheNodeStopsToBeReady", world: func() { p.NodeIs("False", p.Now) },
-			phase: "Unknown", desired: []string{"user-data", "vm", "worker-node"}, ready: []string{"user-data", "vm"},
+			phase: "Unknown", desired: []string{"user-data", "vm", "worker-node"},
 			conditions: []string{"InfrastructureReady=VMRunning", "NodeReady=NodeNotReady", "Valid=Valid"},
 			events:     []string{"NodeNotReady"},
 			ttl:        step.InFlight,
 		},
 		{
 			name: "TheNodeIsGone", world: func() { p.NodeIs("", p.Now) },
-			phase: "Unknown", desired: []string{"user-data", "vm", "worker-node"}, ready: []string{"user-data", "vm"},
+			phase: "Unknown", desired: []string{"user-data", "vm", "worker-node"},
 			conditions: []string{"InfrastructureReady=VMRunning", "NodeReady=NodeGone", "Valid=Valid"},
 			ttl:        step.InFlight,
 		},
 		{
 			name: "TheNodeIsReadyAgain", world: func() { p.NodeIs("True", p.Now) },
-			phase: "Running", desired: []string{"user-data", "vm", "worker-node"}, ready: []string{"user-data", "vm", "worker-node"},
+			phase: "Running", desired: []string{"user-data", "vm", "worker-node"},
 			conditions: []string{"InfrastructureReady=VMRunning", "NodeReady=NodeReady", "Valid=Valid"},
 			events:     []string{"NodeReady"},
 			ttl:        step.AtRest,
@@ -134,7 +133,7 @@ func TestAMachineGoesFromNothingToRunning(t *testing.T) {
 			name: "TheVMVanishes", world: func() {
 				Condition(p.Composed["vm"], "Ready", "False", "Missing", "vm-0123456789 is no longer there")
 			},
-			phase: "Failed", desired: []string{"user-data", "vm", "worker-node"}, ready: []string{"user-data", "worker-node"},
+			phase: "Failed", desired: []string{"user-data", "vm", "worker-node"},
 			conditions: []string{"InfrastructureReady=VMLost", "NodeReady=NodeReady", "Valid=Valid"},
 			events:     []string{"VMLost"},
 			ttl:        step.AtRest,
@@ -144,8 +143,8 @@ func TestAMachineGoesFromNothingToRunning(t *testing.T) {
 		s.world()
 		p.Now = p.Now.Add(3 * time.Second)
 		r := p.Reconcile()
-		got := []any{phase(p), desired(r), ready(r), reasons(r), eventReasons(r), r.TTL}
-		want := []any{s.phase, s.desired, s.ready, s.conditions, s.events, s.ttl}
+		got := []any{phase(p), desired(r), reasons(r), eventReasons(r), r.TTL}
+		want := []any{s.phase, s.desired, s.conditions, s.events, s.ttl}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%s: -want +got:\n%s", s.name, diff)
 		}
@@ -630,16 +629,6 @@ func condition(p *Plane, typ string) map[string]any {
 
 func desired(r Result) []string {
 	return slices.Sorted(maps.Keys(r.Desired.GetResources()))
-}
-
-func ready(r Result) []string {
-	var out []string
-	for _, name := range desired(r) {
-		if r.Desired.GetResources()[name].GetReady() == fnv1.Ready_READY_TRUE {
-			out = append(out, name)
-		}
-	}
-	return out
 }
 
 func reasons(r Result) []string {

@@ -26,6 +26,7 @@ func (p *plan) status() machinev1alpha1.MachineDeploymentStatus {
 	s := machinev1alpha1.MachineDeploymentStatus{
 		ObservedGeneration: p.Deployment.Generation,
 		Selector:           selector(p.Deployment.Spec.Selector),
+		Revision:           p.Deployment.Status.Revision,
 	}
 	for _, set := range p.live() {
 		s.Replicas += set.Status.Replicas
@@ -101,7 +102,7 @@ func (p *plan) available() step.Condition {
 		Type:    conditionAvailable,
 		Status:  "True",
 		Reason:  "MinimumReplicasAvailable",
-		Message: fmt.Sprintf("%d of %d Machines are available, and %d must be", available, p.bounds.replicas, p.bounds.least()),
+		Message: fmt.Sprintf("%d Machines are available: %d are wanted, and at least %d must be", available, p.bounds.replicas, p.bounds.least()),
 	}
 	if available < p.bounds.least() {
 		c.Status, c.Reason = "False", "MinimumReplicasUnavailable"
