@@ -29,7 +29,7 @@ export GOFLAGS := $(GOFLAGS) -trimpath
 
 .PHONY: help
 help: ## Show this help.
-	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk 'BEGIN {FS = ":.*## "} /^[a-z0-9-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: demo
 demo: build packages ## Start a local control plane, install Drover and bring up three Nodes.
@@ -95,6 +95,10 @@ test: lint unit e2e ## Run all tests: what CI runs.
 unit: binaries ## Run the tests that need no control plane.
 	go test -timeout 30m ./apis/... ./cmd/... ./internal/... ./config/...
 	@for m in cluster cluster/cloud cluster/kubernetes; do (cd $$m && go test ./...) || exit 1; done
+
+.PHONY: property
+property: ## Run the property tests of the planners for long: 3000 random histories.
+	go test ./internal/function/simulator -rapid.checks=3000 -timeout 30m
 
 .PHONY: e2e
 e2e: build packages ## Run the end-to-end tests and the golden renders on a local control plane.
