@@ -2,6 +2,7 @@ package v1alpha1
 
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 )
 
 // MachineSpec says what a Machine shall be. It is shared by Machines and by the
@@ -158,4 +159,13 @@ type Selector struct {
 	// +kubebuilder:validation:MinProperties=1
 	// +kubebuilder:validation:MaxProperties=32
 	MatchLabels map[string]LabelValue `json:"matchLabels"`
+}
+
+// String returns the selector in the form that the scale subresource wants.
+func (s Selector) String() string {
+	set := labels.Set{}
+	for k, v := range s.MatchLabels {
+		set[k] = string(v)
+	}
+	return set.String()
 }

@@ -3,8 +3,6 @@ package replicas
 import (
 	"time"
 
-	"k8s.io/apimachinery/pkg/labels"
-
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/function/step"
 )
@@ -16,7 +14,7 @@ const conditionValid = "Valid"
 func (p *plan) status() machinev1alpha1.MachineSetStatus {
 	s := machinev1alpha1.MachineSetStatus{
 		ObservedGeneration:  p.Set.Generation,
-		Selector:            selector(p.Set.Spec.Selector),
+		Selector:            p.Set.Spec.Selector.String(),
 		Replicas:            int32(len(p.kept) + len(p.creates)),
 		TerminatingReplicas: int32(len(p.terminating) + len(p.dropping) + len(p.dropped)),
 		Created:             p.created,
@@ -36,14 +34,6 @@ func (p *plan) status() machinev1alpha1.MachineSetStatus {
 		s.Dropping = append(s.Dropping, m.Name)
 	}
 	return s
-}
-
-func selector(s machinev1alpha1.Selector) string {
-	set := labels.Set{}
-	for k, v := range s.MatchLabels {
-		set[k] = string(v)
-	}
-	return set.String()
 }
 
 func (p *plan) valid() step.Condition {

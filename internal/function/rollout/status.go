@@ -6,7 +6,6 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/function/step"
@@ -25,7 +24,7 @@ const (
 func (p *plan) status() machinev1alpha1.MachineDeploymentStatus {
 	s := machinev1alpha1.MachineDeploymentStatus{
 		ObservedGeneration: p.Deployment.Generation,
-		Selector:           selector(p.Deployment.Spec.Selector),
+		Selector:           p.Deployment.Spec.Selector.String(),
 		Revision:           p.Deployment.Status.Revision,
 	}
 	for _, set := range p.live() {
@@ -44,14 +43,6 @@ func (p *plan) status() machinev1alpha1.MachineDeploymentStatus {
 	}
 	s.UnavailableReplicas = max(0, p.bounds.replicas-s.AvailableReplicas)
 	return s
-}
-
-func selector(s machinev1alpha1.Selector) string {
-	set := labels.Set{}
-	for k, v := range s.MatchLabels {
-		set[k] = string(v)
-	}
-	return set.String()
 }
 
 // ready means that the set has the Machines that it shall have.

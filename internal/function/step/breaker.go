@@ -28,7 +28,11 @@ const (
 // until then. It never makes it longer.
 func MindTheBreaker(now time.Time, req *fnv1.RunFunctionRequest, rsp *fnv1.RunFunctionResponse) {
 	most := rsp.GetMeta().GetTtl().AsDuration()
-	switch open := breakerOpen(req); {
+	open := breakerOpen(req)
+	if !open && most <= Settling {
+		return
+	}
+	switch {
 	case open && most <= InFlight:
 		most = min(most, Deaf)
 	case open, now.Sub(lastWrite(req)) < breakerMemory:
