@@ -55,6 +55,12 @@ type WorkerNodeParameters struct {
 	// +listMapKey=effect
 	Taints []NodeTaint `json:"taints,omitempty"`
 
+	// Drained asks for the Node to be cordoned and emptied, as at a deletion, though
+	// it stays. When it is taken back, the Node is uncordoned if it was cordoned for
+	// this.
+	// +optional
+	Drained bool `json:"drained,omitempty"`
+
 	// Drain of the Node.
 	// +kubebuilder:default={}
 	Drain WorkerNodeDrain `json:"drain,omitempty,omitzero"`
@@ -146,6 +152,20 @@ type WorkerNodeObservation struct {
 	// +listType=map
 	// +listMapKey=type
 	Conditions []NodeCondition `json:"conditions,omitempty"`
+
+	// Labels of the Node whose keys lie in machine.drover.dev or drover.dev.
+	// +optional
+	Labels map[string]string `json:"labels,omitempty"`
+
+	// Annotations of the Node whose keys lie in machine.drover.dev or drover.dev,
+	// without what this WorkerNode put there.
+	// +optional
+	Annotations map[string]string `json:"annotations,omitempty"`
+
+	// Drained means that the Node is cordoned and empty, as spec.forProvider.drained
+	// asks.
+	// +optional
+	Drained bool `json:"drained,omitempty"`
 
 	// Drain of the Node, while there is one.
 	// +optional

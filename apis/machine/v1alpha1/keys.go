@@ -37,6 +37,31 @@ const (
 	// that shall go first when their set is scaled down.
 	AnnotationDeleteMachine = Group + "/delete-machine"
 
+	// AnnotationDeletionCost is an integer, 0 if absent: among the Machines of a set
+	// that is scaled down those of lower cost go first. It is to a Machine what
+	// controller.kubernetes.io/pod-deletion-cost is to a Pod.
+	AnnotationDeletionCost = Group + "/deletion-cost"
+
+	// AnnotationPreserve on a Machine or its Node keeps it for analysis: now,
+	// when-failed or false. The Node's goes before the Machine's.
+	AnnotationPreserve = Group + "/preserve"
+
+	// AnnotationChangeCause of a MachineDeployment says why it was changed. It is
+	// kept with the revision.
+	AnnotationChangeCause = "kubernetes.io/change-cause"
+
+	// AnnotationPaused is read from MachineDeployments and MachineSets by the
+	// cluster-autoscaler, whatever its CAPI_GROUP is.
+	AnnotationPaused = "cluster.x-k8s.io/paused"
+
+	// AnnotationScaleDownDisabled on a Node keeps the cluster-autoscaler from
+	// removing it.
+	AnnotationScaleDownDisabled = "cluster-autoscaler.kubernetes.io/scale-down-disabled"
+
+	// AnnotationUpdateRetry on a Machine starts a failed update in place anew, each
+	// time that its value changes.
+	AnnotationUpdateRetry = Group + "/update-retry"
+
 	// AnnotationSkipDrain, "true" on a Machine or its Node, deletes without drain.
 	AnnotationSkipDrain = "drover.dev/skip-drain"
 
@@ -59,6 +84,39 @@ const (
 
 	// FinalizerDrain keeps a VM from being deleted until its Node is drained.
 	FinalizerDrain = Group + "/drain"
+)
+
+// TaintOutdated is put, with the effect PreferNoSchedule, on Nodes of old templates
+// during a rollout, so that pods do not move twice.
+const TaintOutdated = Group + "/outdated-revision"
+
+// Labels and annotations of a Node by which an update in place is agreed with the
+// node's agent.
+const (
+	// LabelUpdate is set by Drover: UpdateLabelCandidate or UpdateLabelReady.
+	LabelUpdate = Group + "/update"
+	// UpdateLabelCandidate is a Node that waits to be selected.
+	UpdateLabelCandidate = "candidate"
+	// UpdateLabelReady is a Node that is drained: the agent may begin.
+	UpdateLabelReady = "ready"
+
+	// LabelUpdateTo is set by Drover: the ID of the update that is wanted.
+	LabelUpdateTo = Group + "/update-to"
+	// AnnotationUpdateVersion is set by Drover: the kubelet version that is wanted.
+	AnnotationUpdateVersion = Group + "/update-version"
+	// AnnotationUpdateClass is set by Drover: the MachineClass that is wanted.
+	AnnotationUpdateClass = Group + "/update-class"
+
+	// LabelUpdateSelected, "true" on a Node, or as an annotation of its Machine,
+	// selects it for an update whose orchestration is Manual.
+	LabelUpdateSelected = Group + "/update-selected"
+
+	// LabelUpdatedTo is set by the agent: the ID of the update that it has done.
+	LabelUpdatedTo = Group + "/updated-to"
+	// LabelUpdateFailed is set by the agent: the ID of the update that failed.
+	LabelUpdateFailed = Group + "/update-failed"
+	// AnnotationUpdateMessage is set by the agent: why it failed.
+	AnnotationUpdateMessage = Group + "/update-message"
 )
 
 // Names of the resources that a Machine composes, and, where a composed

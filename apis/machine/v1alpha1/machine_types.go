@@ -5,7 +5,7 @@ import (
 )
 
 // A MachinePhase tells in a word where a Machine is in its life.
-// +kubebuilder:validation:Enum=Pending;Provisioning;Joining;Running;Unknown;Failed;Terminating
+// +kubebuilder:validation:Enum=Pending;Provisioning;Joining;Running;Updating;Unknown;Failed;Terminating
 type MachinePhase string
 
 // Phases of a Machine.
@@ -19,6 +19,8 @@ const (
 	MachineJoining MachinePhase = "Joining"
 	// MachineRunning has a Ready Node.
 	MachineRunning MachinePhase = "Running"
+	// MachineUpdating is being updated in place: its Node is drained.
+	MachineUpdating MachinePhase = "Updating"
 	// MachineUnknown had a Ready Node, which is not Ready or not reachable now.
 	MachineUnknown MachinePhase = "Unknown"
 	// MachineFailed will not come to run: see failureReason and failureMessage.
@@ -88,7 +90,7 @@ type NodeInfo struct {
 }
 
 // An OperationType says what is done to a Machine.
-// +kubebuilder:validation:Enum=Create;Join;Drain;Delete
+// +kubebuilder:validation:Enum=Create;Join;Update;Drain;Delete
 type OperationType string
 
 // An OperationState says how an operation goes.
@@ -99,6 +101,7 @@ type OperationState string
 const (
 	OperationCreate OperationType = "Create"
 	OperationJoin   OperationType = "Join"
+	OperationUpdate OperationType = "Update"
 	OperationDrain  OperationType = "Drain"
 	OperationDelete OperationType = "Delete"
 
@@ -122,6 +125,60 @@ type LastOperation struct {
 	// LastUpdateTime is when type, state, code or description last changed.
 	// +optional
 	LastUpdateTime *metav1.Time `json:"lastUpdateTime,omitempty"`
+}
+
+// An UpdateState says how far an update in place is.
+// +kubebuilder:validation:Enum=Candidate;Draining;Updating;Succeeded;Failed
+type UpdateState string
+
+// States of an update in place.
+const (
+	// UpdateCandidate waits to be selected.
+	UpdateCandidate UpdateState = "Candidate"
+	// UpdateDraining drains the Node.
+	UpdateDraining UpdateState = "Draining"
+	// UpdateUpdating waits for the node's agent.
+	UpdateUpdating UpdateState = "Updating"
+	// UpdateSucceeded means that the agent said so.
+	UpdateSucceeded UpdateState = "Succeeded"
+	// UpdateFailed means that the agent said so, or nothing in time. A later success
+	// still counts.
+	UpdateFailed UpdateState = "Failed"
+)
+
+// UpdateStatus is how far an update in place is.
+type UpdateStatus struct {
+	// ID of the update.
+	ID string `json:"id"`
+	// State of the update.
+	State UpdateState `json:"state"`
+	// Since when the update is in this state.
+	Since metav1.Time `json:"since"`
+	// Message for people.
+	// +optional
+	Message string `json:"message,omitempty"`
+}
+
+// Values of the annotation machine.drover.dev/preserve.
+const (
+	// PreserveNow keeps the Machine from now on, until the timeout.
+	PreserveNow = "now"
+	// PreserveWhenFailed keeps the Machine while it is Failed.
+	PreserveWhenFailed = "when-failed"
+	// PreserveFalse keeps the Machine from being preserved.
+	PreserveFalse = "false"
+	// PreserveAuto is set on Failed Machines by their set.
+	PreserveAuto = "auto"
+)
+
+// Preservation of a Machine for analysis.
+type Preservation struct {
+	// Value that asked for it: now, when-failed or auto.
+	Value string `json:"value"`
+	// Since when it is preserved.
+	Since metav1.Time `json:"since"`
+	// Until when it is preserved.
+	Until metav1.Time `json:"until"`
 }
 
 // MachineStatus is what is known of a Machine.
@@ -161,6 +218,14 @@ type MachineStatus struct {
 	// +listMapKey=type
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 
+	// Update in place, while there is one.
+	// +optional
+	Update *UpdateStatus `json:"update,omitempty"`
+
+	// Preservation for analysis, while there is one.
+	// +optional
+	Preservation *Preservation `json:"preservation,omitempty"`
+
 	// LastOperation done to the Machine.
 	// +optional
 	LastOperation *LastOperation `json:"lastOperation,omitempty"`
@@ -191,8 +256,8 @@ type Machine struct {
 
 	// Spec of the Machine. What its VM was created from cannot change.
 	//
-	// +kubebuilder:validation:XValidation:rule="self.classRef.name == oldSelf.classRef.name",message="classRef is immutable: a VM keeps the class that it was created from"
-	// +kubebuilder:validation:XValidation:rule="self.version == oldSelf.version",message="version is immutable: replace the Machine to get another version"
+	// +kubebuilder:validation:XValidation:rule="self.classRef.name == oldSelf.classRef.name || has(oldSelf.inPlaceUpdate) && self.classRef.name == oldSelf.inPlaceUpdate.classRef.name",message="classRef is immutable: a VM keeps the class that it was created from, or was updated to in place"
+	// +kubebuilder:validation:XValidation:rule="self.version == oldSelf.version || has(oldSelf.inPlaceUpdate) && self.version == oldSelf.inPlaceUpdate.version",message="version is immutable: replace the Machine to get another version, or update it in place through its MachineSet"
 	// +kubebuilder:validation:XValidation:rule="self.clusterRef.kind == oldSelf.clusterRef.kind && self.clusterRef.name == oldSelf.clusterRef.name",message="clusterRef is immutable"
 	// +kubebuilder:validation:XValidation:rule="has(self.failureDomain) == has(oldSelf.failureDomain) && (!has(self.failureDomain) || self.failureDomain == oldSelf.failureDomain)",message="failureDomain is immutable"
 	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.providerID) || (has(self.providerID) && self.providerID == oldSelf.providerID)",message="providerID cannot change once it is set"

@@ -6,11 +6,37 @@ import (
 )
 
 // A StrategyType says how Machines of an old template are replaced.
-// +kubebuilder:validation:Enum=RollingUpdate
+// +kubebuilder:validation:Enum=RollingUpdate;Recreate;OnDelete;InPlaceUpdate
 type StrategyType string
 
-// RollingUpdate replaces Machines a few at a time.
-const RollingUpdate StrategyType = "RollingUpdate"
+// Types of strategies.
+const (
+	// RollingUpdate replaces Machines a few at a time.
+	RollingUpdate StrategyType = "RollingUpdate"
+	// Recreate deletes all Machines of old templates before it creates any of the
+	// new one.
+	Recreate StrategyType = "Recreate"
+	// OnDelete replaces a Machine of an old template when somebody deletes it.
+	OnDelete StrategyType = "OnDelete"
+	// InPlaceUpdate keeps the Machines: each is drained, updated by an agent on its
+	// Node, and used again. A change of what cannot be updated in place (clusterRef,
+	// failureDomain) rolls as RollingUpdate does.
+	InPlaceUpdate StrategyType = "InPlaceUpdate"
+)
+
+// An Orchestration says who chooses the Machines to update in place.
+// +kubebuilder:validation:Enum=Auto;Manual
+type Orchestration string
+
+// Orchestrations of updates in place.
+const (
+	// OrchestrationAuto updates as many at a time as maxUnavailable allows.
+	OrchestrationAuto Orchestration = "Auto"
+	// OrchestrationManual updates those that somebody selects, by the label
+	// machine.drover.dev/update-selected of the Node or that annotation of the
+	// Machine.
+	OrchestrationManual Orchestration = "Manual"
+)
 
 // Strategy says how Machines of an old template are replaced.
 type Strategy struct {
@@ -21,6 +47,71 @@ type Strategy struct {
 	// RollingUpdate bounds a rolling update.
 	// +kubebuilder:default={maxSurge: 1, maxUnavailable: 0}
 	RollingUpdate RollingUpdateBounds `json:"rollingUpdate,omitempty,omitzero"`
+
+	// InPlaceUpdate bounds an update in place. It is read when type is InPlaceUpdate.
+	// +kubebuilder:default={maxSurge: 0, maxUnavailable: 1}
+	InPlaceUpdate InPlaceUpdateBounds `json:"inPlaceUpdate,omitempty,omitzero"`
+}
+
+// InPlaceUpdateBounds bounds an update in place.
+//
+// +kubebuilder:validation:XValidation:rule="!((self.maxSurge == 0 || self.maxSurge == '0%') && (self.maxUnavailable == 0 || self.maxUnavailable == '0%'))",message="maxSurge and maxUnavailable cannot both be 0: no Machine could ever be updated"
+type InPlaceUpdateBounds struct {
+	// MaxSurge is how many Machines there may be above replicas while others are
+	// updated: a number, or a percentage of replicas, rounded up. They are of the
+	// new template, and spare as many old ones the update.
+	// +kubebuilder:default=0
+	// +kubebuilder:validation:XIntOrString
+	// +kubebuilder:validation:MaxLength=4
+	// +kubebuilder:validation:XValidation:rule="type(self) == int ? self >= 0 : self.matches('^(100|[0-9]{1,2})%$')",message="must be a number from 0, or a percentage from 0% to 100%"
+	MaxSurge *intstr.IntOrString `json:"maxSurge,omitempty"`
+
+	// MaxUnavailable is how many Machines may be missing from replicas: a number,
+	// or a percentage of replicas, rounded down. When it rounds to 0 while maxSurge
+	// is 0, it counts as 1.
+	// +kubebuilder:default=1
+	// +kubebuilder:validation:XIntOrString
+	// +kubebuilder:validation:MaxLength=4
+	// +kubebuilder:validation:XValidation:rule="type(self) == int ? self >= 0 : self.matches('^(100|[0-9]{1,2})%$')",message="must be a number from 0, or a percentage from 0% to 100%"
+	MaxUnavailable *intstr.IntOrString `json:"maxUnavailable,omitempty"`
+
+	// Orchestration says who chooses the Machines that are updated next.
+	// +kubebuilder:default=Auto
+	Orchestration Orchestration `json:"orchestration,omitempty"`
+
+	// Timeout of the update of one Machine, from the end of its drain on. After it
+	// the update has failed, and stays visible on the Machine until it succeeds or
+	// the Machine is deleted.
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:Pattern=`^([0-9]+([.][0-9]+)?(ms|s|m|h))+$`
+	// +kubebuilder:default="20m"
+	Timeout metav1.Duration `json:"timeout,omitempty,omitzero"`
+}
+
+// RollbackTo names a revision to go back to.
+type RollbackTo struct {
+	// Revision to go back to, one of status.revisions; 0 is the one before the
+	// current one.
+	// +kubebuilder:default=0
+	// +kubebuilder:validation:Minimum=0
+	Revision int64 `json:"revision,omitempty"`
+}
+
+// Rollout says when Machines are replaced although their template did not change,
+// and what their Nodes show meanwhile.
+type Rollout struct {
+	// After is a time (RFC 3339): once it has come, Machines of MachineSets that were
+	// created before it are replaced as if the template had changed. A later time
+	// rolls again.
+	// +optional
+	After *metav1.Time `json:"after,omitempty"`
+
+	// DisableScaleDown keeps the annotation
+	// cluster-autoscaler.kubernetes.io/scale-down-disabled on all Nodes during a
+	// rollout. The cluster-autoscaler's clusterapi provider leaves the Nodes of a
+	// rollout alone without it.
+	// +optional
+	DisableScaleDown bool `json:"disableScaleDown,omitempty"`
 }
 
 // RollingUpdateBounds bounds a rolling update.
@@ -73,11 +164,78 @@ type MachineDeploymentSpec struct {
 	// +kubebuilder:validation:Minimum=0
 	MinReadySeconds int32 `json:"minReadySeconds,omitempty"`
 
-	// RevisionHistoryLimit is how many old, empty MachineSets are kept.
-	// +kubebuilder:default=1
+	// Deletion says which Machines go first when there are too many.
+	// +kubebuilder:default={}
+	Deletion Deletion `json:"deletion,omitempty,omitzero"`
+
+	// Paused holds rollouts: Machines are neither replaced nor updated because of a
+	// change of the template. Scaling, and replacing those that failed, go on.
+	// +optional
+	Paused bool `json:"paused,omitempty"`
+
+	// ProgressDeadlineSeconds is for how long a rollout may make no progress, in
+	// seconds, until the condition Progressing is False with the reason
+	// ProgressDeadlineExceeded. The rollout goes on all the same. The default is
+	// longer than a Machine's creationTimeout.
+	// +kubebuilder:default=1800
+	// +kubebuilder:validation:Minimum=1
+	ProgressDeadlineSeconds int32 `json:"progressDeadlineSeconds,omitempty"`
+
+	// Rollout of a template that did not change.
+	// +optional
+	Rollout Rollout `json:"rollout,omitempty,omitzero"`
+
+	// RollbackTo goes back to an earlier revision: as long as it is set, that
+	// revision is used in place of what of the template would start a rollout.
+	// Remove it, together with a mended template, to go forward again.
+	// +optional
+	RollbackTo *RollbackTo `json:"rollbackTo,omitempty"`
+
+	// AutoPreserveFailedMachineMax is how many Failed Machines are preserved for
+	// analysis, instead of replaced, without anybody asking for it.
+	// +kubebuilder:default=0
+	// +kubebuilder:validation:Minimum=0
+	AutoPreserveFailedMachineMax int32 `json:"autoPreserveFailedMachineMax,omitempty"`
+
+	// RevisionHistoryLimit is how many revisions before the current one
+	// status.revisions keeps, to roll back to.
+	// +kubebuilder:default=10
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=100
 	RevisionHistoryLimit int32 `json:"revisionHistoryLimit,omitempty"`
+}
+
+// A Revision is a template that once was rolled out, or is: all of it that starts a
+// rollout when it changes.
+type Revision struct {
+	// Revision is the number of the revision; the current one has the highest.
+	Revision int64 `json:"revision"`
+	// ChangeCause is what the annotation kubernetes.io/change-cause said.
+	// +optional
+	ChangeCause string `json:"changeCause,omitempty"`
+	// ClassRef of the revision.
+	ClassRef ClassReference `json:"classRef"`
+	// Version of the revision.
+	Version string `json:"version"`
+	// ClusterRef of the revision.
+	ClusterRef ClusterReference `json:"clusterRef,omitempty,omitzero"`
+	// FailureDomain of the revision.
+	// +optional
+	FailureDomain *string `json:"failureDomain,omitempty"`
+	// Labels of the revision's Machines.
+	// +optional
+	Labels map[string]LabelValue `json:"labels,omitempty"`
+	// Annotations of the revision's Machines.
+	// +optional
+	Annotations map[string]string `json:"annotations,omitempty"`
+}
+
+// A Rollback is one that is in force.
+type Rollback struct {
+	// Requested is spec.rollbackTo.revision.
+	Requested int64 `json:"requested"`
+	// Revision that it was found to be. It got a new number, as the current one.
+	Revision int64 `json:"revision"`
 }
 
 // MachineSetReplicas is how many Machines a MachineSet shall have.
@@ -101,6 +259,11 @@ type MachineDeploymentStatus struct {
 	// Replicas is the number of Machines, without those that are terminating.
 	Replicas int32 `json:"replicas"`
 
+	// DesiredReplicas is spec.replicas as the MachineSets were last scaled for. A
+	// change during a rollout is spread over all of them.
+	// +optional
+	DesiredReplicas *int32 `json:"desiredReplicas,omitempty"`
+
 	// UpdatedReplicas is the number of Machines of the current template.
 	UpdatedReplicas int32 `json:"updatedReplicas"`
 
@@ -121,6 +284,26 @@ type MachineDeploymentStatus struct {
 	// Revision of the current template.
 	// +optional
 	Revision int64 `json:"revision,omitempty"`
+
+	// Revisions that there were, oldest first. The last one is the current one.
+	// +optional
+	// +listType=map
+	// +listMapKey=revision
+	// +kubebuilder:validation:MaxItems=101
+	Revisions []Revision `json:"revisions,omitempty"`
+
+	// Rollback that is in force.
+	// +optional
+	Rollback *Rollback `json:"rollback,omitempty"`
+
+	// LastProgressTime is when the rollout last came further.
+	// +optional
+	LastProgressTime *metav1.Time `json:"lastProgressTime,omitempty"`
+
+	// PreservedFailedReplicas is the number of Failed Machines that are kept for
+	// analysis.
+	// +optional
+	PreservedFailedReplicas int32 `json:"preservedFailedReplicas,omitempty"`
 
 	// MachineSets and how many Machines each shall have. A decision is written
 	// here first and carried out when it is read back, so that a view that lags
@@ -149,6 +332,9 @@ type MachineDeploymentStatus struct {
 // +kubebuilder:printcolumn:name="Current",type=integer,JSONPath=`.status.replicas`,priority=1
 // +kubebuilder:printcolumn:name="Terminating",type=integer,JSONPath=`.status.terminatingReplicas`,priority=1
 // +kubebuilder:printcolumn:name="Version",type=string,JSONPath=`.spec.template.spec.version`
+// +kubebuilder:printcolumn:name="Strategy",type=string,JSONPath=`.spec.strategy.type`,priority=1
+// +kubebuilder:printcolumn:name="Revision",type=integer,JSONPath=`.status.revision`,priority=1
+// +kubebuilder:printcolumn:name="Progressing",type=string,JSONPath=`.status.conditions[?(@.type=='Progressing')].reason`,priority=1
 type MachineDeployment struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`

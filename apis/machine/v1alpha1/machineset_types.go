@@ -28,6 +28,81 @@ type MachineSetSpec struct {
 	// +kubebuilder:default=0
 	// +kubebuilder:validation:Minimum=0
 	MinReadySeconds int32 `json:"minReadySeconds,omitempty"`
+
+	// Deletion says which Machines go first when there are too many.
+	// +kubebuilder:default={}
+	Deletion Deletion `json:"deletion,omitempty,omitzero"`
+
+	// Creation is Disabled when no Machines may be created, though some are missing:
+	// a MachineDeployment with the strategy OnDelete asks for it of its old sets.
+	// +kubebuilder:default=Enabled
+	Creation CreationPolicy `json:"creation,omitempty"`
+
+	// InPlaceUpdate has the Machines follow a change of the template's version and
+	// classRef in place. Without it such a change reaches only Machines that are
+	// created after it.
+	// +optional
+	InPlaceUpdate *MachineSetInPlaceUpdate `json:"inPlaceUpdate,omitempty"`
+
+	// AutoPreserveFailedMachineMax is how many Failed Machines are preserved for
+	// analysis, instead of replaced, without anybody asking for it.
+	// +kubebuilder:default=0
+	// +kubebuilder:validation:Minimum=0
+	AutoPreserveFailedMachineMax int32 `json:"autoPreserveFailedMachineMax,omitempty"`
+}
+
+// A CreationPolicy says whether a MachineSet may create Machines.
+// +kubebuilder:validation:Enum=Enabled;Disabled
+type CreationPolicy string
+
+// Policies of creation.
+const (
+	CreationEnabled  CreationPolicy = "Enabled"
+	CreationDisabled CreationPolicy = "Disabled"
+)
+
+// MachineSetInPlaceUpdate says how the Machines of a set are updated in place.
+type MachineSetInPlaceUpdate struct {
+	// ID of the update, which tells templates apart that have the same version and
+	// class. It is made from version and class when it is empty.
+	// +optional
+	// +kubebuilder:validation:MaxLength=54
+	ID string `json:"id,omitempty"`
+
+	// MaxUnavailable is how many Machines may be missing from replicas because of
+	// updates or for other reasons: above it no further update begins.
+	// +kubebuilder:default=1
+	// +kubebuilder:validation:Minimum=0
+	MaxUnavailable int32 `json:"maxUnavailable"`
+
+	// Orchestration says who chooses the Machines that are updated next.
+	// +kubebuilder:default=Auto
+	Orchestration Orchestration `json:"orchestration,omitempty"`
+
+	// Timeout of the update of one Machine, from the end of its drain on.
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:Pattern=`^([0-9]+([.][0-9]+)?(ms|s|m|h))+$`
+	// +kubebuilder:default="20m"
+	Timeout metav1.Duration `json:"timeout,omitempty,omitzero"`
+
+	// Paused means that no further update begins.
+	// +optional
+	Paused bool `json:"paused,omitempty"`
+}
+
+// Backoff of a template whose Machines cannot be created. It doubles with each
+// failure, and ends with the first VM.
+type Backoff struct {
+	// Failures in a row.
+	Failures int32 `json:"failures"`
+	// Until then no Machine is created.
+	Until metav1.Time `json:"until"`
+	// ErrorCode classifies the first of the failures.
+	// +optional
+	ErrorCode string `json:"errorCode,omitempty"`
+	// Message of the first of the failures.
+	// +optional
+	Message string `json:"message,omitempty"`
 }
 
 // MachineSetStatus counts the Machines of a set.
@@ -49,6 +124,32 @@ type MachineSetStatus struct {
 	// AvailableReplicas is the number of Machines whose Node is Ready for at
 	// least minReadySeconds.
 	AvailableReplicas int32 `json:"availableReplicas"`
+
+	// UpdatedReplicas is the number of Machines of the current template.
+	// +optional
+	UpdatedReplicas int32 `json:"updatedReplicas,omitempty"`
+
+	// UpdatedAvailableReplicas is how many of them are available.
+	// +optional
+	UpdatedAvailableReplicas int32 `json:"updatedAvailableReplicas,omitempty"`
+
+	// MarkedReplicas is the number of Machines that are marked to go first.
+	// +optional
+	MarkedReplicas int32 `json:"markedReplicas,omitempty"`
+
+	// PreservedFailedReplicas is the number of Failed Machines that are kept for
+	// analysis.
+	// +optional
+	PreservedFailedReplicas int32 `json:"preservedFailedReplicas,omitempty"`
+
+	// Backoff of the template, while its Machines cannot be created.
+	// +optional
+	Backoff *Backoff `json:"backoff,omitempty"`
+
+	// Updating names the Machines that were selected to be updated in place.
+	// +optional
+	// +listType=atomic
+	Updating []string `json:"updating,omitempty"`
 
 	// TerminatingReplicas is the number of Machines that are being deleted: their
 	// VMs may still be there.
@@ -85,6 +186,7 @@ type MachineSetStatus struct {
 // +kubebuilder:printcolumn:name="Available",type=integer,JSONPath=`.status.availableReplicas`,priority=1
 // +kubebuilder:printcolumn:name="Terminating",type=integer,JSONPath=`.status.terminatingReplicas`,priority=1
 // +kubebuilder:printcolumn:name="Version",type=string,JSONPath=`.spec.template.spec.version`
+// +kubebuilder:printcolumn:name="Revision",type=string,JSONPath=`.metadata.annotations.machinedeployment\.clusters\.x-k8s\.io/revision`,priority=1
 type MachineSet struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`

@@ -50,6 +50,15 @@ type MachineSpec struct {
 	// +kubebuilder:validation:MaxLength=512
 	ProviderID *string `json:"providerID,omitempty"`
 
+	// InPlaceUpdate asks for an update of the running VM. Drover fills it in for the
+	// Machines of a MachineSet that updates in place; a template must leave it empty.
+	// +optional
+	InPlaceUpdate *MachineUpdate `json:"inPlaceUpdate,omitempty"`
+
+	// Preserve says for how long a Machine is kept that is preserved for analysis.
+	// +kubebuilder:default={}
+	Preserve Preserve `json:"preserve,omitempty,omitzero"`
+
 	// Drain says how the Node is emptied before its VM is deleted.
 	// +kubebuilder:default={}
 	Drain Drain `json:"drain,omitempty,omitzero"`
@@ -125,7 +134,75 @@ type Drain struct {
 	Timeout metav1.Duration `json:"timeout,omitempty,omitzero"`
 }
 
+// A MachineUpdate is an update in place: the Node is drained, the node's agent updates what
+// runs on the VM, and the Node is uncordoned. docs/in-place-updates.md has the
+// protocol that the agent speaks.
+type MachineUpdate struct {
+	// ID of the update. The agent repeats it in its answer, so that no answer to an
+	// earlier request counts for this one.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	ID string `json:"id"`
+
+	// Version of the kubelet that the Machine will have.
+	// +kubebuilder:validation:MaxLength=63
+	Version string `json:"version"`
+
+	// ClassRef that the Machine will have.
+	ClassRef ClassReference `json:"classRef"`
+
+	// Selected means that the update shall be done now. Until then the Machine is a
+	// candidate.
+	// +optional
+	Selected bool `json:"selected,omitempty"`
+
+	// Timeout of the update, from the end of the drain on. After it the update has
+	// failed; a later success of the agent still counts.
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:Pattern=`^([0-9]+([.][0-9]+)?(ms|s|m|h))+$`
+	// +kubebuilder:default="20m"
+	Timeout metav1.Duration `json:"timeout,omitempty,omitzero"`
+}
+
+// Preserve says how a Machine is kept for analysis. That it is kept says the
+// annotation machine.drover.dev/preserve of the Machine or its Node.
+type Preserve struct {
+	// Timeout of a preservation, from its beginning. A change does not affect one
+	// that has begun.
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:Pattern=`^([0-9]+([.][0-9]+)?(ms|s|m|h))+$`
+	// +kubebuilder:default="96h"
+	Timeout metav1.Duration `json:"timeout,omitempty,omitzero"`
+}
+
+// A DeletionOrder says which of several equal Machines go first.
+// +kubebuilder:validation:Enum=Random;Newest;Oldest
+type DeletionOrder string
+
+// Orders of deletion.
+const (
+	// DeleteRandom picks by a hash of the names, so that the same Machines give
+	// the same choice.
+	DeleteRandom DeletionOrder = "Random"
+	// DeleteNewest picks those that were created last.
+	DeleteNewest DeletionOrder = "Newest"
+	// DeleteOldest picks those that were created first.
+	DeleteOldest DeletionOrder = "Oldest"
+)
+
+// Deletion says which Machines go first when there are too many. Before its order
+// comes what Machines say of themselves: those marked by the annotation
+// machine.drover.dev/delete-machine, a lower machine.drover.dev/deletion-cost, and
+// those in trouble; preserved ones come last.
+type Deletion struct {
+	// Order among Machines that are equal otherwise.
+	// +kubebuilder:default=Newest
+	Order DeletionOrder `json:"order,omitempty"`
+}
+
 // A MachineTemplate is what a MachineSet makes Machines from.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.spec.inPlaceUpdate)",message="spec.inPlaceUpdate is a Machine's: a template must leave it empty"
 type MachineTemplate struct {
 	// Metadata of the Machines.
 	Metadata TemplateMetadata `json:"metadata"`

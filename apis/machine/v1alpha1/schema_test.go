@@ -70,6 +70,20 @@ func TestBadInputIsRefusedByTheSchema(t *testing.T) {
 			[]string{"spec.strategy.rollingUpdate.maxUnavailable", "percentage from 0% to 100%"}},
 		"UnknownStrategy": {deploymentXRD, deployment, map[string]any{"spec.strategy.type": "BigBang"},
 			[]string{"spec.strategy.type", "BigBang", "RollingUpdate"}},
+		"InPlaceSurgeAndUnavailableBothZero": {deploymentXRD, deployment, map[string]any{"spec.strategy.inPlaceUpdate": map[string]any{"maxSurge": int64(0), "maxUnavailable": "0%"}},
+			[]string{"spec.strategy.inPlaceUpdate", "maxSurge and maxUnavailable cannot both be 0"}},
+		"UnknownOrchestration": {deploymentXRD, deployment, map[string]any{"spec.strategy.inPlaceUpdate": map[string]any{"orchestration": "Magic"}},
+			[]string{"spec.strategy.inPlaceUpdate.orchestration", "Magic", "Manual"}},
+		"RolloutAfterWhatIsNoTime": {deploymentXRD, deployment, map[string]any{"spec.rollout": map[string]any{"after": "tomorrow"}},
+			[]string{"spec.rollout.after", "tomorrow", "date-time"}},
+		"NegativeRevision": {deploymentXRD, deployment, map[string]any{"spec.rollbackTo": map[string]any{"revision": int64(-2)}},
+			[]string{"spec.rollbackTo.revision", "-2"}},
+		"NoTimeToProgress": {deploymentXRD, deployment, map[string]any{"spec.progressDeadlineSeconds": int64(0)},
+			[]string{"spec.progressDeadlineSeconds", "0", "greater than or equal to 1"}},
+		"UnknownDeletionOrder": {deploymentXRD, deployment, map[string]any{"spec.deletion": map[string]any{"order": "Largest"}},
+			[]string{"spec.deletion.order", "Largest", "Oldest"}},
+		"UpdateInATemplate": {deploymentXRD, deployment, map[string]any{"spec.template.spec.inPlaceUpdate": map[string]any{"id": "a", "version": "v1.35.5", "classRef": map[string]any{"name": "small"}}},
+			[]string{"spec.template", "spec.inPlaceUpdate is a Machine's"}},
 		"SelectorWithAnotherValueThanTheTemplate": {deploymentXRD, deployment, map[string]any{"spec.selector.matchLabels": map[string]any{"pool": "other"}},
 			[]string{"spec", "selector.matchLabels must match template.metadata.labels"}},
 		"SelectorWithALabelThatTheTemplateLacks": {deploymentXRD, deployment, map[string]any{"spec.selector.matchLabels": map[string]any{"zone": "a"}},
@@ -154,7 +168,10 @@ func TestGoodInputIsAcceptedAndDefaulted(t *testing.T) {
 			"spec.strategy.type":                         "RollingUpdate",
 			"spec.strategy.rollingUpdate.maxSurge":       int64(1),
 			"spec.strategy.rollingUpdate.maxUnavailable": int64(0),
-			"spec.revisionHistoryLimit":                  int64(1),
+			"spec.strategy.inPlaceUpdate.maxUnavailable": int64(1),
+			"spec.deletion.order":                        "Newest",
+			"spec.progressDeadlineSeconds":               int64(1800),
+			"spec.revisionHistoryLimit":                  int64(10),
 			"spec.template.spec.clusterRef.kind":         "ClusterProviderConfig",
 			"spec.template.spec.clusterRef.name":         "default",
 			"spec.template.spec.drain.timeout":           "2h",
@@ -191,6 +208,23 @@ func TestGoodInputIsAcceptedAndDefaulted(t *testing.T) {
 		}
 		if got := getPath(obj, "spec.forProvider.anything"); got == nil {
 			t.Error("anything was pruned")
+		}
+	})
+	t.Run("AnUpdateInPlaceMayChangeTheVersionToItsOwn", func(t *testing.T) {
+		s := schematest.Load(t, machineXRD)
+		old, obj, other := parse(t, machine), parse(t, machine), parse(t, machine)
+		setPath(old, "spec.inPlaceUpdate", map[string]any{"id": "a", "version": "v1.35.5", "classRef": map[string]any{"name": "newer"}})
+		if errs := s.Validate(old, nil); len(errs) > 0 {
+			t.Fatal(errs.ToAggregate())
+		}
+		setPath(obj, "spec.version", "v1.35.5")
+		setPath(obj, "spec.classRef.name", "newer")
+		if errs := s.Validate(obj, old); len(errs) > 0 {
+			t.Error(errs.ToAggregate())
+		}
+		setPath(other, "spec.version", "v1.36.0")
+		if errs := s.Validate(other, old); len(errs) == 0 {
+			t.Error("a version that the update does not lead to was accepted")
 		}
 	})
 	t.Run("ProviderIDMayBeSetOnce", func(t *testing.T) {
