@@ -107,3 +107,7 @@ e2e: build packages ## Run the end-to-end tests and the golden renders on a loca
 .PHONY: bench
 bench: build packages ## Count API writes a Machine and bytes a response, and print them.
 	DROVER_BIN=$(BIN) DROVER_PACKAGES=$(PACKAGES) go test -run '^$$' -bench . -benchtime 1x -timeout 45m ./internal/function/... ./test/...
+
+.PHONY: load
+load: build packages ## Measure creating, rolling, deleting and resting fleets; LOAD="create=10" measures only that.
+	DROVER_BIN=$(BIN) DROVER_PACKAGES=$(PACKAGES) go run ./test/load $(LOAD)

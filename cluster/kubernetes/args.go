@@ -9,10 +9,12 @@ import (
 // layout names the files below a control plane's directory.
 type layout struct{ dir string }
 
-func (l layout) etcdData() string   { return filepath.Join(l.dir, "etcd") }
-func (l layout) etcdSocket() string { return filepath.Join(l.dir, "etcd.sock") }
-func (l layout) peerSocket() string { return filepath.Join(l.dir, "etcd-peer.sock") }
-func (l layout) kubeconfig() string { return filepath.Join(l.dir, "component.kubeconfig") }
+func (l layout) etcdData() string    { return filepath.Join(l.dir, "etcd") }
+func (l layout) etcdSocket() string  { return filepath.Join(l.dir, "etcd.sock") }
+func (l layout) peerSocket() string  { return filepath.Join(l.dir, "etcd-peer.sock") }
+func (l layout) auditPolicy() string { return filepath.Join(l.dir, "audit-policy.yaml") }
+func (l layout) auditLog() string    { return filepath.Join(l.dir, "audit.log") }
+func (l layout) kubeconfig() string  { return filepath.Join(l.dir, "component.kubeconfig") }
 func (l layout) pki(name string) string {
 	return filepath.Join(l.dir, "pki", name)
 }
@@ -52,6 +54,16 @@ func apiserverArgs(l layout, port int) []string {
 		"--service-account-issuer=https://kubernetes.default.svc",
 		"--service-account-key-file=" + l.pki("sa.pub"),
 		"--service-account-signing-key-file=" + l.pki("sa.key"),
+	}
+}
+
+// auditArgs are for an API server that writes an audit log.
+func auditArgs(l layout) []string {
+	return []string{
+		"--audit-policy-file=" + l.auditPolicy(),
+		"--audit-log-path=" + l.auditLog(),
+		// In MiB: whoever reads the log while it grows would miss what is rotated.
+		"--audit-log-maxsize=100000",
 	}
 }
 

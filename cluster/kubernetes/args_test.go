@@ -21,7 +21,7 @@ func TestEveryControllerIsKnownToTheControllerManager(t *testing.T) {
 
 func TestEveryFileIsBelowTheDirectory(t *testing.T) {
 	l := layout{dir: "/d"}
-	for _, args := range [][]string{apiserverArgs(l, 1), controllerManagerArgs(l), schedulerArgs(l)} {
+	for _, args := range [][]string{apiserverArgs(l, 1), auditArgs(l), controllerManagerArgs(l), schedulerArgs(l)} {
 		for _, arg := range args {
 			name, value, _ := strings.Cut(arg, "=")
 			if !strings.HasSuffix(name, "-file") && name != "--kubeconfig" {

@@ -12,6 +12,7 @@
 //	pki/sa.{pub,key}          signs ServiceAccount tokens
 //	component.kubeconfig      identity of controller-manager and scheduler
 //	etcd/                     made here
+//	audit.log                 with --audit LEVEL: every write, as JSON
 package main
 
 import (
@@ -24,7 +25,7 @@ import (
 	kubectlutil "k8s.io/kubectl/pkg/cmd/util"
 )
 
-const usage = `usage: drover-kube serve --dir DIR --port PORT
+const usage = `usage: drover-kube serve --dir DIR --port PORT [--audit LEVEL]
        drover-kube kubectl ARGS...`
 
 func main() {

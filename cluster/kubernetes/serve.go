@@ -27,6 +27,7 @@ func serve(args []string) error {
 	fs := flag.NewFlagSet("serve", flag.ContinueOnError)
 	dir := fs.String("dir", "", "directory of the control plane's certificates and data")
 	port := fs.Int("port", 0, "port of the API server on 127.0.0.1")
+	audit := fs.String("audit", "", "write an audit log of all writes to DIR/audit.log, at this level: Metadata, Request or RequestResponse; empty writes none")
 	if err := fs.Parse(args); err != nil {
 		return err
 	}
@@ -40,14 +41,21 @@ func serve(args []string) error {
 	if err != nil {
 		return err
 	}
-	return run(layout{dir: abs}, *port)
+	return run(layout{dir: abs}, *port, *audit)
 }
 
 // run returns only when something failed: on SIGTERM it ends the process.
-func run(l layout, port int) error {
+func run(l layout, port int, audit string) error {
 	// The components configure logging one after another in the same process.
 	logsapi.ReapplyHandling = logsapi.ReapplyHandlingIgnoreUnchanged
 
+	apiArgs := apiserverArgs(l, port)
+	if audit != "" {
+		if err := writeAuditPolicy(l, audit); err != nil {
+			return err
+		}
+		apiArgs = append(apiArgs, auditArgs(l)...)
+	}
 	e, err := startEtcd(l)
 	if err != nil {
 		return err
@@ -66,7 +74,7 @@ func run(l layout, port int) error {
 	// This command owns the only signal handler a process may have.
 	api := apiserver.NewAPIServerCommand()
 	stopped := api.Context()
-	start("kube-apiserver", execute(api, apiserverArgs(l, port)))
+	start("kube-apiserver", execute(api, apiArgs))
 	start("etcd", func() error { return <-e.Err() })
 	go func() {
 		if err := waitReady(stopped, l); err != nil {

@@ -33,10 +33,12 @@ func (c *cli) serve(ctx context.Context, fn fnv1.FunctionRunnerServiceServer) er
 	if err != nil {
 		return err
 	}
+	steps := newStepMetrics()
 	metrics := grpcprometheus.NewServerMetrics(grpcprometheus.WithServerHandlingTimeHistogram())
 	srv := grpc.NewServer(
 		grpc.Creds(creds),
 		grpc.MaxRecvMsgSize(c.MaxRecvMessageSize<<20),
+		grpc.StatsHandler(steps),
 		grpc.ChainUnaryInterceptor(metrics.UnaryServerInterceptor()),
 	)
 	healthy := health.NewServer()
@@ -55,7 +57,7 @@ func (c *cli) serve(ctx context.Context, fn fnv1.FunctionRunnerServiceServer) er
 	defer srv.Stop()
 
 	if c.MetricsAddress != "" {
-		m := metricsServer(c.MetricsAddress, metrics)
+		m := metricsServer(c.MetricsAddress, metrics, steps)
 		go func() { failed <- serveMetrics(m) }()
 		defer func() { _ = m.Close() }()
 	}
@@ -84,9 +86,10 @@ func (c *cli) credentials() (credentials.TransportCredentials, error) {
 	return o.Credentials, nil
 }
 
-func metricsServer(address string, metrics prometheus.Collector) *http.Server {
+func metricsServer(address string, metrics ...prometheus.Collector) *http.Server {
 	registry := prometheus.NewRegistry()
-	registry.MustRegister(metrics, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	registry.MustRegister(metrics...)
+	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	mux := http.NewServeMux()
 	mux.Handle("/metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
 	return &http.Server{Addr: address, Handler: mux, ReadHeaderTimeout: 30 * time.Second}

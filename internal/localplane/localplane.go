@@ -22,6 +22,7 @@ type Status struct {
 	Control    Cluster
 	Target     *Cluster
 	Registry   string
+	Components []Component
 	LocalCloud *LocalCloud `json:"localCloud"`
 }
 
@@ -29,6 +30,17 @@ type Status struct {
 type Cluster struct {
 	Server     string `json:"server"`
 	Kubeconfig string `json:"kubeconfig"`
+	// AuditLog is empty unless the launcher was told to write one.
+	AuditLog string `json:"auditLog"`
+}
+
+// A Component is one process of the instance.
+type Component struct {
+	Name string `json:"name"`
+	PID  int    `json:"pid"`
+	// Metrics is the URL of its Prometheus metrics, if it serves any without
+	// credentials.
+	Metrics string `json:"metrics"`
 }
 
 // LocalCloud is where the local cloud listens.

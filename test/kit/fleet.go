@@ -36,13 +36,21 @@ type Fleet struct {
 // it is deleted, and the test fails if that takes too long: nothing may leak.
 func (p *Plane) NewFleet(t testing.TB) Fleet {
 	t.Helper()
-	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "e2e-"}}
-	if err := p.Client.Create(t.Context(), ns); err != nil {
+	f, err := p.MakeFleet(t.Context())
+	if err != nil {
 		t.Fatal(err)
 	}
-	f := Fleet{Plane: p, Namespace: ns.Name}
-	f.Create(t, f.Class("small", "local", `{"image":"ubuntu-24.04","size":"small"}`))
 	return f
+}
+
+// MakeFleet is NewFleet for what is no test.
+func (p *Plane) MakeFleet(ctx context.Context) (Fleet, error) {
+	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "e2e-"}}
+	if err := p.Client.Create(ctx, ns); err != nil {
+		return Fleet{}, err
+	}
+	f := Fleet{Plane: p, Namespace: ns.Name}
+	return f, p.Client.Create(ctx, f.Class("small", "local", `{"image":"ubuntu-24.04","size":"small"}`))
 }
 
 // Create an object, or fail the test.

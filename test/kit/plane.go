@@ -41,6 +41,9 @@ type Plane struct {
 	bin, packages string
 }
 
+// RaisedBreaker raises Crossplane's circuit breaker as docs/install.md says.
+var RaisedBreaker = []string{"--circuit-breaker-burst=1000", "--circuit-breaker-refill-rate=50"}
+
 // Options of a Plane.
 type Options struct {
 	// Args are passed on to "drover-cluster up".
@@ -64,7 +67,7 @@ func Up(ctx context.Context, o Options) (*Plane, error) {
 	if err := p.Launcher(ctx, append([]string{"up", "--bin", p.bin, "--packages", p.packages}, o.Args...)...); err != nil {
 		return p, err
 	}
-	status, err := localplane.Read(ctx, p.launcher(), p.Dir)
+	status, err := p.Status(ctx)
 	if err != nil {
 		return p, err
 	}
@@ -118,6 +121,11 @@ func (p *Plane) Install(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// Status of the control plane's processes.
+func (p *Plane) Status(ctx context.Context) (*localplane.Status, error) {
+	return localplane.Read(ctx, p.launcher(), p.Dir)
 }
 
 // Launcher runs drover-cluster on this instance.

@@ -138,6 +138,7 @@ func (x Installation) Core(name, log string) process.Spec {
 	}
 	return process.Spec{
 		Name: name, Path: x.Binary, Args: args, Env: x.environment(), Log: log,
+		Metrics: fmt.Sprintf("http://127.0.0.1:%d/metrics", x.MetricsPort),
 		Ready: func(ctx context.Context) error {
 			return probe.HTTP(ctx, http.DefaultClient, fmt.Sprintf("http://127.0.0.1:%d/readyz", x.HealthPort))
 		},

@@ -32,6 +32,8 @@ type ControlPlane struct {
 	Port int
 	// Kubeconfig is where the human's kubeconfig goes.
 	Kubeconfig string
+	// Audit is the level of the API server's audit log; empty for none.
+	Audit string
 }
 
 // Server is the URL of the API server.
@@ -119,10 +121,14 @@ func (k ControlPlane) Spec(binary, log string) (process.Spec, error) {
 	if err != nil {
 		return process.Spec{}, err
 	}
+	args := []string{"serve", "--dir", string(k.Dir), "--port", fmt.Sprint(k.Port)}
+	if k.Audit != "" {
+		args = append(args, "--audit", k.Audit)
+	}
 	return process.Spec{
 		Name:  k.Name,
 		Path:  binary,
-		Args:  []string{"serve", "--dir", string(k.Dir), "--port", fmt.Sprint(k.Port)},
+		Args:  args,
 		Dir:   string(k.Dir),
 		Log:   log,
 		Ready: func(ctx context.Context) error { return probe.HTTP(ctx, client, k.Server()+"/readyz") },

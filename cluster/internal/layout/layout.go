@@ -93,5 +93,8 @@ func (c Cluster) ComponentKubeconfig() string {
 	return filepath.Join(string(c), "component.kubeconfig")
 }
 
+// AuditLog is where the API server writes its audit log, if it is asked to.
+func (c Cluster) AuditLog() string { return filepath.Join(string(c), "audit.log") }
+
 // EtcdPeerSocket is the longest of etcd's sockets.
 func (c Cluster) EtcdPeerSocket() string { return filepath.Join(string(c), "etcd-peer.sock") }

@@ -36,6 +36,8 @@ type Spec struct {
 	Log string
 	// Ready tells whether the process does its work; nil means from its start.
 	Ready func(context.Context) error
+	// Metrics is the URL of its Prometheus metrics, if it serves any.
+	Metrics string
 	// Grace is how long the process may take to end; 0 means 10 s.
 	Grace time.Duration
 }
@@ -60,6 +62,7 @@ type Status struct {
 	Since    time.Time `json:"since,omitzero"`
 	Message  string    `json:"message,omitempty"`
 	Log      string    `json:"log"`
+	Metrics  string    `json:"metrics,omitempty"`
 }
 
 // A Process keeps what its Spec says running between Start and Stop.
@@ -86,7 +89,7 @@ func New(spec Spec, onChange func(Status)) *Process {
 	return &Process{
 		spec:     spec,
 		onChange: onChange,
-		status:   Status{Name: spec.Name, State: Stopped, Log: spec.Log},
+		status:   Status{Name: spec.Name, State: Stopped, Log: spec.Log, Metrics: spec.Metrics},
 		changed:  make(chan struct{}),
 	}
 }
@@ -100,7 +103,7 @@ func (p *Process) Start() {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	p.cancel, p.done = cancel, make(chan struct{})
-	p.set(func(s *Status) { *s = Status{Name: s.Name, Log: s.Log, State: Starting} })
+	p.set(func(s *Status) { *s = Status{Name: s.Name, Log: s.Log, Metrics: s.Metrics, State: Starting} })
 	go p.run(ctx, p.done)
 }
 
@@ -114,7 +117,7 @@ func (p *Process) Stop() {
 	p.cancel()
 	<-p.done
 	p.cancel = nil
-	p.set(func(s *Status) { *s = Status{Name: s.Name, Log: s.Log, State: Stopped} })
+	p.set(func(s *Status) { *s = Status{Name: s.Name, Log: s.Log, Metrics: s.Metrics, State: Stopped} })
 }
 
 // Status returns how it stands.

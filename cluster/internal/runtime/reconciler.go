@@ -167,7 +167,7 @@ func (r *reconciler) ensure(ctx context.Context, rev pkgv1.PackageRevisionWithRu
 	spec := process.Spec{
 		Name: id.Component, Path: prog.path, Args: append(prog.args, c.Args...),
 		Env: environment(id, c, p, r.dir), Dir: r.dir.Package(id.Component),
-		Log: r.dir.Log(id.Component), Ready: readiness(id, p),
+		Log: r.dir.Log(id.Component), Ready: readiness(id, p), Metrics: "http://" + address(p.Metrics) + "/metrics",
 	}
 	return r.runner.ensure(id, spec, func(life context.Context) error {
 		path := r.dir.Package(id.Component, "token")

@@ -41,7 +41,7 @@ func (s *supervisor) prepare() error {
 	if err := s.choosePorts(); err != nil {
 		return &stepError{step: "ports", err: err}
 	}
-	s.control = kube.ControlPlane{Name: Kubernetes, Dir: s.Dir.Kubernetes(), Port: s.ports[Kubernetes], Kubeconfig: s.Dir.Kubeconfig()}
+	s.control = kube.ControlPlane{Name: Kubernetes, Dir: s.Dir.Kubernetes(), Port: s.ports[Kubernetes], Kubeconfig: s.Dir.Kubeconfig(), Audit: s.Audit}
 	s.target = kube.ControlPlane{Name: Target, Dir: s.Dir.Target(), Port: s.ports[Target], Kubeconfig: s.Dir.TargetKubeconfig()}
 	close(s.prepared)
 	return nil

@@ -22,6 +22,8 @@ type Status struct {
 type Cluster struct {
 	Server     string `json:"server"`
 	Kubeconfig string `json:"kubeconfig"`
+	// AuditLog is a file with a line of JSON a write, if one is written.
+	AuditLog string `json:"auditLog,omitempty"`
 }
 
 // A Cloud is where the local cloud is, and the file with its bearer token.

@@ -46,6 +46,8 @@ type Options struct {
 	// CircuitBreakerBurst and CircuitBreakerRefillRate are Crossplane's; 0 means
 	// its default.
 	CircuitBreakerBurst, CircuitBreakerRefillRate float64
+	// Audit is the level of the control cluster's audit log; empty for none.
+	Audit string
 }
 
 type supervisor struct {
@@ -182,6 +184,9 @@ func (s *supervisor) status() Status {
 		Control:    Cluster{Server: s.control.Server(), Kubeconfig: s.control.Kubeconfig},
 		Registry:   s.registryAddress(),
 		Components: s.group.Status(),
+	}
+	if s.Audit != "" {
+		st.Control.AuditLog = s.control.Dir.AuditLog()
 	}
 	if s.Target {
 		st.Target = &Cluster{Server: s.target.Server(), Kubeconfig: s.target.Kubeconfig}

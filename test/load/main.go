@@ -1,0 +1,97 @@
+// Command load measures Drover on a local control plane: how long it takes to
+// create, roll and delete many Machines, and what that costs. "make load" runs it.
+//
+// Its arguments are scenarios:
+//
+//	create=N                        0 to N Machines
+//	roll=N,surge=S,boot=D           roll N Machines to another version
+//	delete=N                        delete a MachineDeployment of N
+//	rest=N,for=D                    nothing happens to N Machines
+//
+// boot is the boot time of VMs, 0s unless it is given. What a scenario starts from
+// is made before it is measured.
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/alecthomas/kong"
+
+	"github.com/drover-dev/drover/test/kit"
+)
+
+type cli struct {
+	Scenarios []string `arg:"" optional:"" help:"What to measure. Default: ${scenarios}."`
+	Breaker   []string `default:"raised,default" enum:"raised,default" help:"Limits of Crossplane's circuit breaker: raised, as docs/install.md says, default, or both one after the other."`
+	Audit     string   `default:"Metadata" enum:"Metadata,Request,RequestResponse" help:"Level of the audit log that writes are counted from. The others cost more, and tell what is written."`
+	Keep      string   `help:"Copy the audit log of each control plane into this folder." placeholder:"DIR"`
+}
+
+var defaults = []string{
+	"create=100", "create=300",
+	"roll=50,surge=10,boot=10s", "roll=100,surge=10",
+	"delete=100", "rest=300,for=2m",
+}
+
+func (c *cli) Run(ctx context.Context) error {
+	if len(c.Scenarios) == 0 {
+		c.Scenarios = defaults
+	}
+	var scenarios []scenario
+	for _, s := range c.Scenarios {
+		parsed, err := parse(s)
+		if err != nil {
+			return err
+		}
+		scenarios = append(scenarios, parsed)
+	}
+	for _, breaker := range c.Breaker {
+		if err := c.measure(ctx, breaker, scenarios); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// measure all scenarios, one after the other, on one control plane.
+func (c *cli) measure(ctx context.Context, breaker string, scenarios []scenario) error {
+	args := []string{"--audit=" + c.Audit}
+	if breaker == "raised" {
+		args = append(args, kit.RaisedBreaker...)
+	}
+	plane, err := kit.Up(ctx, kit.Options{Args: args})
+	defer plane.Down()
+	if err != nil {
+		return err
+	}
+	var results []result
+	for _, s := range scenarios {
+		fmt.Fprintf(os.Stderr, "%s (circuit breaker: %s)\n", s, breaker)
+		r, err := s.run(ctx, plane)
+		if err != nil {
+			plane.KeepLogs()
+			// What was measured until now is worth having.
+			print(breaker, results)
+			return fmt.Errorf("%s: %w", s, err)
+		}
+		fmt.Fprintf(os.Stderr, "  %.1fs\n", r.wall.Seconds())
+		results = append(results, r)
+	}
+	print(breaker, results)
+	if c.Keep != "" {
+		return keep(ctx, plane, c.Keep, breaker)
+	}
+	return nil
+}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	k := kong.Parse(&cli{}, kong.Name("load"), kong.Description("Measures Drover on a local control plane."),
+		kong.Vars{"scenarios": fmt.Sprint(defaults)}, kong.BindTo(ctx, (*context.Context)(nil)))
+	k.FatalIfErrorf(k.Run())
+}

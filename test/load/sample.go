@@ -1,0 +1,264 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	dto "github.com/prometheus/client_model/go"
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
+
+	"github.com/drover-dev/drover/internal/localcloud"
+	"github.com/drover-dev/drover/internal/localplane"
+	"github.com/drover-dev/drover/test/kit"
+)
+
+// A result of a scenario: how long it took, and how much each counter rose.
+type result struct {
+	scenario
+	wall time.Duration
+	// counts by group and name.
+	counts map[string]map[string]float64
+}
+
+// Groups of counters.
+const (
+	groupWrites     = "API writes by component"
+	groupVerbs      = "API writes by verb and resource"
+	groupCPU        = "CPU seconds by process"
+	groupReconciles = "XR reconciles"
+	groupCalls      = "function calls by step"
+	groupBytes      = "function KB by step"
+)
+
+// Rows that stand for themselves in groupWrites.
+const (
+	rowEvents  = "events (of all)"
+	rowRefused = "refused (of all)"
+)
+
+// measure what do costs.
+func (r *result) measure(ctx context.Context, p *kit.Plane, boot time.Duration, do func() error) error {
+	if _, err := p.Cloud.SetSettings(ctx, localcloud.Settings{BootTime: localcloud.Duration(boot)}); err != nil {
+		return err
+	}
+	status, err := p.Status(ctx)
+	if err != nil {
+		return err
+	}
+	log, err := os.Open(status.Control.AuditLog)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = log.Close() }()
+	if _, err := log.Seek(0, io.SeekEnd); err != nil {
+		return err
+	}
+	before, err := sample(ctx, status)
+	if err != nil {
+		return err
+	}
+	began := time.Now()
+	if err := do(); err != nil {
+		return err
+	}
+	r.wall = time.Since(began)
+	after, err := sample(ctx, status)
+	if err != nil {
+		return err
+	}
+	r.counts = rise(before, after)
+	return count(log, r.add)
+}
+
+func (r *result) add(group, name string, n float64) {
+	if r.counts[group] == nil {
+		r.counts[group] = map[string]float64{}
+	}
+	r.counts[group][name] += n
+}
+
+func rise(before, after map[string]map[string]float64) map[string]map[string]float64 {
+	out := map[string]map[string]float64{}
+	for group, names := range after {
+		out[group] = map[string]float64{}
+		for name, n := range names {
+			if d := n - before[group][name]; d > 0 {
+				out[group][name] = d
+			}
+		}
+	}
+	return out
+}
+
+// sample all counters but those of the audit log.
+func sample(ctx context.Context, s *localplane.Status) (map[string]map[string]float64, error) {
+	out := map[string]map[string]float64{groupCPU: {}, groupReconciles: {}, groupCalls: {}, groupBytes: {}}
+	for _, c := range s.Components {
+		cpu, err := cpuSeconds(c.PID)
+		if err != nil {
+			return nil, err
+		}
+		out[groupCPU][c.Name] = cpu
+		if c.Metrics == "" {
+			continue
+		}
+		families, err := scrape(ctx, c.Metrics)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", c.Name, err)
+		}
+		each(families["controller_runtime_reconcile_total"], func(labels map[string]string, n float64) {
+			if xr, ok := strings.CutPrefix(labels["controller"], "composite/"); ok {
+				out[groupReconciles][xr] += n
+			}
+		})
+		each(families["drover_function_calls_total"], func(labels map[string]string, n float64) {
+			out[groupCalls][labels["step"]] += n
+		})
+		each(families["drover_function_request_bytes_total"], func(labels map[string]string, n float64) {
+			out[groupBytes][labels["step"]+" in"] += n / 1024
+		})
+		each(families["drover_function_response_bytes_total"], func(labels map[string]string, n float64) {
+			out[groupBytes][labels["step"]+" out"] += n / 1024
+		})
+	}
+	return out, nil
+}
+
+// ticks a second of /proc, on every Linux there is.
+const ticks = 100
+
+func cpuSeconds(pid int) (float64, error) {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return 0, err
+	}
+	// The second field is a name in parentheses, which may hold anything.
+	fields := strings.Fields(string(b[strings.LastIndexByte(string(b), ')')+1:]))
+	total := 0.0
+	for _, f := range fields[11:13] {
+		n, err := strconv.ParseFloat(f, 64)
+		if err != nil {
+			return 0, err
+		}
+		total += n / ticks
+	}
+	return total, nil
+}
+
+func scrape(ctx context.Context, url string) (map[string]*dto.MetricFamily, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return nil, err
+	}
+	rsp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = rsp.Body.Close() }()
+	parser := expfmt.NewTextParser(model.UTF8Validation)
+	return parser.TextToMetricFamilies(rsp.Body)
+}
+
+func each(f *dto.MetricFamily, do func(labels map[string]string, n float64)) {
+	for _, m := range f.GetMetric() {
+		labels := map[string]string{}
+		for _, l := range m.GetLabel() {
+			labels[l.GetName()] = l.GetValue()
+		}
+		do(labels, m.GetCounter().GetValue())
+	}
+}
+
+// A write is a line of the audit log.
+type write struct {
+	Verb string
+	User struct{ Username string }
+	// ObjectRef is missing for what is no object.
+	ObjectRef      struct{ Resource, Subresource string }
+	ResponseStatus struct{ Code int }
+}
+
+// count the writes that follow in an audit log. A request that was refused, such as
+// one with an old resource version, is counted as that.
+func count(log io.Reader, add func(group, name string, n float64)) error {
+	d := json.NewDecoder(log)
+	for {
+		w := write{}
+		if err := d.Decode(&w); err == io.EOF || err == io.ErrUnexpectedEOF {
+			return nil
+		} else if err != nil {
+			return err
+		}
+		by := w.component()
+		if by == "" {
+			continue
+		}
+		add(groupWrites, by, 1)
+		resource := w.ObjectRef.Resource
+		if w.ObjectRef.Subresource != "" {
+			resource += "/" + w.ObjectRef.Subresource
+		}
+		add(groupVerbs, strings.Join([]string{by, w.Verb, resource}, " "), 1)
+	}
+}
+
+// component that wrote; empty for who measures.
+func (w write) component() string {
+	user, isAccount := strings.CutPrefix(w.User.Username, "system:serviceaccount:crossplane-system:")
+	switch {
+	case w.User.Username == "drover-admin":
+		return ""
+	case w.ResponseStatus.Code >= http.StatusBadRequest:
+		return rowRefused
+	case w.ObjectRef.Resource == "events":
+		return rowEvents
+	case strings.HasPrefix(user, "provider-drover"):
+		switch w.ObjectRef.Resource {
+		case "machines", "machinesets", "machinedeployments", "virtualmachines":
+			return "provider-drover: terminator"
+		case "jointokens", "secrets":
+			return "provider-drover: join tokens"
+		}
+		return "provider-drover: worker nodes"
+	case isAccount:
+		for _, name := range []string{"provider-local", "crossplane"} {
+			// A provider's account is called as its revision.
+			if strings.Contains(user, name) {
+				return name
+			}
+		}
+		return user
+	case strings.HasPrefix(user, "system:node:"), strings.HasPrefix(user, "system:bootstrap:"):
+		return "kubelets"
+	}
+	return "kubernetes"
+}
+
+// keep the audit log for a closer look.
+func keep(ctx context.Context, p *kit.Plane, folder, breaker string) error {
+	status, err := p.Status(ctx)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		return err
+	}
+	b, err := os.ReadFile(status.Control.AuditLog)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(folder, "audit-"+breaker+".log"), b, 0o600)
+}
+
+func sortedKeys(m map[string]bool) []string { return slices.Sorted(maps.Keys(m)) }

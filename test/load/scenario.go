@@ -1,0 +1,190 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/localcloud"
+	"github.com/drover-dev/drover/test/kit"
+)
+
+const (
+	// patience is how long a phase of a scenario may take.
+	patience = 20 * time.Minute
+	// interval of polling, one GET each: the watcher must not be what is measured.
+	interval = 100 * time.Millisecond
+	// settle is how long to wait before a rest is measured: until what the last
+	// change set off has died down.
+	settle = 15 * time.Second
+
+	deployment = "load"
+)
+
+// A scenario is one thing to measure.
+type scenario struct {
+	kind     string
+	machines int32
+	surge    int
+	boot     time.Duration
+	rest     time.Duration
+}
+
+func parse(s string) (scenario, error) {
+	out := scenario{surge: 10, rest: 2 * time.Minute}
+	for i, part := range strings.Split(s, ",") {
+		key, value, ok := strings.Cut(part, "=")
+		if !ok {
+			return out, fmt.Errorf("%q: %q is not KEY=VALUE", s, part)
+		}
+		var err error
+		switch {
+		case i == 0:
+			var n int64
+			if n, err = strconv.ParseInt(value, 10, 32); err == nil && n < 1 {
+				err = fmt.Errorf("must be positive")
+			}
+			out.kind, out.machines = key, int32(n)
+			if key != "create" && key != "roll" && key != "delete" && key != "rest" {
+				err = fmt.Errorf("must start with create, roll, delete or rest")
+			}
+		case key == "surge":
+			out.surge, err = strconv.Atoi(value)
+		case key == "boot":
+			out.boot, err = time.ParseDuration(value)
+		case key == "for":
+			out.rest, err = time.ParseDuration(value)
+		default:
+			err = fmt.Errorf("must be surge, boot or for")
+		}
+		if err != nil {
+			return out, fmt.Errorf("%q: %s: %w", s, part, err)
+		}
+	}
+	return out, nil
+}
+
+// String is the head of the scenario's column.
+func (s scenario) String() string {
+	out := fmt.Sprintf("%s %d", s.kind, s.machines)
+	if s.kind == "roll" {
+		out += fmt.Sprintf(" surge %d", s.surge)
+	}
+	if s.boot > 0 {
+		out += " boot " + s.boot.String()
+	}
+	if s.kind == "rest" {
+		out += " " + s.rest.String()
+	}
+	return out
+}
+
+// run the scenario in a namespace of its own, and leave nothing behind.
+func (s scenario) run(ctx context.Context, p *kit.Plane) (result, error) {
+	f, err := p.MakeFleet(ctx)
+	if err != nil {
+		return result{}, err
+	}
+	if err := s.setBoot(ctx, p, 0); err != nil {
+		return result{}, err
+	}
+	md := f.Deployment(deployment, s.machines, s.surge, 0)
+	r := result{scenario: s}
+	if s.kind == "create" {
+		err = r.measure(ctx, p, s.boot, func() error { return create(ctx, f, md) })
+	} else if err = create(ctx, f, md); err == nil {
+		switch s.kind {
+		case "roll":
+			err = r.measure(ctx, p, s.boot, func() error { return roll(ctx, f, md) })
+		case "delete":
+			return r, r.measure(ctx, p, s.boot, func() error { return remove(ctx, f, md) })
+		case "rest":
+			if err = sleep(ctx, settle); err == nil {
+				err = r.measure(ctx, p, s.boot, func() error { return sleep(ctx, s.rest) })
+			}
+		}
+	}
+	if err != nil {
+		return r, err
+	}
+	if err := s.setBoot(ctx, p, 0); err != nil {
+		return r, err
+	}
+	return r, remove(ctx, f, md)
+}
+
+func (s scenario) setBoot(ctx context.Context, p *kit.Plane, d time.Duration) error {
+	_, err := p.Cloud.SetSettings(ctx, localcloud.Settings{BootTime: localcloud.Duration(d)})
+	return err
+}
+
+func create(ctx context.Context, f kit.Fleet, md *machinev1alpha1.MachineDeployment) error {
+	if err := f.Client.Create(ctx, md); err != nil {
+		return err
+	}
+	return settled(ctx, f, md)
+}
+
+func roll(ctx context.Context, f kit.Fleet, md *machinev1alpha1.MachineDeployment) error {
+	patch := fmt.Sprintf(`{"spec":{"template":{"spec":{"version":%q}}}}`, kit.NewVersion)
+	if err := f.Client.Patch(ctx, md, client.RawPatch("application/merge-patch+json", []byte(patch))); err != nil {
+		return err
+	}
+	return settled(ctx, f, md)
+}
+
+func remove(ctx context.Context, f kit.Fleet, md *machinev1alpha1.MachineDeployment) error {
+	if err := f.Client.Delete(ctx, md); err != nil {
+		return err
+	}
+	return until(ctx, func() (bool, string) {
+		// It goes when the last of its VMs is gone.
+		err := f.Client.Get(ctx, client.ObjectKeyFromObject(md), &machinev1alpha1.MachineDeployment{})
+		return client.IgnoreNotFound(err) == nil && err != nil, fmt.Sprint(err)
+	})
+}
+
+// settled waits until all Machines are available and of the template, and none
+// other is left.
+func settled(ctx context.Context, f kit.Fleet, md *machinev1alpha1.MachineDeployment) error {
+	return until(ctx, func() (bool, string) {
+		if err := f.Client.Get(ctx, client.ObjectKeyFromObject(md), md); err != nil {
+			return false, err.Error()
+		}
+		s, n := md.Status, md.Spec.Replicas
+		done := s.ObservedGeneration == md.Generation && s.Replicas == n && s.UpdatedReplicas == n && s.AvailableReplicas == n && s.TerminatingReplicas == 0
+		return done, fmt.Sprintf("%+v", s)
+	})
+}
+
+func until(ctx context.Context, done func() (bool, string)) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	said := ""
+	for {
+		ok, says := done()
+		if ok {
+			return nil
+		}
+		if ctx.Err() == nil {
+			said = says
+		}
+		if err := sleep(ctx, interval); err != nil {
+			return fmt.Errorf("%w: %s", err, said)
+		}
+	}
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(d):
+		return nil
+	}
+}
