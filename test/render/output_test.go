@@ -40,11 +40,8 @@ var began = time.Now().Add(-time.Second)
 func (o *output) stabilize() {
 	// function-drover reads the clock. A time that is older was observed, and says
 	// that the fact is not new.
-	path := []string{"status", "lastOperation", "lastUpdateTime"}
-	if s, ok, _ := unstructured.NestedString(o.Composite, path...); ok {
-		if t, err := time.Parse(time.RFC3339, s); err == nil && t.After(began) {
-			_ = unstructured.SetNestedField(o.Composite, justNow, path...)
-		}
+	if status, ok := o.Composite["status"].(map[string]any); ok {
+		o.Composite["status"] = withoutNow(status)
 	}
 	for _, objects := range [][]map[string]any{o.Composed, o.Deleted} {
 		for _, object := range objects {
@@ -68,6 +65,25 @@ func (o *output) stabilize() {
 		slices.SortFunc(*required, func(a, b map[string]any) int { return cmp.Compare(fmt.Sprint(a), fmt.Sprint(b)) })
 		*required = slices.CompactFunc(*required, func(a, b map[string]any) bool { return fmt.Sprint(a) == fmt.Sprint(b) })
 	}
+}
+
+// withoutNow replaces the times of this run in what a status holds.
+func withoutNow(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		for k := range v {
+			v[k] = withoutNow(v[k])
+		}
+	case []any:
+		for i := range v {
+			v[i] = withoutNow(v[i])
+		}
+	case string:
+		if t, err := time.Parse(time.RFC3339, v); err == nil && t.After(began) {
+			return justNow
+		}
+	}
+	return v
 }
 
 // kinds of objects in their order, with blanks between.

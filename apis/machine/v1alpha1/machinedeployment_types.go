@@ -210,6 +210,9 @@ type MachineDeploymentSpec struct {
 type Revision struct {
 	// Revision is the number of the revision; the current one has the highest.
 	Revision int64 `json:"revision"`
+	// After is the spec.rollout.after that it was rolled out for.
+	// +optional
+	After *metav1.Time `json:"after,omitempty"`
 	// ChangeCause is what the annotation kubernetes.io/change-cause said.
 	// +optional
 	ChangeCause string `json:"changeCause,omitempty"`

@@ -21,13 +21,24 @@ type bounds struct {
 }
 
 func boundsOf(d *machinev1alpha1.MachineDeployment) (bounds, *step.Problem) {
-	b := bounds{replicas: d.Spec.Replicas}
-	r := d.Spec.Strategy.RollingUpdate
+	s := d.Spec.Strategy
+	switch s.Type {
+	case machinev1alpha1.Recreate, machinev1alpha1.OnDelete:
+		return bounds{replicas: d.Spec.Replicas}, nil
+	case machinev1alpha1.InPlaceUpdate:
+		return resolve("inPlaceUpdate", d.Spec.Replicas, s.InPlaceUpdate.MaxSurge, 0, s.InPlaceUpdate.MaxUnavailable, 1)
+	default:
+		return resolve("rollingUpdate", d.Spec.Replicas, s.RollingUpdate.MaxSurge, 1, s.RollingUpdate.MaxUnavailable, 0)
+	}
+}
+
+func resolve(strategy string, replicas int32, maxSurge *intstr.IntOrString, surge int32, maxUnavailable *intstr.IntOrString, unavailable int32) (bounds, *step.Problem) {
+	b := bounds{replicas: replicas}
 	var problem *step.Problem
-	if b.surge, problem = scaled("maxSurge", r.MaxSurge, 1, b.replicas, true); problem != nil {
+	if b.surge, problem = scaled(strategy+".maxSurge", maxSurge, surge, replicas, true); problem != nil {
 		return b, problem
 	}
-	if b.unavailable, problem = scaled("maxUnavailable", r.MaxUnavailable, 0, b.replicas, false); problem != nil {
+	if b.unavailable, problem = scaled(strategy+".maxUnavailable", maxUnavailable, unavailable, replicas, false); problem != nil {
 		return b, problem
 	}
 	// Percentages of few Machines may both round to nothing, and then no Machine
@@ -46,14 +57,20 @@ func scaled(field string, v *intstr.IntOrString, otherwise, replicas int32, roun
 	if err != nil || n < 0 {
 		return 0, &step.Problem{
 			Reason:  reasonInvalidStrategy,
-			Message: fmt.Sprintf("spec.strategy.rollingUpdate.%s: %q must be a number from 0, or a percentage from 0%% to 100%%", field, v.String()),
+			Message: fmt.Sprintf("spec.strategy.%s: %q must be a number from 0, or a percentage from 0%% to 100%%", field, v.String()),
 		}
 	}
 	return int32(n), nil
 }
 
-// most Machines that there may be.
-func (b bounds) most() int32 { return b.replicas + b.surge }
+// most Machines that there may be. None are wanted where replicas is 0: a rollout
+// has nothing to replace then.
+func (b bounds) most() int32 {
+	if b.replicas == 0 {
+		return 0
+	}
+	return b.replicas + b.surge
+}
 
 // least Machines that must be available.
 func (b bounds) least() int32 { return max(0, b.replicas-b.unavailable) }

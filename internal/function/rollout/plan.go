@@ -24,7 +24,7 @@ type Observed struct {
 	Deployment *machinev1alpha1.MachineDeployment
 	// Sets that the deployment controls, in any order.
 	Sets []Set
-	// ClassFound means that the class of the current template exists.
+	// ClassFound means that the class of the template that is rolled out exists.
 	ClassFound bool
 	Safety     step.Safety
 }
@@ -47,9 +47,10 @@ type Decision struct {
 }
 
 // Plan decides.
-func Plan(o Observed) Decision {
-	p := &plan{Observed: o}
+func Plan(now time.Time, o Observed) Decision {
+	p := &plan{Observed: o, now: now}
 	p.bounds, p.problem = boundsOf(o.Deployment)
+	p.choose()
 	p.sort()
 	p.revise()
 	p.scale()
@@ -60,21 +61,44 @@ func Plan(o Observed) Decision {
 // A plan is in the making.
 type plan struct {
 	Observed
+	now    time.Time
 	bounds bounds
 	// problem with the spec, nil if there is none.
 	problem *step.Problem
 
-	// current is the set of the current template. It is nil when it may not be
-	// created, or not yet because one of its name is still terminating.
+	// template that is rolled out: that of the spec or of a revision that is gone
+	// back to.
+	template machinev1alpha1.MachineTemplate
+	// target identifies it.
+	target rolling
+	// rollback that is in force, nil if there is none.
+	rollback *machinev1alpha1.Rollback
+	// revisions that there were, the current one last.
+	revisions []machinev1alpha1.Revision
+
+	// current is the set of the template. It is nil when it does not exist and may
+	// not be created.
 	current *set
 	// old sets are the others, oldest first.
 	old []*set
 	// terminating sets only count.
 	terminating []*set
+
+	// scaledFor is the number of replicas that the sets are scaled for.
+	scaledFor int32
+}
+
+// held means that no Machine may be replaced or updated: only replicas counts.
+func (p *plan) held() bool {
+	return p.Safety.Frozen || p.paused() || p.problem != nil && p.problem.Reason != step.ReasonClassNotFound
+}
+
+func (p *plan) paused() bool {
+	_, annotated := p.Deployment.Annotations[machinev1alpha1.AnnotationPaused]
+	return p.Deployment.Spec.Paused || annotated
 }
 
 func (p *plan) sort() {
-	h := hash(p.Deployment.Spec.Template)
 	for _, s := range p.Sets {
 		n := &set{Set: s, revision: revisionOf(s.MachineSet), told: s.Spec.Replicas}
 		for _, t := range p.Deployment.Status.MachineSets {
@@ -83,12 +107,9 @@ func (p *plan) sort() {
 			}
 		}
 		n.wants = n.told
-		switch {
-		case s.Terminating:
+		if s.Terminating {
 			p.terminating = append(p.terminating, n)
-		case s.Labels[machinev1alpha1.LabelTemplateHash] == h:
-			p.current = n
-		default:
+		} else {
 			p.old = append(p.old, n)
 		}
 	}
@@ -97,55 +118,74 @@ func (p *plan) sort() {
 	})
 
 	if !p.ClassFound && p.problem == nil {
-		p.problem = classNotFound(p.Deployment)
+		p.problem = classNotFound(p.Deployment, p.template)
 	}
-	if p.current == nil && p.problem == nil && !p.Safety.Frozen {
-		s := newSet(p.Deployment, h)
-		if !slices.ContainsFunc(p.terminating, func(t *set) bool { return t.Name == s.Name }) {
-			p.current = &set{Set: Set{MachineSet: s}, missing: true}
-		}
-	}
-}
-
-// revise gives the current template the highest revision, be it new or one that
-// was there before.
-func (p *plan) revise() {
-	if p.current == nil {
-		return
-	}
-	highest := int64(0)
-	for _, s := range slices.Concat(p.old, p.terminating) {
-		highest = max(highest, s.revision)
-	}
-	if p.current.revision <= highest {
-		p.current.revision = highest + 1
-	}
-}
-
-// forget the oldest empty sets beyond the history limit. One that is not observed
-// has to be composed again before it can be deleted.
-func (p *plan) forget() {
-	keep := p.Deployment.Spec.RevisionHistoryLimit
-	for _, s := range slices.Backward(slices.Clone(p.old)) {
-		if !s.empty() || !s.settled() || s.wants > 0 || s == p.head() {
-			continue
-		}
-		if keep > 0 {
-			keep--
-			continue
-		}
-		if s.Observed {
+	for _, s := range slices.Backward(p.old) {
+		if p.isCurrent(s) {
+			p.current = s
 			p.old = slices.DeleteFunc(p.old, func(o *set) bool { return o == s })
+			return
 		}
 	}
+	if p.problem == nil && !p.held() {
+		p.current = &set{Set: Set{MachineSet: p.newSet()}, missing: true}
+	}
+}
+
+// isCurrent says whether a set is that of the template. One that updates in place
+// becomes it.
+func (p *plan) isCurrent(s *set) bool {
+	has := rollingOf(s.Spec.Template)
+	if p.inPlace() {
+		return has.same(p.target) || !p.held() && p.problem == nil && has.stays(p.target)
+	}
+	return has.same(p.target) && !s.mixed() && p.isYoungEnough(s)
+}
+
+// isYoungEnough says whether a set was created after spec.rollout.after. The hash
+// tells it of those that were created for that time, whatever the clock says.
+func (p *plan) isYoungEnough(s *set) bool {
+	if p.target.After == nil || !s.CreationTimestamp.Before(p.target.After) {
+		return true
+	}
+	r := p.target
+	for ; r.Collision <= len(p.Sets); r.Collision++ {
+		if s.Labels[machinev1alpha1.LabelTemplateHash] == r.hash() {
+			return true
+		}
+	}
+	return false
+}
+
+// forget old sets that are empty: what can be gone back to stands in the status. One
+// that is not observed has to be composed again before it can be deleted.
+func (p *plan) forget() {
+	head := p.head()
+	p.old = slices.DeleteFunc(p.old, func(s *set) bool {
+		return s != head && s.empty() && s.settled() && s.wants == 0 && s.Observed
+	})
 }
 
 // live sets are all that are composed.
 func (p *plan) live() []*set {
-	if p.current == nil {
-		return p.old
+	all := slices.Clone(p.old)
+	if p.current != nil {
+		all = append(all, p.current)
 	}
-	return append(slices.Clone(p.old), p.current)
+	return all
+}
+
+// head is the set that Machines are wanted of: the current one, or, as long as
+// there may be none, the newest that there is.
+func (p *plan) head() *set {
+	if p.current == nil && len(p.old) > 0 {
+		return p.old[len(p.old)-1]
+	}
+	return p.current
+}
+
+func (p *plan) others(head *set) []*set {
+	return slices.DeleteFunc(p.live(), func(s *set) bool { return s == head })
 }
 
 func (p *plan) decide() Decision {
@@ -154,8 +194,8 @@ func (p *plan) decide() Decision {
 		d.Sets = append(d.Sets, Desired{MachineSet: p.composed(s), Ready: s.ready()})
 	}
 	d.Ready = p.complete()
-	d.Conditions = []step.Condition{p.valid(), p.available(), p.progressing()}
+	d.Conditions = p.conditions(d.Status)
 	d.Events = p.allEvents(d.Conditions)
-	d.CallAgain = p.callAgain()
+	d.CallAgain = p.callAgain(d.Status)
 	return d
 }

@@ -14,6 +14,8 @@ import (
 	"github.com/drover-dev/drover/internal/function/step"
 )
 
+var now = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+
 // A deploymentOption changes a MachineDeployment.
 type deploymentOption func(*machinev1alpha1.MachineDeployment)
 
@@ -71,10 +73,10 @@ type setOption func(*Set)
 func machineSet(version string, revision int64, replicas int32, options ...setOption) Set {
 	d := deployment(0, func(d *machinev1alpha1.MachineDeployment) { d.Spec.Template = template(version) })
 	s := Set{Observed: true}
-	s.MachineSet = (&plan{Observed: Observed{Deployment: d}}).composed(&set{
-		Set:      Set{MachineSet: newSet(d, hash(d.Spec.Template))},
-		revision: revision, told: replicas,
-	})
+	p := &plan{Observed: Observed{Deployment: d}}
+	p.choose()
+	p.current = &set{Set: Set{MachineSet: p.newSet()}, revision: revision, told: replicas}
+	s.MachineSet = p.composed(p.current)
 	s.UID, s.Generation = "uid-of-set", 4
 	s.Status.ObservedGeneration = 4
 	s.Status.Replicas, s.Status.ReadyReplicas, s.Status.AvailableReplicas = replicas, replicas, replicas
@@ -99,8 +101,7 @@ func deleted(s *Set)   { s.Terminating, s.Observed = true, false }
 func forgotten(s *Set) { s.Observed = false }
 
 func nameOf(version string) string {
-	d := deployment(0)
-	return newSet(d, hash(template(version))).Name
+	return machineSet(version, 1, 0).Name
 }
 
 func versionOf(name string) string {
@@ -329,38 +330,33 @@ func TestScaling(t *testing.T) {
 			d: deployment(2), noClass: true,
 			composed: counts{}, decided: counts{},
 		},
-		"ASetOfTheSameNameThatIsBeingDeletedIsWaitedFor": {
-			d:        deployment(2),
-			sets:     []Set{machineSet("v2", 1, 2, deleted)},
-			composed: counts{}, decided: counts{},
-		},
-		"EmptySetsAreKeptUpToTheHistoryLimit": {
+		"EmptyOldSetsAreDropped": {
 			d:        deployment(1, completed(3)),
 			sets:     []Set{machineSet("v0", 1, 0), machineSet("v1", 2, 0), machineSet("v2", 3, 1)},
-			composed: counts{"v1": 0, "v2": 1}, decided: counts{"v1": 0, "v2": 1},
+			composed: counts{"v2": 1}, decided: counts{"v2": 1},
 		},
 		"SetsWithTerminatingMachinesAreKept": {
 			d:        deployment(1, completed(3)),
 			sets:     []Set{machineSet("v0", 1, 0, terminating(1)), machineSet("v1", 2, 0), machineSet("v2", 3, 1)},
-			composed: counts{"v0": 0, "v1": 0, "v2": 1}, decided: counts{"v0": 0, "v1": 0, "v2": 1},
+			composed: counts{"v0": 0, "v2": 1}, decided: counts{"v0": 0, "v2": 1},
 		},
 		"AForgottenSetIsAdoptedBeforeItIsDropped": {
 			d:        deployment(1, completed(3)),
 			sets:     []Set{machineSet("v0", 1, 0, forgotten), machineSet("v1", 2, 0), machineSet("v2", 3, 1)},
-			composed: counts{"v0": 0, "v1": 0, "v2": 1}, decided: counts{"v0": 0, "v1": 0, "v2": 1},
+			composed: counts{"v0": 0, "v2": 1}, decided: counts{"v0": 0, "v2": 1},
 		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			o := Observed{Deployment: tc.d, Sets: tc.sets, ClassFound: !tc.noClass, Safety: step.Safety{Frozen: tc.frozen}}
-			d := Plan(o)
+			d := Plan(now, o)
 			if diff := cmp.Diff(tc.composed, composed(d)); diff != "" {
 				t.Errorf("composed: -want +got:\n%s", diff)
 			}
 			if diff := cmp.Diff(tc.decided, decided(d)); diff != "" {
 				t.Errorf("decided: -want +got:\n%s", diff)
 			}
-			if diff := cmp.Diff(d, Plan(o)); diff != "" {
+			if diff := cmp.Diff(d, Plan(now, o)); diff != "" {
 				t.Errorf("the same view gave another decision:\n%s", diff)
 			}
 		})
@@ -417,7 +413,7 @@ func TestStatus(t *testing.T) {
 			want: want{
 				Status: status(3, 3, 3, 3, 0, 0, 2), Ready: true,
 				Valid: "True Valid", Available: "True MinimumReplicasAvailable", Progressing: "True NewMachineSetAvailable",
-				Events: []string{"RolloutComplete: Revision 2 is rolled out: 3 Machines of machine set " + nameOf("v2") + " are available"},
+				Events: []string{"DeletedMachineSet: Deleted machine set " + nameOf("v1"), "RolloutComplete: Revision 2 is rolled out: 3 Machines of machine set " + nameOf("v2") + " are available"},
 				Again:  step.AtRest,
 			},
 		},
@@ -462,7 +458,7 @@ func TestStatus(t *testing.T) {
 			want: want{
 				Status: status(0, 0, 0, 0, 0, 0, 4), Ready: true,
 				Valid: "True Valid", Available: "True MinimumReplicasAvailable", Progressing: "True NewMachineSetAvailable",
-				Events: []string{"RolloutComplete: Revision 4 is rolled out: 0 Machines of machine set " + nameOf("v2") + " are available"},
+				Events: []string{"DeletedMachineSet: Deleted machine set " + nameOf("v1"), "RolloutComplete: Revision 4 is rolled out: 0 Machines of machine set " + nameOf("v2") + " are available"},
 				Again:  step.AtRest,
 			},
 		},
@@ -519,13 +515,15 @@ func TestStatus(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			d := Plan(tc.o)
+			d := Plan(now, tc.o)
 			got := want{
 				Status: d.Status, Ready: d.Ready,
 				Valid: condition(d, "Valid"), Available: condition(d, "Available"), Progressing: condition(d, "Progressing"),
 				Again: d.CallAgain,
 			}
 			got.Status.MachineSets = nil
+			// These have tests of their own.
+			got.Status.DesiredReplicas, got.Status.Revisions, got.Status.LastProgressTime = nil, nil, nil
 			for _, e := range d.Events {
 				got.Events = append(got.Events, e.Reason+": "+e.Message)
 			}
@@ -544,10 +542,10 @@ func TestSets(t *testing.T) {
 		d.Spec.Template.Spec.FailureDomain = ptr.To("zone-b")
 		d.Spec.Template.Metadata.Annotations = map[string]string{"a": "b"}
 	})
-	h := hash(d.Spec.Template)
+	h := rollingOf(d.Spec.Template).hash()
 	old := machineSet("v1", 4, 3)
 	sets := map[string]*machinev1alpha1.MachineSet{}
-	for _, s := range Plan(Observed{Deployment: d, ClassFound: true, Sets: []Set{old}}).Sets {
+	for _, s := range Plan(now, Observed{Deployment: d, ClassFound: true, Sets: []Set{old}}).Sets {
 		sets[s.Spec.Template.Spec.Version] = s.MachineSet
 	}
 
@@ -572,23 +570,55 @@ func TestSets(t *testing.T) {
 				Selector:        machinev1alpha1.Selector{MatchLabels: map[string]machinev1alpha1.LabelValue{"pool": "a", machinev1alpha1.LabelTemplateHash: machinev1alpha1.LabelValue(h)}},
 				Template:        *tmpl,
 				MinReadySeconds: 30,
+				Creation:        machinev1alpha1.CreationEnabled,
 			},
 		}
 		if diff := cmp.Diff(want, sets["v2"]); diff != "" {
 			t.Errorf("-want +got:\n%s", diff)
 		}
 	})
-	t.Run("WhatDoesNotRollReachesOldSetsToo", func(t *testing.T) {
+	t.Run("WhatDoesNotRollReachesOldSetsTooAndTheirNodesAreMarked", func(t *testing.T) {
 		want := old.MachineSet.DeepCopy()
 		want.UID, want.Generation, want.Status = "", 0, machinev1alpha1.MachineSetStatus{}
-		want.Spec.Template.Spec.Taints = d.Spec.Template.Spec.Taints
+		want.Spec.Template.Spec.Taints = append(want.Spec.Template.Spec.Taints, d.Spec.Template.Spec.Taints[0],
+			machinev1alpha1.Taint{Key: machinev1alpha1.TaintOutdated, Effect: "PreferNoSchedule"})
 		want.Spec.MinReadySeconds = 30
 		if diff := cmp.Diff(want, sets["v1"]); diff != "" {
 			t.Errorf("-want +got:\n%s", diff)
 		}
 	})
+	t.Run("TheMarkIsTakenOffASetThatIsGoneBackTo", func(t *testing.T) {
+		back := deployment(3, func(d *machinev1alpha1.MachineDeployment) { d.Spec.Template = template("v1") })
+		marked := machineSet("v1", 4, 3)
+		marked.Spec.Template.Spec.Taints = []machinev1alpha1.Taint{{Key: machinev1alpha1.TaintOutdated, Effect: "PreferNoSchedule"}}
+		s := Plan(now, Observed{Deployment: back, ClassFound: true, Sets: []Set{marked, machineSet("v2", 5, 1)}}).Sets
+		if got := s[1]; got.Name != marked.Name || len(got.Spec.Template.Spec.Taints) > 0 {
+			t.Errorf("%s has taints %v", got.Name, got.Spec.Template.Spec.Taints)
+		}
+		if got := s[0]; len(got.Spec.Template.Spec.Taints) != 1 {
+			t.Errorf("%s has taints %v", got.Name, got.Spec.Template.Spec.Taints)
+		}
+	})
+	t.Run("TheAutoscalerIsHeldOffDuringARolloutWhereThatIsAskedFor", func(t *testing.T) {
+		ask := func(d *machinev1alpha1.MachineDeployment) { d.Spec.Rollout.DisableScaleDown = true }
+		annotations := func(d *machinev1alpha1.MachineDeployment, sets ...Set) (out []string) {
+			for _, s := range Plan(now, Observed{Deployment: d, ClassFound: true, Sets: sets}).Sets {
+				out = append(out, s.Spec.Template.Spec.Metadata.Annotations[machinev1alpha1.AnnotationScaleDownDisabled])
+			}
+			return out
+		}
+		if diff := cmp.Diff([]string{"true", "true"}, annotations(deployment(3, ask), machineSet("v1", 1, 3), machineSet("v2", 2, 1))); diff != "" {
+			t.Errorf("during a rollout: -want +got:\n%s", diff)
+		}
+		if diff := cmp.Diff([]string{""}, annotations(deployment(3, ask, completed(2)), machineSet("v2", 2, 3))); diff != "" {
+			t.Errorf("after it: -want +got:\n%s", diff)
+		}
+		if diff := cmp.Diff([]string{"", ""}, annotations(deployment(3), machineSet("v1", 1, 3), machineSet("v2", 2, 1))); diff != "" {
+			t.Errorf("where nobody asked: -want +got:\n%s", diff)
+		}
+	})
 	t.Run("AFreezeReachesTheSets", func(t *testing.T) {
-		s := Plan(Observed{Deployment: d, ClassFound: true, Sets: []Set{old}, Safety: step.Safety{Frozen: true}}).Sets[0]
+		s := Plan(now, Observed{Deployment: d, ClassFound: true, Sets: []Set{old}, Safety: step.Safety{Frozen: true}}).Sets[0]
 		if s.Labels[machinev1alpha1.LabelFreeze] != "true" {
 			t.Errorf("got labels %v", s.Labels)
 		}
@@ -616,13 +646,13 @@ func TestHash(t *testing.T) {
 		t.Run(fmt.Sprintf("%sRolls/%t", name, tc.rolls), func(t *testing.T) {
 			changed := template("v2")
 			tc.change(&changed)
-			if rolls := hash(changed) != hash(template("v2")); rolls != tc.rolls {
+			if rolls := rollingOf(changed).hash() != rollingOf(template("v2")).hash(); rolls != tc.rolls {
 				t.Errorf("got %t", rolls)
 			}
 		})
 	}
 	// A hash that changes rolls every deployment there is.
-	if got := hash(template("v2")); got != "776sbch24k" {
+	if got := rollingOf(template("v2")).hash(); got != "776sbch24k" {
 		t.Errorf("the hash of a template changed to %q", got)
 	}
 }

@@ -1,8 +1,6 @@
 package rollout
 
 import (
-	"fmt"
-	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -11,38 +9,44 @@ import (
 	"github.com/drover-dev/drover/internal/function/step"
 )
 
-const (
-	conditionValid       = "Valid"
-	conditionAvailable   = "Available"
-	conditionProgressing = "Progressing"
-
-	reasonMachineSetCreated      = "MachineSetCreated"
-	reasonMachineSetUpdated      = "MachineSetUpdated"
-	reasonNewMachineSetAvailable = "NewMachineSetAvailable"
-)
-
 func (p *plan) status() machinev1alpha1.MachineDeploymentStatus {
 	s := machinev1alpha1.MachineDeploymentStatus{
 		ObservedGeneration: p.Deployment.Generation,
 		Selector:           p.Deployment.Spec.Selector.String(),
+		DesiredReplicas:    &p.scaledFor,
 		Revision:           p.Deployment.Status.Revision,
+		Revisions:          p.revisions,
 	}
 	for _, set := range p.live() {
 		s.Replicas += set.Status.Replicas
 		s.ReadyReplicas += set.Status.ReadyReplicas
 		s.AvailableReplicas += set.Status.AvailableReplicas
 		s.TerminatingReplicas += set.Status.TerminatingReplicas
+		s.PreservedFailedReplicas += set.Status.PreservedFailedReplicas
 		s.MachineSets = append(s.MachineSets, machinev1alpha1.MachineSetReplicas{Name: set.Name, Replicas: set.wants})
 	}
 	for _, set := range p.terminating {
 		s.TerminatingReplicas += set.Status.Replicas + set.Status.TerminatingReplicas
 	}
 	if p.current != nil {
-		s.UpdatedReplicas = p.current.Status.Replicas
+		s.UpdatedReplicas = p.current.updated(p.target)
 		s.Revision = p.current.revision
+		s.Rollback = p.rollback
 	}
 	s.UnavailableReplicas = max(0, p.bounds.replicas-s.AvailableReplicas)
+	s.LastProgressTime = p.lastProgress(s)
 	return s
+}
+
+// updated Machines of the set: all, unless it updates them one after another.
+func (s *set) updated(target rolling) int32 {
+	switch u := s.Spec.InPlaceUpdate; {
+	case u == nil:
+		return s.Status.Replicas
+	case u.ID != target.hash() && !u.Paused || !s.settled():
+		return 0
+	}
+	return s.Status.UpdatedReplicas
 }
 
 // ready means that the set has the Machines that it shall have.
@@ -54,125 +58,72 @@ func (s *set) ready() bool {
 // that nothing is left of others.
 func (p *plan) complete() bool {
 	c := p.current
-	return c != nil && c.ready() && c.wants == c.told && p.alone() &&
+	return c != nil && c.ready() && c.wants == c.told && p.alone() && c.updated(p.target) == c.told &&
 		c.told == p.bounds.replicas && c.Status.AvailableReplicas == c.told
-}
-
-// alone means that no other set has Machines.
-func (p *plan) alone() bool {
-	return sum(p.others(p.head()), (*set).total)+sum(p.terminating, (*set).total) == 0
 }
 
 // wasComplete means that this revision once was complete. What happens since then
 // is no rollout, but scaling and replacing.
 func (p *plan) wasComplete() bool {
-	return p.current != nil && p.Deployment.Status.Revision == p.current.revision &&
-		slices.ContainsFunc(p.Deployment.Status.Conditions, func(c metav1.Condition) bool {
-			return c.Type == conditionProgressing && c.Reason == reasonNewMachineSetAvailable
-		})
+	c := p.condition(conditionProgressing)
+	return p.current != nil && p.Deployment.Status.Revision == p.current.revision && c != nil && c.Reason == reasonNewMachineSetAvailable
 }
 
-func classNotFound(d *machinev1alpha1.MachineDeployment) *step.Problem {
-	return &step.Problem{
-		Reason: step.ReasonClassNotFound,
-		Message: fmt.Sprintf("spec.template.spec.classRef.name: there is no MachineClass %q in namespace %q; the Machines that exist stay as they are until there is",
-			d.Spec.Template.Spec.ClassRef.Name, d.Namespace),
+// lastProgress is now if the rollout came further since the last status: the time is
+// written together with what it is about, and at no other time.
+func (p *plan) lastProgress(now machinev1alpha1.MachineDeploymentStatus) *metav1.Time {
+	before := p.Deployment.Status
+	resumed := false
+	if c := p.condition(conditionProgressing); c != nil {
+		resumed = c.Reason == reasonPaused && !p.paused()
 	}
+	old := func(s machinev1alpha1.MachineDeploymentStatus) int32 { return s.Replicas - s.UpdatedReplicas }
+	if before.LastProgressTime == nil || resumed || now.Revision != before.Revision || now.UpdatedReplicas > before.UpdatedReplicas ||
+		old(now) < old(before) || now.ReadyReplicas > before.ReadyReplicas || now.AvailableReplicas > before.AvailableReplicas {
+		t := metav1.NewTime(p.now.UTC().Truncate(time.Second))
+		return &t
+	}
+	return before.LastProgressTime
 }
 
-func (p *plan) valid() step.Condition {
-	if p.problem != nil {
-		return step.Condition{Type: conditionValid, Status: "False", Reason: p.problem.Reason, Message: p.problem.Message}
+// untilDeadline is how long the rollout may still go without progress, and 0 or less
+// when it went without for too long.
+func (p *plan) untilDeadline(s machinev1alpha1.MachineDeploymentStatus) time.Duration {
+	limit := p.Deployment.Spec.ProgressDeadlineSeconds
+	if limit <= 0 {
+		// The schema has a default: this is none that a user wrote.
+		return step.AtRest
 	}
-	return step.Condition{Type: conditionValid, Status: "True", Reason: "Valid"}
+	return s.LastProgressTime.Add(time.Duration(limit) * time.Second).Sub(p.now)
 }
 
-func (p *plan) available() step.Condition {
-	available := p.status().AvailableReplicas
-	c := step.Condition{
-		Type:    conditionAvailable,
-		Status:  "True",
-		Reason:  "MinimumReplicasAvailable",
-		Message: fmt.Sprintf("%d Machines are available: %d are wanted, and at least %d must be", available, p.bounds.replicas, p.bounds.least()),
-	}
-	if available < p.bounds.least() {
-		c.Status, c.Reason = "False", "MinimumReplicasUnavailable"
-	}
-	return c
-}
-
-func (p *plan) progressing() step.Condition {
-	c := step.Condition{Type: conditionProgressing, Status: "True"}
-	switch {
-	case p.complete() || p.wasComplete() && p.alone():
-		c.Reason = reasonNewMachineSetAvailable
-		c.Message = fmt.Sprintf("All Machines are of revision %d, MachineSet %s", p.current.revision, p.current.Name)
-	case p.Safety.Frozen:
-		c.Status, c.Reason, c.Message = "False", "Frozen", p.Safety.Message
-	case p.problem != nil:
-		c.Status, c.Reason, c.Message = "False", p.problem.Reason, p.problem.Message
-	case p.current == nil:
-		c.Reason, c.Message = reasonMachineSetUpdated, "Waiting for an earlier MachineSet of the same template to be gone"
-	case p.current.missing:
-		c.Reason = reasonMachineSetCreated
-		c.Message = fmt.Sprintf("Created MachineSet %s for revision %d", p.current.Name, p.current.revision)
-	default:
-		c.Reason = reasonMachineSetUpdated
-		c.Message = fmt.Sprintf("Rolling out revision %d, MachineSet %s", p.current.revision, p.current.Name)
-	}
-	return c
-}
-
-// allEvents of this decision.
-func (p *plan) allEvents(conditions []step.Condition) []step.Event {
-	var events []step.Event
-	for _, c := range conditions {
-		if c.Type == conditionValid && c.Status == "False" && c.IsNew(p.Deployment.Status.Conditions) {
-			events = append(events, step.Event{Warning: true, Reason: c.Reason, Message: c.Message})
-		}
-	}
-	for _, s := range p.live() {
-		switch {
-		case !s.recorded:
-			events = append(events, step.Event{Reason: "NewMachineSet", Message: fmt.Sprintf("Created machine set %s for revision %d", s.Name, s.revision)})
-		case !s.Observed:
-			events = append(events, step.Event{Reason: "ReadoptedMachineSet", Message: "Adopted again what a stale write had forgotten: machine set " + s.Name})
-		}
-		if s.wants != s.told {
-			direction := "up"
-			if s.wants < s.told {
-				direction = "down"
-			}
-			events = append(events, step.Event{
-				Reason:  "ScalingMachineSet",
-				Message: fmt.Sprintf("Scaled %s machine set %s from %d to %d", direction, s.Name, s.told, s.wants),
-			})
-		}
-	}
-	for _, recorded := range p.Deployment.Status.MachineSets {
-		if !slices.ContainsFunc(p.live(), func(s *set) bool { return s.Name == recorded.Name }) {
-			events = append(events, step.Event{Reason: "DeletedMachineSet", Message: "Deleted machine set " + recorded.Name})
-		}
-	}
-	if p.complete() && !p.wasComplete() {
-		events = append(events, step.Event{
-			Reason:  "RolloutComplete",
-			Message: fmt.Sprintf("Revision %d is rolled out: %d Machines of machine set %s are available", p.current.revision, p.bounds.replicas, p.current.Name),
-		})
-	}
-	return events
-}
-
-// callAgain at once to carry out what is written down by then, and soon while
-// anything is in flight.
-func (p *plan) callAgain() time.Duration {
-	for _, s := range p.live() {
-		if s.missing || s.wants != s.told {
+// callAgain at once to carry out what is written down by then, soon while anything
+// is in flight, and when a time comes that was asked for.
+func (p *plan) callAgain(s machinev1alpha1.MachineDeploymentStatus) time.Duration {
+	for _, set := range p.live() {
+		if set.missing || set.wants != set.told {
 			return step.Soonest
 		}
 	}
-	if !p.complete() || p.status().TerminatingReplicas > 0 || slices.ContainsFunc(p.old, func(s *set) bool { return !s.settled() }) {
-		return step.InFlight
+	again := step.AtRest
+	if a := p.Deployment.Spec.Rollout.After; a != nil && p.now.Before(a.Time) {
+		again = min(again, a.Sub(p.now))
 	}
-	return step.AtRest
+	if p.rollsOn() {
+		again = min(again, max(step.Soonest, p.untilDeadline(s)))
+	}
+	if !p.complete() || s.TerminatingReplicas > 0 || *s.DesiredReplicas != p.bounds.replicas || len(p.unsettled()) > 0 {
+		again = min(again, step.InFlight)
+	}
+	return again
+}
+
+func (p *plan) unsettled() []*set {
+	var out []*set
+	for _, s := range p.old {
+		if !s.settled() {
+			out = append(out, s)
+		}
+	}
+	return out
 }

@@ -14,7 +14,7 @@ const requirementSets = "machine-sets"
 
 // Run the step. An error means that nothing can be said of the deployment, and that
 // all shall stay as it is.
-func Run(_ time.Time, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
+func Run(now time.Time, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
 	if err := step.Input(req, &fn.Rollout{}); err != nil {
 		return nil, err
 	}
@@ -24,7 +24,8 @@ func Run(_ time.Time, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, 
 	}
 
 	// The class is that of a Machine that would be created now.
-	next := &machinev1alpha1.Machine{ObjectMeta: d.ObjectMeta, Spec: d.Spec.Template.Spec}
+	template, _, _ := chosen(d)
+	next := &machinev1alpha1.Machine{ObjectMeta: d.ObjectMeta, Spec: template.Spec}
 	rsp := step.NewResponse(req)
 	rsp.RequireClass(next)
 	rsp.RequireByLabels(requirementSets, machinev1alpha1.SchemeGroupVersion.String(), machinev1alpha1.MachineSetGroupVersionKind.Kind,
@@ -34,7 +35,7 @@ func Run(_ time.Time, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, 
 	if err != nil || !looked {
 		return rsp.RunFunctionResponse, err
 	}
-	return rsp.RunFunctionResponse, respond(req, rsp, Plan(o))
+	return rsp.RunFunctionResponse, respond(req, rsp, Plan(now, o))
 }
 
 func observe(req *fnv1.RunFunctionRequest, d *machinev1alpha1.MachineDeployment, next *machinev1alpha1.Machine) (Observed, bool, error) {

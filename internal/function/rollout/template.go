@@ -2,6 +2,10 @@ package rollout
 
 import (
 	"encoding/json"
+	"maps"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/names"
@@ -16,18 +20,42 @@ type rolling struct {
 	FailureDomain *string                               `json:"failureDomain,omitempty"`
 	Labels        map[string]machinev1alpha1.LabelValue `json:"labels,omitempty"`
 	Annotations   map[string]string                     `json:"annotations,omitempty"`
+	// After is spec.rollout.after, once that time has come.
+	After *metav1.Time `json:"after,omitempty"`
+	// Collision tells apart sets of one template, when the name of the first is
+	// that of a set which was updated in place to another one, or is going.
+	Collision int `json:"collision,omitempty"`
 }
 
-// hash tells templates apart.
-func hash(t machinev1alpha1.MachineTemplate) string {
-	b, err := json.Marshal(rolling{
+// rollingOf a template, or of a set's template, without what the set added.
+func rollingOf(t machinev1alpha1.MachineTemplate) rolling {
+	labels := maps.Clone(t.Metadata.Labels)
+	delete(labels, machinev1alpha1.LabelDeployment)
+	delete(labels, machinev1alpha1.LabelTemplateHash)
+	return rolling{
 		ClassRef:      t.Spec.ClassRef,
 		Version:       t.Spec.Version,
 		ClusterRef:    t.Spec.ClusterRef,
 		FailureDomain: t.Spec.FailureDomain,
-		Labels:        t.Metadata.Labels,
+		Labels:        labels,
 		Annotations:   t.Metadata.Annotations,
-	})
+	}
+}
+
+// same says whether two templates are the same, whenever they are rolled out.
+func (r rolling) same(other rolling) bool {
+	r.After, r.Collision = other.After, other.Collision
+	return equal(r, other)
+}
+
+// stays says whether a Machine of one template can become one of the other in place.
+func (r rolling) stays(other rolling) bool {
+	return r.ClusterRef == other.ClusterRef && equality.Semantic.DeepEqual(r.FailureDomain, other.FailureDomain)
+}
+
+// hash tells templates apart.
+func (r rolling) hash() string {
+	b, err := json.Marshal(r)
 	if err != nil {
 		// Strings and maps of strings always encode.
 		panic(err)

@@ -116,7 +116,7 @@ func (c *Cluster) planRollout(d *machinev1alpha1.MachineDeployment, children []c
 	for _, ch := range children {
 		o.Sets = append(o.Sets, rollout.Set{MachineSet: ch.object, Observed: ch.observed, Terminating: ch.terminating})
 	}
-	p := rollout.Plan(o)
+	p := rollout.Plan(c.Now, o)
 	c.Events = append(c.Events, p.Events...)
 
 	var desired []*machinev1alpha1.MachineSet

@@ -1,0 +1,123 @@
+package rollout
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/names"
+)
+
+// newSet is the MachineSet of the template, before it exists.
+func (p *plan) newSet() *machinev1alpha1.MachineSet {
+	d, r := p.Deployment, p.target
+	name := names.MachineSet(d.Name, d.UID, r.hash())
+	for slices.ContainsFunc(p.Sets, func(s Set) bool { return s.Name == name }) {
+		r.Collision++
+		name = names.MachineSet(d.Name, d.UID, r.hash())
+	}
+
+	s := &machinev1alpha1.MachineSet{}
+	s.Name = name
+	s.Spec.Template = p.template
+	s.Spec.Template.Metadata.Labels = merged(p.template.Metadata.Labels, map[string]machinev1alpha1.LabelValue{
+		machinev1alpha1.LabelDeployment:   machinev1alpha1.LabelValue(d.Name),
+		machinev1alpha1.LabelTemplateHash: machinev1alpha1.LabelValue(r.hash()),
+	})
+	s.Spec.Selector.MatchLabels = merged(d.Spec.Selector.MatchLabels, map[string]machinev1alpha1.LabelValue{
+		machinev1alpha1.LabelTemplateHash: machinev1alpha1.LabelValue(r.hash()),
+	})
+	return s
+}
+
+// composed is a set as it shall be. It is told what was decided before: what is
+// decided now is carried out when it is read back.
+func (p *plan) composed(s *set) *machinev1alpha1.MachineSet {
+	d := p.Deployment
+	t := p.templateOf(s)
+	labels := map[string]string{}
+	for k, v := range t.Metadata.Labels {
+		labels[k] = string(v)
+	}
+	labels[machinev1alpha1.LabelAutoscalerDeployment] = d.Name
+	if p.Safety.Frozen {
+		labels[machinev1alpha1.LabelFreeze] = "true"
+	}
+	creation := machinev1alpha1.CreationEnabled
+	if d.Spec.Strategy.Type == machinev1alpha1.OnDelete && s != p.head() {
+		creation = machinev1alpha1.CreationDisabled
+	}
+
+	return &machinev1alpha1.MachineSet{
+		TypeMeta: metav1.TypeMeta{
+			APIVersion: machinev1alpha1.SchemeGroupVersion.String(),
+			Kind:       machinev1alpha1.MachineSetGroupVersionKind.Kind,
+		},
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace:   d.Namespace,
+			Name:        s.Name,
+			Labels:      labels,
+			Annotations: map[string]string{machinev1alpha1.AnnotationRevision: strconv.FormatInt(s.revision, 10)},
+			Finalizers:  []string{machinev1alpha1.FinalizerTerminator},
+		},
+		Spec: machinev1alpha1.MachineSetSpec{
+			Replicas:                     s.told,
+			Selector:                     *s.Spec.Selector.DeepCopy(),
+			Template:                     t,
+			MinReadySeconds:              d.Spec.MinReadySeconds,
+			Deletion:                     d.Spec.Deletion,
+			Creation:                     creation,
+			InPlaceUpdate:                p.updates(s),
+			AutoPreserveFailedMachineMax: p.mayPreserve(s),
+		},
+	}
+}
+
+// templateOf a set: its own, but for what does not start a rollout and what Nodes
+// show during one.
+func (p *plan) templateOf(s *set) machinev1alpha1.MachineTemplate {
+	own := s.Spec.Template
+	if s == p.current && p.inPlace() && !p.held() {
+		labels := own.Metadata.Labels
+		own = p.template
+		own.Metadata.Labels = merged(own.Metadata.Labels, map[string]machinev1alpha1.LabelValue{
+			machinev1alpha1.LabelDeployment:   labels[machinev1alpha1.LabelDeployment],
+			machinev1alpha1.LabelTemplateHash: labels[machinev1alpha1.LabelTemplateHash],
+		})
+	}
+	t := inPlace(own, p.Deployment.Spec.Template)
+	outdated := machinev1alpha1.Taint{Key: machinev1alpha1.TaintOutdated, Effect: string(corev1.TaintEffectPreferNoSchedule)}
+	if p.rolls() && s != p.head() && !slices.Contains(t.Spec.Taints, outdated) {
+		t.Spec.Taints = append(t.Spec.Taints, outdated)
+	}
+	if p.Deployment.Spec.Rollout.DisableScaleDown && !p.complete() && !p.wasComplete() {
+		t.Spec.Metadata.Annotations = merged(map[string]string{machinev1alpha1.AnnotationScaleDownDisabled: "true"}, t.Spec.Metadata.Annotations)
+	}
+	return t
+}
+
+// rolls means that Machines of old sets are on their way out.
+func (p *plan) rolls() bool {
+	return p.Deployment.Spec.Strategy.Type != machinev1alpha1.OnDelete && !p.alone()
+}
+
+// mayPreserve is how many Failed Machines a set may preserve by itself: those that
+// other sets preserve count.
+func (p *plan) mayPreserve(s *set) int32 {
+	n := p.Deployment.Spec.AutoPreserveFailedMachineMax
+	for _, other := range p.others(s) {
+		n -= other.Status.PreservedFailedReplicas
+	}
+	return max(0, n)
+}
+
+func merged[V any](a, b map[string]V) map[string]V {
+	out := make(map[string]V, len(a)+len(b))
+	maps.Copy(out, a)
+	maps.Copy(out, b)
+	return out
+}

@@ -1,0 +1,155 @@
+package rollout
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/function/step"
+)
+
+// Types of a MachineDeployment's conditions, beside those of Crossplane and of the
+// step safety. Reconciling and Stalled are those of kstatus, which kubectl, Argo CD
+// and Flux read.
+const (
+	conditionValid          = "Valid"
+	conditionAvailable      = "Available"
+	conditionProgressing    = "Progressing"
+	conditionReplicaFailure = "ReplicaFailure"
+	conditionReconciling    = "Reconciling"
+	conditionStalled        = "Stalled"
+)
+
+// Reasons of Progressing.
+const (
+	reasonMachineSetCreated        = "MachineSetCreated"
+	reasonMachineSetUpdated        = "MachineSetUpdated"
+	reasonNewMachineSetAvailable   = "NewMachineSetAvailable"
+	reasonProgressDeadlineExceeded = "ProgressDeadlineExceeded"
+	reasonPaused                   = "MachineDeploymentPaused"
+	reasonFrozen                   = "Frozen"
+)
+
+const (
+	isTrue    = string(metav1.ConditionTrue)
+	isFalse   = string(metav1.ConditionFalse)
+	isUnknown = string(metav1.ConditionUnknown)
+)
+
+func (p *plan) conditions(s machinev1alpha1.MachineDeploymentStatus) []step.Condition {
+	valid, progressing := p.valid(), p.progressing(s)
+	return []step.Condition{
+		valid, p.available(s), progressing, p.replicaFailure(),
+		p.reconciling(progressing), stalled(valid, progressing),
+	}
+}
+
+// condition that was observed, nil if there was none.
+func (p *plan) condition(typ string) *metav1.Condition {
+	return meta.FindStatusCondition(p.Deployment.Status.Conditions, typ)
+}
+
+func classNotFound(d *machinev1alpha1.MachineDeployment, t machinev1alpha1.MachineTemplate) *step.Problem {
+	field := "spec.template.spec.classRef.name"
+	if d.Spec.RollbackTo != nil {
+		field = fmt.Sprintf("spec.rollbackTo.revision: %d has a class that is gone", d.Spec.RollbackTo.Revision)
+	}
+	return &step.Problem{
+		Reason: step.ReasonClassNotFound,
+		Message: fmt.Sprintf("%s: there is no MachineClass %q in namespace %q; the Machines that exist stay as they are until there is",
+			field, t.Spec.ClassRef.Name, d.Namespace),
+	}
+}
+
+func (p *plan) valid() step.Condition {
+	if p.problem != nil {
+		return step.Condition{Type: conditionValid, Status: isFalse, Reason: p.problem.Reason, Message: p.problem.Message}
+	}
+	return step.Condition{Type: conditionValid, Status: isTrue, Reason: "Valid"}
+}
+
+// available does not count on what is preserved for analysis.
+func (p *plan) available(s machinev1alpha1.MachineDeploymentStatus) step.Condition {
+	least := max(0, p.bounds.least()-s.PreservedFailedReplicas)
+	c := step.Condition{
+		Type:    conditionAvailable,
+		Status:  isTrue,
+		Reason:  "MinimumReplicasAvailable",
+		Message: fmt.Sprintf("%d Machines are available: %d are wanted, and at least %d must be", s.AvailableReplicas, p.bounds.replicas, least),
+	}
+	if s.AvailableReplicas < least {
+		c.Status, c.Reason = isFalse, "MinimumReplicasUnavailable"
+	}
+	return c
+}
+
+// isDone means that there is no rollout: the revision is, or once was, complete, and
+// nothing is left of others.
+func (p *plan) isDone() bool { return p.complete() || p.wasComplete() && p.alone() }
+
+// rollsOn means that a rollout is under way and nothing keeps it from going on.
+func (p *plan) rollsOn() bool { return !p.isDone() && !p.held() && p.problem == nil }
+
+func (p *plan) progressing(s machinev1alpha1.MachineDeploymentStatus) step.Condition {
+	c := step.Condition{Type: conditionProgressing, Status: isTrue}
+	switch {
+	case p.isDone():
+		c.Reason = reasonNewMachineSetAvailable
+		c.Message = fmt.Sprintf("All Machines are of revision %d, MachineSet %s", p.current.revision, p.current.Name)
+	case p.Safety.Frozen:
+		c.Status, c.Reason, c.Message = isFalse, reasonFrozen, p.Safety.Message
+	case p.problem != nil:
+		c.Status, c.Reason, c.Message = isFalse, p.problem.Reason, p.problem.Message
+	case p.paused():
+		c.Status, c.Reason, c.Message = isUnknown, reasonPaused, "spec.paused is true: no Machine is replaced or updated until it is false"
+	case p.untilDeadline(s) <= 0:
+		c.Status, c.Reason = isFalse, reasonProgressDeadlineExceeded
+		c.Message = fmt.Sprintf("The rollout of revision %d, MachineSet %s, made no progress for %d seconds; it goes on all the same",
+			p.current.revision, p.current.Name, p.Deployment.Spec.ProgressDeadlineSeconds)
+	case p.current.missing:
+		c.Reason = reasonMachineSetCreated
+		c.Message = fmt.Sprintf("Created MachineSet %s for revision %d", p.current.Name, p.current.revision)
+	default:
+		c.Reason = reasonMachineSetUpdated
+		c.Message = fmt.Sprintf("Rolling out revision %d, MachineSet %s", p.current.revision, p.current.Name)
+	}
+	return c
+}
+
+// replicaFailure is that of the newest set that has one.
+func (p *plan) replicaFailure() step.Condition {
+	sets := p.live()
+	for i := len(sets) - 1; i >= 0; i-- {
+		c := meta.FindStatusCondition(sets[i].Status.Conditions, conditionReplicaFailure)
+		if c != nil && c.Status == metav1.ConditionTrue {
+			return step.Condition{Type: conditionReplicaFailure, Status: isTrue, Reason: c.Reason,
+				Message: fmt.Sprintf("MachineSet %s: %s", sets[i].Name, c.Message)}
+		}
+	}
+	return step.Condition{Type: conditionReplicaFailure, Status: isFalse, Reason: "NoFailure"}
+}
+
+// reconciling is True while something is on its way to what the spec says.
+func (p *plan) reconciling(progressing step.Condition) step.Condition {
+	c := step.Condition{Type: conditionReconciling, Status: isFalse, Reason: progressing.Reason}
+	switch {
+	case p.complete() || progressing.Status != isTrue:
+	case p.isDone():
+		c.Status, c.Reason, c.Message = isTrue, "Scaling", "Machines are created, deleted or replaced"
+	default:
+		c.Status, c.Message = isTrue, progressing.Message
+	}
+	return c
+}
+
+// stalled is True when nothing comes further without somebody's help.
+func stalled(valid, progressing step.Condition) step.Condition {
+	for _, c := range []step.Condition{valid, progressing} {
+		if c.Status == isFalse && c.Reason != reasonFrozen {
+			return step.Condition{Type: conditionStalled, Status: isTrue, Reason: c.Reason, Message: c.Message}
+		}
+	}
+	return step.Condition{Type: conditionStalled, Status: isFalse, Reason: "NotStalled"}
+}

@@ -1,0 +1,154 @@
+package rollout
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/function/step"
+)
+
+// progressed says when the rollout last came further, and how far it was.
+func progressed(ago time.Duration, revision int64, updated, total, ready int32) deploymentOption {
+	return func(d *machinev1alpha1.MachineDeployment) {
+		t := metav1.NewTime(now.Add(-ago))
+		d.Status.LastProgressTime, d.Status.Revision = &t, revision
+		d.Status.Replicas, d.Status.UpdatedReplicas, d.Status.ReadyReplicas, d.Status.AvailableReplicas = total, updated, ready, ready
+	}
+}
+
+func deadline(seconds int32) deploymentOption {
+	return func(d *machinev1alpha1.MachineDeployment) { d.Spec.ProgressDeadlineSeconds = seconds }
+}
+
+func was(typ, reason string) deploymentOption {
+	return func(d *machinev1alpha1.MachineDeployment) {
+		d.Status.Conditions = append(d.Status.Conditions, metav1.Condition{Type: typ, Status: "Unknown", Reason: reason})
+	}
+}
+
+func failing(s *Set) {
+	s.Status.Conditions = []metav1.Condition{{Type: "ReplicaFailure", Status: "True", Reason: "QuotaExceeded", Message: "no more than 3"}}
+}
+
+func TestConditions(t *testing.T) {
+	middle := func(options ...setOption) []Set { return []Set{machineSet("v1", 1, 3), machineSet("v2", 2, 1, options...)} }
+	type want map[string]string
+	cases := map[string]struct {
+		d     *machinev1alpha1.MachineDeployment
+		sets  []Set
+		want  want
+		event string
+		again time.Duration
+	}{
+		"ARolloutIsReconciling": {
+			d: deployment(3), sets: middle(available(0)),
+			want: want{"Progressing": "True MachineSetUpdated", "Reconciling": "True MachineSetUpdated", "Stalled": "False NotStalled", "ReplicaFailure": "False NoFailure"},
+		},
+		"ACompleteOneIsNot": {
+			d: deployment(3, told("v2", 3)), sets: []Set{machineSet("v2", 1, 3)},
+			want:  want{"Progressing": "True NewMachineSetAvailable", "Reconciling": "False NewMachineSetAvailable", "Stalled": "False NotStalled"},
+			event: "RolloutComplete",
+		},
+		"ScalingIsReconcilingToo": {
+			d: deployment(5, completed(1), told("v2", 5)), sets: []Set{machineSet("v2", 1, 5, available(3))},
+			want: want{"Progressing": "True NewMachineSetAvailable", "Reconciling": "True Scaling"},
+		},
+		"WithoutProgressForTooLongItIsStalled": {
+			d: deployment(3, deadline(600), progressed(601*time.Second, 2, 1, 4, 3), told("v1", 3), told("v2", 1)), sets: middle(available(0)),
+			want:  want{"Progressing": "False ProgressDeadlineExceeded", "Reconciling": "False ProgressDeadlineExceeded", "Stalled": "True ProgressDeadlineExceeded"},
+			event: "ProgressDeadlineExceeded",
+		},
+		"TheDeadlineIsToldOnce": {
+			d: deployment(3, deadline(600), progressed(700*time.Second, 2, 1, 4, 3), told("v1", 3), told("v2", 1), was("Progressing", "ProgressDeadlineExceeded")), sets: middle(available(0)),
+			want: want{"Progressing": "False ProgressDeadlineExceeded"},
+		},
+		"BeforeTheDeadlineItIsNot": {
+			d: deployment(3, deadline(600), progressed(599*time.Second, 2, 1, 4, 3), told("v1", 3), told("v2", 1)), sets: middle(available(0)),
+			want: want{"Progressing": "True MachineSetUpdated"}, again: time.Second,
+		},
+		"ProgressEndsIt": {
+			d: deployment(3, deadline(600), progressed(700*time.Second, 2, 1, 4, 3), was("Progressing", "ProgressDeadlineExceeded")), sets: middle(),
+			want: want{"Progressing": "True MachineSetUpdated", "Stalled": "False NotStalled"},
+		},
+		"ANewTemplateStartsAnew": {
+			d: deployment(3, deadline(600), progressed(700*time.Second, 1, 1, 4, 3)), sets: middle(available(0)),
+			want: want{"Progressing": "True MachineSetUpdated"},
+		},
+		"PausedIsNeitherReconcilingNorStalled": {
+			d: deployment(3, deadline(600), paused, progressed(700*time.Second, 2, 1, 4, 3)), sets: middle(available(0)),
+			want:  want{"Progressing": "Unknown MachineDeploymentPaused", "Reconciling": "False MachineDeploymentPaused", "Stalled": "False NotStalled"},
+			event: "MachineDeploymentPaused",
+		},
+		"ThePauseDoesNotCount": {
+			d: deployment(3, deadline(600), progressed(700*time.Second, 2, 1, 4, 3), was("Progressing", "MachineDeploymentPaused")), sets: middle(available(0)),
+			want:  want{"Progressing": "True MachineSetUpdated"},
+			event: "MachineDeploymentResumed",
+		},
+		"AFailureOfASetIsTheDeployments": {
+			d: deployment(3), sets: middle(available(0), failing),
+			want: want{"ReplicaFailure": "True QuotaExceeded"},
+		},
+		"APreservedMachineIsNotMissed": {
+			d: deployment(3, completed(1), told("v2", 3)), sets: []Set{machineSet("v2", 1, 3, available(2), func(s *Set) { s.Status.PreservedFailedReplicas = 1 })},
+			want: want{"Available": "True MinimumReplicasAvailable"},
+		},
+		"BadInputIsStalled": {
+			d: deployment(3, backTo(9), rolledOut("v1"), completed(1), told("v1", 3)), sets: []Set{machineSet("v1", 1, 3)},
+			want:  want{"Valid": "False RevisionNotFound", "Progressing": "True NewMachineSetAvailable", "Stalled": "True RevisionNotFound"},
+			event: "RevisionNotFound",
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			p := Plan(now, Observed{Deployment: tc.d, Sets: tc.sets, ClassFound: true})
+			got := want{}
+			for typ := range tc.want {
+				got[typ] = condition(p, typ)
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+			var told string
+			for _, e := range p.Events {
+				if e.Reason != "ScalingMachineSet" && e.Reason != "NewMachineSet" {
+					told = e.Reason
+				}
+			}
+			if told != tc.event {
+				t.Errorf("told %q, want %q", told, tc.event)
+			}
+			if tc.again > 0 && p.CallAgain != tc.again {
+				t.Errorf("called again after %s, want %s", p.CallAgain, tc.again)
+			}
+		})
+	}
+}
+
+func TestTheTimeOfProgressIsWrittenWithIt(t *testing.T) {
+	sets := []Set{machineSet("v1", 1, 3), machineSet("v2", 2, 1)}
+	still := Plan(now, Observed{Deployment: deployment(3, progressed(time.Minute, 2, 1, 4, 4)), Sets: sets, ClassFound: true})
+	if got := still.Status.LastProgressTime; !got.Time.Equal(now.Add(-time.Minute)) {
+		t.Errorf("without progress it is %s", got)
+	}
+	further := Plan(now, Observed{Deployment: deployment(3, progressed(time.Minute, 2, 1, 4, 3)), Sets: sets, ClassFound: true})
+	if got := further.Status.LastProgressTime; !got.Time.Equal(now) {
+		t.Errorf("with progress it is %s", got)
+	}
+}
+
+func TestATimeThatIsAskedForWakes(t *testing.T) {
+	d := deployment(3, completed(1), told("v2", 3), rollAfter(now.Add(10*time.Minute)))
+	p := Plan(now, Observed{Deployment: d, Sets: []Set{machineSet("v2", 1, 3)}, ClassFound: true})
+	if p.CallAgain != 10*time.Minute {
+		t.Errorf("called again after %s", p.CallAgain)
+	}
+	d.Spec.Rollout.After.Time = now.Add(48 * time.Hour)
+	p = Plan(now, Observed{Deployment: d, Sets: []Set{machineSet("v2", 1, 3)}, ClassFound: true})
+	if p.CallAgain != step.AtRest {
+		t.Errorf("called again after %s", p.CallAgain)
+	}
+}

@@ -1,0 +1,87 @@
+package rollout
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/drover-dev/drover/internal/function/step"
+)
+
+// allEvents of this decision, in the order in which things happen.
+func (p *plan) allEvents(conditions []step.Condition) []step.Event {
+	events := p.conditionEvents(conditions)
+	events = append(events, p.rollbackEvents()...)
+	for _, s := range p.live() {
+		switch {
+		case !s.recorded:
+			events = append(events, step.Event{Reason: "NewMachineSet", Message: fmt.Sprintf("Created machine set %s for revision %d", s.Name, s.revision)})
+		case !s.Observed:
+			events = append(events, step.Event{Reason: "ReadoptedMachineSet", Message: "Adopted again what a stale write had forgotten: machine set " + s.Name})
+		}
+		if s.wants != s.told {
+			direction := "up"
+			if s.wants < s.told {
+				direction = "down"
+			}
+			events = append(events, step.Event{
+				Reason:  "ScalingMachineSet",
+				Message: fmt.Sprintf("Scaled %s machine set %s from %d to %d", direction, s.Name, s.told, s.wants),
+			})
+		}
+	}
+	if p.updatesInPlace() {
+		events = append(events, step.Event{
+			Reason:  "UpdatingMachineSet",
+			Message: fmt.Sprintf("Updating machine set %s in place to revision %d", p.current.Name, p.current.revision),
+		})
+	}
+	for _, recorded := range p.Deployment.Status.MachineSets {
+		if !slices.ContainsFunc(p.live(), func(s *set) bool { return s.Name == recorded.Name }) {
+			events = append(events, step.Event{Reason: "DeletedMachineSet", Message: "Deleted machine set " + recorded.Name})
+		}
+	}
+	if p.complete() && !p.wasComplete() {
+		events = append(events, step.Event{
+			Reason:  "RolloutComplete",
+			Message: fmt.Sprintf("Revision %d is rolled out: %d Machines of machine set %s are available", p.current.revision, p.bounds.replicas, p.current.Name),
+		})
+	}
+	return events
+}
+
+// conditionEvents tell of bad input, of a deadline, and of a pause, when they begin.
+func (p *plan) conditionEvents(conditions []step.Condition) []step.Event {
+	var events []step.Event
+	for _, c := range conditions {
+		before := p.condition(c.Type)
+		switch {
+		case c.Type == conditionValid && c.Status == isFalse && c.IsNew(p.Deployment.Status.Conditions),
+			c.Reason == reasonProgressDeadlineExceeded && c.Type == conditionProgressing && (before == nil || before.Reason != c.Reason):
+			events = append(events, step.Event{Warning: true, Reason: c.Reason, Message: c.Message})
+		case c.Type == conditionProgressing && c.Reason == reasonPaused && (before == nil || before.Reason != c.Reason):
+			events = append(events, step.Event{Reason: reasonPaused, Message: c.Message})
+		case c.Type == conditionProgressing && before != nil && before.Reason == reasonPaused && c.Reason != reasonPaused:
+			events = append(events, step.Event{Reason: "MachineDeploymentResumed", Message: "Machines are replaced and updated again"})
+		}
+	}
+	return events
+}
+
+func (p *plan) rollbackEvents() []step.Event {
+	before := p.Deployment.Status.Rollback
+	switch {
+	case p.rollback != nil && p.current != nil && (before == nil || before.Requested != p.rollback.Requested):
+		return []step.Event{{
+			Reason:  "RolledBack",
+			Message: fmt.Sprintf("Going back to spec.rollbackTo.revision %d, as revision %d", p.rollback.Requested, p.rollback.Revision),
+		}}
+	case p.rollback == nil && before != nil && p.problem == nil:
+		return []step.Event{{Reason: "RollbackEnded", Message: "spec.rollbackTo is gone: spec.template is rolled out"}}
+	}
+	return nil
+}
+
+// updatesInPlace means that the current set gets a template now that it did not have.
+func (p *plan) updatesInPlace() bool {
+	return p.inPlace() && p.current != nil && p.current.recorded && p.current.revision != revisionOf(p.current.MachineSet)
+}
