@@ -46,8 +46,10 @@ func run(ctx context.Context, launcher, dir, root string) error {
 	if err != nil {
 		return err
 	}
-	if err := apply(ctx, c, filepath.Join(root, localplane.Rights)); err != nil {
-		return err
+	for _, f := range localplane.Rights {
+		if err := apply(ctx, c, filepath.Join(root, f)); err != nil {
+			return err
+		}
 	}
 	for _, p := range localplane.Packages {
 		fmt.Printf("installing %s %s\n", p[0], p[1])

@@ -16,9 +16,13 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Rights is the file, from the root of the repository, with the rights that
-// provider-drover needs beyond those that Crossplane gives to every provider.
-const Rights = "package/provider-drover/rbac.yaml"
+// Rights are the files, from the root of the repository, with the rights that
+// provider-drover needs beyond those that Crossplane gives to every provider, in a
+// cluster that it runs in and that Machines join.
+var Rights = []string{"package/provider-drover/rbac.yaml", TargetRights, "package/provider-drover/rbac-injected-identity.yaml"}
+
+// TargetRights is for a cluster that Machines join.
+const TargetRights = "package/provider-drover/rbac-target.yaml"
 
 // Packages are what a user of the local cloud installs, by kind. The
 // configuration brings what it depends on.

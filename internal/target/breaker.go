@@ -33,16 +33,27 @@ type breaker struct {
 
 // wrap has the signature of transport.WrapperFunc.
 func (b *breaker) wrap(next http.RoundTripper) http.RoundTripper {
-	return roundTripper(func(req *http.Request) (*http.Response, error) {
-		trial, err := b.enter()
-		if err != nil {
-			return nil, err
-		}
-		res, err := next.RoundTrip(req)
-		b.leave(trial, err)
-		return res, err
-	})
+	return &guarded{breaker: b, next: next}
 }
+
+type guarded struct {
+	*breaker
+	next http.RoundTripper
+}
+
+// RoundTrip calls, unless the cluster is known to be dead.
+func (g *guarded) RoundTrip(req *http.Request) (*http.Response, error) {
+	trial, err := g.enter()
+	if err != nil {
+		return nil, err
+	}
+	res, err := g.next.RoundTrip(req)
+	g.leave(trial, err)
+	return res, err
+}
+
+// WrappedRoundTripper lets the connections below be closed.
+func (g *guarded) WrappedRoundTripper() http.RoundTripper { return g.next }
 
 func (b *breaker) enter() (trial bool, err error) {
 	b.mu.Lock()
@@ -71,7 +82,3 @@ func (b *breaker) leave(trial bool, err error) {
 		b.last, b.retry = err, b.now().Add(breakerPause)
 	}
 }
-
-type roundTripper func(*http.Request) (*http.Response, error)
-
-func (f roundTripper) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }

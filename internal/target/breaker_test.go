@@ -8,6 +8,10 @@ import (
 	"time"
 )
 
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }
+
 func TestBreaker(t *testing.T) {
 	now := time.Unix(0, 0)
 	calls, dead := 0, errors.New("connection refused")

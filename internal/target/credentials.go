@@ -102,11 +102,11 @@ func (r Readers) look(ctx context.Context, ref Ref) (credentials, error) {
 	return out, nil
 }
 
-// load what is needed to reach the cluster, and a hash that tells it apart.
+// load what is needed to reach the cluster, and a hash that tells the credentials apart.
 func (r Readers) load(ctx context.Context, ref Ref, c credentials) (cfg *rest.Config, sum string, err error) {
 	key, ok := SecretOf(ref, c.spec)
 	if !ok {
-		return rest.CopyConfig(r.Self), hash(c.spec), nil
+		return rest.CopyConfig(r.Self), "self", nil
 	}
 	s := &corev1.Secret{}
 	if err := r.Live.Get(ctx, key, s); err != nil {
@@ -120,7 +120,7 @@ func (r Readers) load(ctx context.Context, ref Ref, c credentials) (cfg *rest.Co
 	if err != nil {
 		return nil, "", &Error{Kind: KubeconfigInvalid, Ref: ref, Detail: c.text + ": " + err.Error()}
 	}
-	return cfg, hash(c.spec, data), nil
+	return cfg, hash(data), nil
 }
 
 func secretError(ref Ref, text string, err error) error {
@@ -137,11 +137,9 @@ func keyOf(spec v1alpha1.ProviderConfigSpec) string {
 	return "kubeconfig"
 }
 
-func hash(parts ...any) string {
+func hash(v any) string {
 	h := sha256.New()
-	for _, p := range parts {
-		// The types that come here always marshal.
-		_ = json.NewEncoder(h).Encode(p)
-	}
+	// The types that come here always marshal.
+	_ = json.NewEncoder(h).Encode(v)
 	return fmt.Sprintf("%x", h.Sum(nil))
 }

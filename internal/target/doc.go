@@ -1,6 +1,7 @@
 // Package target holds the connections to target clusters, those that Machines
-// join. There is one connection a configuration, with one client and one watch of
-// Nodes, however many objects use it.
+// join. There is one connection a cluster, with one client and one watch of Nodes,
+// however many objects and configurations use it, as long as these hold the same
+// credentials.
 //
 // A target cluster may be dead, slow or refuse us at any time, and its
 // credentials are somebody else's input. So no call takes longer than callTimeout,

@@ -25,9 +25,8 @@ type nodes struct {
 	stop     context.CancelFunc
 	started  time.Time
 
-	mu   sync.Mutex
-	used time.Time
-	err  error // of the last attempt to list or watch
+	mu  sync.Mutex
+	err error // of the last attempt to list or watch
 }
 
 func startNodes(kube kubernetes.Interface, notify func(providerID string)) (*nodes, error) {
@@ -58,10 +57,7 @@ func startNodes(kube kubernetes.Interface, notify func(providerID string)) (*nod
 }
 
 // find returns the Nodes with the providerID.
-func (n *nodes) find(ctx context.Context, providerID string, now time.Time) ([]*corev1.Node, error) {
-	n.mu.Lock()
-	n.used = now
-	n.mu.Unlock()
+func (n *nodes) find(ctx context.Context, providerID string) ([]*corev1.Node, error) {
 	if err := n.synced(ctx); err != nil {
 		return nil, err
 	}
@@ -100,12 +96,6 @@ func (n *nodes) synced(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-func (n *nodes) idleSince() time.Time {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return n.used
 }
 
 func handler(notify func(providerID string)) cache.ResourceEventHandler {

@@ -2,8 +2,14 @@ package target
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"time"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/client-go/rest"
+
+	"github.com/drover-dev/drover/apis/cluster/v1alpha1"
 )
 
 // A Pool holds the connections. It is safe for concurrent use.
@@ -13,6 +19,7 @@ type Pool struct {
 
 	mu          sync.Mutex
 	entries     map[Ref]*entry
+	links       map[string]*link // by the hash of their credentials
 	subscribers []func(Ref, string)
 }
 
@@ -26,7 +33,7 @@ type entry struct {
 
 // NewPool returns a Pool without connections.
 func NewPool(r Readers) *Pool {
-	return &Pool{readers: r, now: time.Now, entries: map[Ref]*entry{}}
+	return &Pool{readers: r, now: time.Now, entries: map[Ref]*entry{}, links: map[string]*link{}}
 }
 
 // Subscribe has fn called for each change of a Node that is more than a
@@ -63,11 +70,11 @@ func (p *Pool) Get(ctx context.Context, ref Ref) (*Conn, error) {
 	}
 	if err != nil {
 		if Is(err) {
-			e.replace(nil, "")
+			p.replace(e, nil, "")
 		}
 		return nil, err
 	}
-	e.replace(conn, c.version)
+	p.replace(e, conn, c.version)
 	return conn, nil
 }
 
@@ -76,17 +83,54 @@ func (p *Pool) make(ctx context.Context, ref Ref, c credentials, old *Conn) (*Co
 	if err != nil {
 		return nil, err
 	}
-	if old != nil && old.hash == sum {
+	l, err := p.attach(ref, sum, cfg)
+	if err != nil {
+		if c.spec.Credentials.Source != v1alpha1.CredentialsSecret {
+			return nil, fmt.Errorf("%s: %w", ref, err)
+		}
+		// Errors of the TLS library may quote what it could not parse.
+		return nil, &Error{Kind: KubeconfigInvalid, Ref: ref, Detail: c.text + ": its server, certificates or keys are not usable"}
+	}
+	if old != nil && old.link != l && old.link.watches(ref) {
+		// Nobody else would ask before something happens to a Node, and only this
+		// watch tells of that.
+		if _, err := l.watchNodes(ref); err != nil {
+			return nil, err
+		}
+	}
+	if old != nil && old.link == l && equality.Semantic.DeepEqual(old.Spec, c.spec) {
 		return old, nil // A label of the Secret changed, or another key.
 	}
-	return newConn(ref, c, cfg, sum, p.now, p.notify)
+	return newConn(ref, c, sum, l), nil
 }
 
-func (e *entry) replace(conn *Conn, version string) {
-	if e.conn != nil && e.conn != conn {
-		e.conn.close()
+// attach a configuration to the link with its credentials.
+func (p *Pool) attach(ref Ref, sum string, cfg *rest.Config) (*link, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	l, ok := p.links[sum]
+	if !ok {
+		var err error
+		if l, err = newLink(cfg, p.now, p.notify); err != nil {
+			return nil, err
+		}
+		p.links[sum] = l
 	}
+	l.attach(ref)
+	return l, nil
+}
+
+func (p *Pool) replace(e *entry, conn *Conn, version string) {
+	old := e.conn
 	e.conn, e.version = conn, version
+	if old == nil || conn != nil && conn.link == old.link {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if old.link.detach(old.Ref) {
+		delete(p.links, old.hash)
+	}
 }
 
 func (p *Pool) locked(ref Ref) *entry {
@@ -115,7 +159,7 @@ func (p *Pool) Forget(ref Ref) {
 	if ok {
 		e.mu.Lock()
 		defer e.mu.Unlock()
-		e.replace(nil, "")
+		p.replace(e, nil, "")
 		e.gone = true
 	}
 }
@@ -126,6 +170,6 @@ func (p *Pool) StopIdle(ref Ref, since time.Time) {
 	e := p.locked(ref)
 	defer e.mu.Unlock()
 	if e.conn != nil {
-		e.conn.stopNodes(func(used time.Time) bool { return used.After(since) })
+		e.conn.link.idle(ref, since)
 	}
 }

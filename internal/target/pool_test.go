@@ -187,6 +187,109 @@ func TestAConnectionIsSharedUntilItsSecretChanges(t *testing.T) {
 	}
 }
 
+func TestConfigurationsWithTheSameCredentialsShareAConnection(t *testing.T) {
+	server := apiServer(t, http.StatusOK)
+	kubeconfig := map[string][]byte{"kubeconfig": kubeconfigFor(server.URL)}
+	b := config("b", "s2")
+	b.Spec.APIServer = &v1alpha1.APIServer{Endpoint: "https://for-machines"}
+	p, _ := newPool(t, nil, config("a", "s1"), b, secret("s1", kubeconfig), secret("s2", kubeconfig))
+	woken := make(chan Ref, 10)
+	p.Subscribe(func(ref Ref, _ string) { woken <- ref })
+	conns := map[string]*Conn{}
+	for _, name := range []string{"a", "b"} {
+		conn, err := p.Get(t.Context(), ClusterRef(name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := conn.Nodes(t.Context(), "x"); err != nil {
+			t.Fatal(err)
+		}
+		conns[name] = conn
+	}
+	l := conns["a"].link
+	if conns["b"].link != l || len(p.links) != 1 {
+		t.Fatal("the same credentials make two connections")
+	}
+	if conns["b"].Spec.APIServer == nil || conns["a"].Spec.APIServer != nil {
+		t.Error("the configurations share what is their own")
+	}
+	p.StopIdle(ClusterRef("a"), time.Now())
+	if l.nodes == nil {
+		t.Fatal("the watch was stopped under the other configuration")
+	}
+	l.tell("local:///a/vm-1")
+	for ref := <-woken; ; ref = <-woken {
+		if ref == ClusterRef("b") {
+			break
+		}
+	}
+	p.Forget(ClusterRef("b"))
+	if l.nodes != nil {
+		t.Error("the watch goes on without a user")
+	}
+	if len(p.links) != 1 {
+		t.Error("the connection was closed under the other configuration")
+	}
+	p.Forget(ClusterRef("a"))
+	if len(p.links) != 0 {
+		t.Error("the connection is open without a user")
+	}
+}
+
+func TestAWatchOutlivesTheRotationOfItsCredentials(t *testing.T) {
+	old, next := apiServer(t, http.StatusOK), apiServer(t, http.StatusOK)
+	s := secret("s", map[string][]byte{"kubeconfig": kubeconfigFor(old.URL)})
+	p, c := newPool(t, nil, config("c", "s"), s)
+	woken := make(chan string, 10)
+	conn, err := p.Get(t.Context(), ClusterRef("c"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := conn.Nodes(t.Context(), "local:///a/vm-1"); err != nil {
+		t.Fatal(err)
+	}
+	p.Subscribe(func(_ Ref, id string) { woken <- id })
+	s.Data["kubeconfig"] = kubeconfigFor(next.URL)
+	if err := c.Update(t.Context(), s); err != nil {
+		t.Fatal(err)
+	}
+	after, err := p.Get(t.Context(), ClusterRef("c"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if after.Host != next.URL || conn.link.nodes != nil || len(p.links) != 1 {
+		t.Errorf("host %s, %d connections", after.Host, len(p.links))
+	}
+	select {
+	case <-woken: // by the new watch, which nobody asked for.
+	case <-time.After(10 * time.Second):
+		t.Error("nothing watches Nodes until somebody asks")
+	}
+	p.Forget(ClusterRef("c"))
+}
+
+func TestManyWhoAskAreOneProbe(t *testing.T) {
+	server := apiServer(t, http.StatusOK)
+	p, _ := newPool(t, nil, config("c", "s"), secret("s", map[string][]byte{"kubeconfig": kubeconfigFor(server.URL)}))
+	now := time.Now()
+	p.now = func() time.Time { return now }
+	conn, err := p.Get(t.Context(), ClusterRef("c"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if v, err := conn.Probe(t.Context()); err != nil || v != "v1.35.4" {
+		t.Fatalf("version %q, error %v", v, err)
+	}
+	server.Close()
+	if _, err := conn.Probe(t.Context()); err != nil {
+		t.Errorf("a moment later it asks again: %v", err)
+	}
+	now = now.Add(probeAgain)
+	if _, err := conn.Probe(t.Context()); !Is(err, Unreachable) {
+		t.Errorf("error %v, want Unreachable", err)
+	}
+}
+
 func TestNodesAreFoundByProviderIDAndTheirUsersWoken(t *testing.T) {
 	server := apiServer(t, http.StatusOK)
 	p, _ := newPool(t, nil, config("c", "s"), secret("s", map[string][]byte{"kubeconfig": kubeconfigFor(server.URL)}))
@@ -219,11 +322,11 @@ func TestNodesAreFoundByProviderIDAndTheirUsersWoken(t *testing.T) {
 		time.Sleep(5 * time.Millisecond)
 	}
 	p.StopIdle(ClusterRef("c"), time.Now().Add(-time.Hour))
-	if conn.nodes == nil {
+	if conn.link.nodes == nil {
 		t.Fatal("a watch in use was stopped")
 	}
 	p.StopIdle(ClusterRef("c"), time.Now())
-	if conn.nodes != nil {
+	if conn.link.nodes != nil {
 		t.Fatal("an idle watch goes on")
 	}
 	if nodes, err := conn.Nodes(t.Context(), "local:///a/vm-1"); err != nil || len(nodes) != 1 {

@@ -104,8 +104,10 @@ func (p *Plane) Down() {
 
 // Install Drover and the local cloud's provider, as the README tells a user to.
 func (p *Plane) Install(ctx context.Context) error {
-	if err := localplane.Apply(ctx, p.Client, filepath.Join(Root(), localplane.Rights)); err != nil {
-		return err
+	for _, file := range localplane.Rights {
+		if err := localplane.Apply(ctx, p.Client, filepath.Join(Root(), file)); err != nil {
+			return err
+		}
 	}
 	for _, pkg := range localplane.Packages {
 		if err := localplane.Install(ctx, p.bin, p.Kubeconfig, pkg[0], pkg[1]); err != nil {

@@ -14,13 +14,13 @@ import (
 )
 
 const (
-	// probeEvery is how often a reachable cluster is asked, and one that is known
-	// to be unreachable.
+	// probeEvery is how often a cluster is asked of which is known how it is.
 	probeEvery = 30 * time.Second
-	// confirmAfter is when a failure is looked at again before it is believed.
+	// confirmAfter is when an answer that contradicts what is known is looked at again.
 	confirmAfter = 5 * time.Second
-	// believeAfter so many failures in a row a cluster that was reachable is not.
-	believeAfter = 3
+	// So many answers in a row are believed: a cluster that was reachable is not, and
+	// one that was not is.
+	believeDown, believeUp = 3, 2
 )
 
 // A probe of a target cluster.
@@ -33,39 +33,49 @@ type probe struct {
 type judgement struct {
 	condition xpv1.Condition
 	version   string
-	// failures in a row, this one included.
-	failures int
-	next     time.Duration
+	// against is how many probes in a row contradict the condition.
+	against int
+	next    time.Duration
 }
 
 // judge a probe. One that fails to connect does not count at once, as API servers
-// restart; what the user gave counts at once.
-func judge(was xpv1.Condition, version string, failures int, p probe) judgement {
-	if p.err == nil {
-		return judgement{
-			condition: condition(corev1.ConditionTrue, v1alpha1.ReasonReachable, ""),
-			version:   p.version, next: probeEvery,
-		}
+// restart, nor does one that succeeds after those, as they crash in loops. What the
+// user gave counts at once, good or bad.
+func judge(was xpv1.Condition, version string, against int, p probe) judgement {
+	reason := reasonOf(p.err)
+	against++
+	switch {
+	case reason == v1alpha1.ReasonUnreachable && was.Status == corev1.ConditionTrue && against < believeDown,
+		reason == v1alpha1.ReasonReachable && was.Status == corev1.ConditionFalse && was.Reason == v1alpha1.ReasonUnreachable && against < believeUp:
+		return judgement{condition: was, version: version, against: against, next: confirmAfter}
 	}
-	failures++
-	reason := v1alpha1.ReasonUnreachable
-	var terr *target.Error
-	if errors.As(p.err, &terr) {
-		reason = terr.Reason()
+	j := judgement{condition: condition(was, corev1.ConditionTrue, reason, ""), version: p.version, next: probeEvery}
+	if p.err != nil {
+		j.condition, j.version = condition(was, corev1.ConditionFalse, reason, p.err.Error()), version
 	}
-	if reason == v1alpha1.ReasonUnreachable && was.Status == corev1.ConditionTrue && failures < believeAfter {
-		return judgement{condition: was, version: version, failures: failures, next: confirmAfter}
-	}
-	return judgement{
-		condition: condition(corev1.ConditionFalse, reason, p.err.Error()),
-		version:   version, failures: failures, next: probeEvery,
-	}
+	return j
 }
 
-func condition(status corev1.ConditionStatus, reason, message string) xpv1.Condition {
+func reasonOf(err error) string {
+	var terr *target.Error
+	switch {
+	case err == nil:
+		return v1alpha1.ReasonReachable
+	case errors.As(err, &terr):
+		return terr.Reason()
+	}
+	return v1alpha1.ReasonUnreachable
+}
+
+// condition keeps the time as long as the status stays, whatever the reason.
+func condition(was xpv1.Condition, status corev1.ConditionStatus, reason, message string) xpv1.Condition {
+	since := metav1.Now()
+	if was.Status == status && !was.LastTransitionTime.IsZero() {
+		since = was.LastTransitionTime
+	}
 	return xpv1.Condition{
 		Type: v1alpha1.TypeReachable, Status: status, Reason: xpv1.ConditionReason(reason),
-		Message: message, LastTransitionTime: metav1.Now(),
+		Message: message, LastTransitionTime: since,
 	}
 }
 

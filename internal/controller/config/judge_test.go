@@ -5,41 +5,62 @@ import (
 
 	xpv1 "github.com/crossplane/crossplane-runtime/v2/apis/common/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/drover-dev/drover/internal/target"
 )
 
 func TestJudge(t *testing.T) {
-	up := condition(corev1.ConditionTrue, "Reachable", "")
-	down := condition(corev1.ConditionFalse, "Unreachable", "x")
-	errOf := func(k target.Kind) error { return &target.Error{Kind: k, Ref: target.ClusterRef("c"), Detail: "d"} }
+	since := metav1.Unix(1, 0)
+	said := func(status corev1.ConditionStatus, reason string) xpv1.Condition {
+		c := condition(xpv1.Condition{}, status, reason, "")
+		c.LastTransitionTime = since
+		return c
+	}
+	up, down, refused := said(corev1.ConditionTrue, "Reachable"), said(corev1.ConditionFalse, "Unreachable"), said(corev1.ConditionFalse, "Unauthorized")
+	fails := func(k target.Kind) probe {
+		return probe{err: &target.Error{Kind: k, Ref: target.ClusterRef("c"), Detail: "d"}}
+	}
+	answers := probe{version: "v2"}
 	cases := map[string]struct {
-		was      xpv1.Condition
-		failures int
-		probe    probe
-		status   corev1.ConditionStatus
-		reason   xpv1.ConditionReason
-		version  string
-		soon     bool
+		was     xpv1.Condition
+		against int
+		probe   probe
+		status  corev1.ConditionStatus
+		reason  xpv1.ConditionReason
+		version string
+		soon    bool
 	}{
-		"AClusterThatAnswersIsReachable":       {probe: probe{version: "v2"}, status: corev1.ConditionTrue, reason: "Reachable", version: "v2"},
-		"AlsoAtOnceAfterAnOutage":              {was: down, failures: 9, probe: probe{version: "v2"}, status: corev1.ConditionTrue, reason: "Reachable", version: "v2"},
-		"OneFailureIsNotBelievedYet":           {was: up, probe: probe{err: errOf(target.Unreachable)}, status: corev1.ConditionTrue, reason: "Reachable", version: "v1", soon: true},
-		"NorTheSecond":                         {was: up, failures: 1, probe: probe{err: errOf(target.Unreachable)}, status: corev1.ConditionTrue, reason: "Reachable", version: "v1", soon: true},
-		"TheThirdIs":                           {was: up, failures: 2, probe: probe{err: errOf(target.Unreachable)}, status: corev1.ConditionFalse, reason: "Unreachable", version: "v1"},
-		"AClusterThatNeverAnsweredIsNot":       {probe: probe{err: errOf(target.Unreachable)}, status: corev1.ConditionFalse, reason: "Unreachable", version: "v1"},
-		"MissingCredentialsCountAtOnce":        {was: up, probe: probe{err: errOf(target.SecretNotFound)}, status: corev1.ConditionFalse, reason: "CredentialsMissing", version: "v1"},
-		"InvalidCredentialsCountAtOnce":        {was: up, probe: probe{err: errOf(target.KubeconfigInvalid)}, status: corev1.ConditionFalse, reason: "CredentialsInvalid", version: "v1"},
-		"CredentialsThatAreRefusedCountAtOnce": {was: up, probe: probe{err: errOf(target.Unauthorized)}, status: corev1.ConditionFalse, reason: "Unauthorized", version: "v1"},
+		"AClusterThatAnswersIsReachable":        {probe: answers, status: corev1.ConditionTrue, reason: "Reachable", version: "v2"},
+		"AnOutageIsNotOverWithOneAnswer":        {was: down, probe: answers, status: corev1.ConditionFalse, reason: "Unreachable", version: "v1", soon: true},
+		"ButWithTwo":                            {was: down, against: 1, probe: answers, status: corev1.ConditionTrue, reason: "Reachable", version: "v2"},
+		"CredentialsThatWereMendedCountAtOnce":  {was: refused, probe: answers, status: corev1.ConditionTrue, reason: "Reachable", version: "v2"},
+		"OneFailureIsNotBelievedYet":            {was: up, probe: fails(target.Unreachable), status: corev1.ConditionTrue, reason: "Reachable", version: "v1", soon: true},
+		"NorTheSecond":                          {was: up, against: 1, probe: fails(target.Unreachable), status: corev1.ConditionTrue, reason: "Reachable", version: "v1", soon: true},
+		"TheThirdIs":                            {was: up, against: 2, probe: fails(target.Unreachable), status: corev1.ConditionFalse, reason: "Unreachable", version: "v1"},
+		"AClusterThatNeverAnsweredIsNot":        {probe: fails(target.Unreachable), status: corev1.ConditionFalse, reason: "Unreachable", version: "v1"},
+		"MissingCredentialsCountAtOnce":         {was: up, probe: fails(target.SecretNotFound), status: corev1.ConditionFalse, reason: "CredentialsMissing", version: "v1"},
+		"InvalidCredentialsCountAtOnce":         {was: up, probe: fails(target.KubeconfigInvalid), status: corev1.ConditionFalse, reason: "CredentialsInvalid", version: "v1"},
+		"CredentialsThatAreRefusedCountAtOnce":  {was: up, probe: fails(target.Unauthorized), status: corev1.ConditionFalse, reason: "Unauthorized", version: "v1"},
+		"AnotherReasonIsNoTransition":           {was: refused, probe: fails(target.Unreachable), status: corev1.ConditionFalse, reason: "Unreachable", version: "v1"},
+		"CredentialsThatWereRefusedAfterAnEnd":  {was: down, against: 1, probe: fails(target.Unauthorized), status: corev1.ConditionFalse, reason: "Unauthorized", version: "v1"},
+		"AClusterThatStaysAwayIsAskedRarely":    {was: down, against: 1, probe: fails(target.Unreachable), status: corev1.ConditionFalse, reason: "Unreachable", version: "v1"},
+		"AClusterThatGoesOnAnsweringIsAskedToo": {was: up, against: 2, probe: answers, status: corev1.ConditionTrue, reason: "Reachable", version: "v2"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			j := judge(tc.was, "v1", tc.failures, tc.probe)
+			j := judge(tc.was, "v1", tc.against, tc.probe)
 			if j.condition.Status != tc.status || j.condition.Reason != tc.reason || j.version != tc.version || (j.next == confirmAfter) != tc.soon {
 				t.Errorf("%+v", j)
 			}
-			if tc.status == corev1.ConditionFalse && j.condition.Message != "ClusterProviderConfig c: d" {
+			if tc.soon != (j.against == tc.against+1) || !tc.soon && j.against != 0 {
+				t.Errorf("%d probes against it", j.against)
+			}
+			if tc.probe.err != nil && tc.status == corev1.ConditionFalse && j.condition.Message != "ClusterProviderConfig c: d" {
 				t.Errorf("message %q", j.condition.Message)
+			}
+			if same := tc.was.Status == tc.status; same != j.condition.LastTransitionTime.Equal(&since) {
+				t.Errorf("since %v, and was since %v", j.condition.LastTransitionTime, since)
 			}
 		})
 	}

@@ -40,7 +40,7 @@ type reconciler struct {
 	record event.Recorder
 	now    func() time.Time
 
-	failures sync.Map // target.Ref to the number of failures in a row
+	against sync.Map // target.Ref to the number of probes in a row that contradict its condition
 }
 
 // Reconcile probes the target cluster.
@@ -74,9 +74,9 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 }
 
 func (r *reconciler) measure(ctx context.Context, o object) (time.Duration, error) {
-	failures := 0
-	if f, ok := r.failures.Load(o.ref); ok {
-		failures, _ = f.(int)
+	against := 0
+	if n, ok := r.against.Load(o.ref); ok {
+		against, _ = n.(int)
 	}
 	was := o.reachable()
 	var p probe
@@ -84,8 +84,8 @@ func (r *reconciler) measure(ctx context.Context, o object) (time.Duration, erro
 	if p.err != nil && !target.Is(p.err) {
 		return 0, p.err // Of the control cluster: it says nothing of the target.
 	}
-	j := judge(was, o.status.Version, failures, p)
-	r.failures.Store(o.ref, j.failures)
+	j := judge(was, o.status.Version, against, p)
+	r.against.Store(o.ref, j.against)
 
 	before := o.status.DeepCopy()
 	o.status.SetConditions(j.condition)
@@ -122,7 +122,7 @@ func (r *reconciler) release(ctx context.Context, o object) error {
 		return nil
 	}
 	r.probe.Forget(o.ref)
-	r.failures.Delete(o.ref)
+	r.against.Delete(o.ref)
 	return client.IgnoreNotFound(r.patch(ctx, o, func() { meta.RemoveFinalizer(o, v1alpha1.FinalizerInUse) }))
 }
 

@@ -1,0 +1,176 @@
+package target
+
+import (
+	"context"
+	"net/http"
+	"sync"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+)
+
+const (
+	// callTimeout of each call to a target cluster, watches excepted.
+	callTimeout = 10 * time.Second
+
+	// probeAgain is for how long the result of a probe serves all who ask.
+	probeAgain = 3 * time.Second
+
+	// Limits of calls to one cluster. A drain of many Nodes makes many at once.
+	qps, burst = 200, 400
+
+	userAgent = "provider-drover"
+)
+
+// A link is what reaches one cluster with one set of credentials: one transport and
+// one watch of Nodes, whatever number of configurations hold the same.
+type link struct {
+	kube      kubernetes.Interface
+	watching  kubernetes.Interface // without a timeout, which would end watches
+	transport http.RoundTripper
+	host      string
+	ca        []byte
+
+	now    func() time.Time
+	notify func(ref Ref, providerID string)
+
+	mu sync.Mutex
+	// users has when each configuration that is attached asked for Nodes last, zero
+	// for never.
+	users map[Ref]time.Time
+	nodes *nodes
+
+	probing sync.Mutex
+	probed  time.Time
+	version string
+	err     error
+}
+
+func newLink(cfg *rest.Config, now func() time.Time, notify func(Ref, string)) (*link, error) {
+	cfg.QPS, cfg.Burst, cfg.UserAgent, cfg.RateLimiter = qps, burst, userAgent, nil
+	if err := rest.LoadTLSFiles(cfg); err != nil {
+		return nil, err
+	}
+	// client-go keeps transports for ever, but those with a proxy function: a cluster
+	// whose credentials are rotated daily would leave one a day.
+	if cfg.Proxy == nil {
+		cfg.Proxy = http.ProxyFromEnvironment
+	}
+	cfg.Wrap((&breaker{now: now}).wrap)
+	rt, err := rest.TransportFor(cfg)
+	if err != nil {
+		return nil, err
+	}
+	l := &link{transport: rt, host: cfg.Host, ca: cfg.CAData, now: now, notify: notify, users: map[Ref]time.Time{}}
+	if l.kube, err = kubernetes.NewForConfigAndClient(cfg, &http.Client{Transport: rt, Timeout: callTimeout}); err != nil {
+		return nil, err
+	}
+	l.watching, err = kubernetes.NewForConfigAndClient(cfg, &http.Client{Transport: rt})
+	return l, err
+}
+
+func (l *link) attach(ref Ref) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if _, ok := l.users[ref]; !ok {
+		l.users[ref] = time.Time{}
+	}
+}
+
+// detach a configuration, and close the link if it was the last.
+func (l *link) detach(ref Ref) (closed bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.users, ref)
+	l.stopUnused()
+	if len(l.users) > 0 {
+		return false
+	}
+	utilnet.CloseIdleConnectionsFor(l.transport)
+	return true
+}
+
+// watchNodes for a configuration. The watch starts with the first who asks.
+func (l *link) watchNodes(ref Ref) (*nodes, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.nodes == nil {
+		n, err := startNodes(l.watching, l.tell)
+		if err != nil {
+			return nil, err
+		}
+		l.nodes = n
+	}
+	l.users[ref] = l.now()
+	return l.nodes, nil
+}
+
+// watches says whether a configuration needs the watch of Nodes.
+func (l *link) watches(ref Ref) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.nodes != nil && !l.users[ref].IsZero()
+}
+
+// idle ends what runs for a configuration that did not ask since the given time.
+func (l *link) idle(ref Ref, since time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if used, ok := l.users[ref]; ok && !used.After(since) {
+		l.users[ref] = time.Time{}
+		l.stopUnused()
+	}
+}
+
+func (l *link) stopUnused() {
+	if l.nodes == nil {
+		return
+	}
+	for _, used := range l.users {
+		if !used.IsZero() {
+			return
+		}
+	}
+	l.nodes.stop()
+	l.nodes = nil
+}
+
+// tell all configurations that use the Nodes of a change of one.
+func (l *link) tell(providerID string) {
+	l.mu.Lock()
+	var refs []Ref
+	for ref, used := range l.users {
+		if !used.IsZero() {
+			refs = append(refs, ref)
+		}
+	}
+	l.mu.Unlock()
+	for _, ref := range refs {
+		l.notify(ref, providerID)
+	}
+}
+
+// probe asks for the version of the API server, and for a Node, which needs the
+// credentials to be right. Those who ask at the same time get the same answer.
+func (l *link) probe(ctx context.Context) (version string, err error) {
+	l.probing.Lock()
+	defer l.probing.Unlock()
+	if !l.probed.IsZero() && l.now().Sub(l.probed) < probeAgain {
+		return l.version, l.err
+	}
+	v, err := l.kube.Discovery().ServerVersion()
+	if err == nil {
+		_, err = l.kube.CoreV1().Nodes().List(ctx, metav1.ListOptions{Limit: 1})
+	}
+	if ctx.Err() != nil {
+		return "", err // Of the caller, not of the cluster.
+	}
+	l.version, l.err, l.probed = "", err, l.now()
+	if err == nil {
+		l.version = v.GitVersion
+	}
+	return l.version, l.err
+}
