@@ -20,8 +20,9 @@ type NodeTaint struct {
 
 // WorkerNodeDrain says how the Node is emptied when the WorkerNode is deleted.
 type WorkerNodeDrain struct {
-	// Timeout of the drain, from the WorkerNode's deletion on. After it, pods that
-	// are left are deleted without regard to their PodDisruptionBudgets.
+	// Timeout of the drain, from the WorkerNode's deletion on, or from when Drained
+	// was asked for. After it, pods that are left are deleted without regard to their
+	// PodDisruptionBudgets.
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:Pattern=`^([0-9]+([.][0-9]+)?(ms|s|m|h))+$`
 	// +kubebuilder:default="2h"
@@ -56,8 +57,8 @@ type WorkerNodeParameters struct {
 	Taints []NodeTaint `json:"taints,omitempty"`
 
 	// Drained asks for the Node to be cordoned and emptied, as at a deletion, though
-	// it stays. When it is taken back, the Node is uncordoned if it was cordoned for
-	// this.
+	// it stays. The timeout counts from then on. When it is taken back, the Node is
+	// uncordoned if it was cordoned for this.
 	// +optional
 	Drained bool `json:"drained,omitempty"`
 
@@ -153,17 +154,17 @@ type WorkerNodeObservation struct {
 	// +listMapKey=type
 	Conditions []NodeCondition `json:"conditions,omitempty"`
 
-	// Labels of the Node whose keys lie in machine.drover.dev or drover.dev.
+	// Labels of the Node whose keys lie in machine.drover.dev or drover.dev, without
+	// what this WorkerNode put there.
 	// +optional
 	Labels map[string]string `json:"labels,omitempty"`
 
-	// Annotations of the Node whose keys lie in machine.drover.dev or drover.dev,
-	// without what this WorkerNode put there.
+	// Annotations of the Node, as Labels are.
 	// +optional
 	Annotations map[string]string `json:"annotations,omitempty"`
 
-	// Drained means that the Node is cordoned and empty, as spec.forProvider.drained
-	// asks.
+	// Drained means that the Node was cordoned and emptied, as spec.forProvider.drained
+	// asks. It is false while there is no Node.
 	// +optional
 	Drained bool `json:"drained,omitempty"`
 

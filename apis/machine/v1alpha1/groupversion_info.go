@@ -7,7 +7,9 @@ import (
 
 // Group and version of the kinds in this package.
 const (
-	Group   = "machine.drover.dev"
+	// Domain of all groups of Drover, and of keys that belong to none of them.
+	Domain  = "drover.dev"
+	Group   = "machine." + Domain
 	Version = "v1alpha1"
 )
 

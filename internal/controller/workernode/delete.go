@@ -187,8 +187,16 @@ func (x *external) retry(wn *v1alpha1.WorkerNode) {
 
 func (x *external) late(wn *v1alpha1.WorkerNode) bool { return x.now().After(x.deadline(wn)) }
 
+// deadline of the drain, which began with the deletion, or with the wish for a
+// drained Node.
 func (x *external) deadline(wn *v1alpha1.WorkerNode) time.Time {
-	return wn.GetDeletionTimestamp().Add(wn.Spec.ForProvider.Drain.Timeout.Duration)
+	began := x.now()
+	if t := wn.GetDeletionTimestamp(); t != nil {
+		began = t.Time
+	} else if d := wn.Status.AtProvider.Drain; d != nil {
+		began = d.StartTime.Time
+	}
+	return began.Add(wn.Spec.ForProvider.Drain.Timeout.Duration)
 }
 
 func skipDrain(wn *v1alpha1.WorkerNode) bool {

@@ -28,6 +28,7 @@ const (
 	reasonJoined      event.Reason = "NodeJoined"
 	reasonNodeDeleted event.Reason = "NodeDeleted"
 	reasonDraining    event.Reason = "Draining"
+	reasonDrained     event.Reason = "Drained"
 	reasonBlocked     event.Reason = "EvictionBlocked"
 	reasonTimeout     event.Reason = "DrainTimeout"
 	reasonGaveUp      event.Reason = "NodeAbandoned"
@@ -100,11 +101,12 @@ func (x *external) Observe(ctx context.Context, wn *v1alpha1.WorkerNode) (manage
 		ResourceExists: true,
 		// The first reconcile writes the finalizer, which takes the status back that
 		// was reported here: Update reports it again.
-		ResourceUpToDate: patch == nil && meta.FinalizerExists(wn, managed.FinalizerName),
+		ResourceUpToDate: patch == nil && !toDrain(wn, node) && meta.FinalizerExists(wn, managed.FinalizerName),
 	}, err
 }
 
-// Update patches the Node if it is there and differs.
+// Update patches the Node if it is there and differs, and does one pass of the drain
+// if it shall be drained.
 func (x *external) Update(ctx context.Context, wn *v1alpha1.WorkerNode) (managed.ExternalUpdate, error) {
 	nodes, err := x.nodes(ctx, wn.Spec.ForProvider.ProviderID)
 	if err != nil {
@@ -115,7 +117,10 @@ func (x *external) Update(ctx context.Context, wn *v1alpha1.WorkerNode) (managed
 		return managed.ExternalUpdate{}, err
 	}
 	x.report(wn, node)
-	return managed.ExternalUpdate{}, x.classify(x.sync(ctx, wn, node))
+	if err := x.sync(ctx, wn, node); err != nil || !toDrain(wn, node) {
+		return managed.ExternalUpdate{}, x.classify(err)
+	}
+	return managed.ExternalUpdate{}, x.classify(x.empty(ctx, wn, node))
 }
 
 // sync starts from the Node as cached, and reads it only if that was too old.

@@ -2,22 +2,32 @@ package workernode
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 
 	xpv1 "github.com/crossplane/crossplane-runtime/v2/apis/common/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/drover-dev/drover/apis/cluster/v1alpha1"
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 )
 
 // report puts what is known of the Node into the status. There is no Node yet, or
 // none any more, if it is nil.
 func report(wn *v1alpha1.WorkerNode, node *corev1.Node) {
-	if node == nil {
+	was := wn.Status.AtProvider
+	switch {
+	case node == nil:
 		// The rest stays as last seen: it helps those who look for the Node.
-		wn.Status.AtProvider.Conditions = nil
-	} else {
+		wn.Status.AtProvider.Conditions, wn.Status.AtProvider.Drain, wn.Status.AtProvider.Drained = nil, nil, false
+	default:
 		wn.Status.AtProvider = observation(node)
+		wn.Status.AtProvider.Labels, wn.Status.AtProvider.Annotations = said(node, wn.Spec.ForProvider)
+		if wn.Spec.ForProvider.Drained && was.NodeUID == string(node.GetUID()) {
+			wn.Status.AtProvider.Drain = was.Drain
+			wn.Status.AtProvider.Drained = was.Drained && node.Spec.Unschedulable
+		}
 	}
 	wn.SetConditions(ready(wn.Status.AtProvider, wn.Spec.ForProvider.ProviderID, node))
 }
@@ -48,6 +58,28 @@ func observation(node *corev1.Node) v1alpha1.WorkerNodeObservation {
 		o.Conditions = append(o.Conditions, nc)
 	}
 	return o
+}
+
+// said returns the labels and annotations of the Node that are meant for Drover,
+// but not those that a WorkerNode put there.
+func said(node *corev1.Node, want v1alpha1.WorkerNodeParameters) (labels, annotations map[string]string) {
+	was := readApplied(node)
+	return others(node.GetLabels(), want.Labels, was.Labels), others(node.GetAnnotations(), want.Annotations, was.Annotations)
+}
+
+func others(have, want map[string]string, was []string) map[string]string {
+	var out map[string]string
+	for k, v := range have {
+		domain, _, _ := strings.Cut(k, "/")
+		if _, ours := want[k]; ours || slices.Contains(was, k) || domain != machinev1alpha1.Group && domain != machinev1alpha1.Domain {
+			continue
+		}
+		if out == nil {
+			out = map[string]string{}
+		}
+		out[k] = v
+	}
+	return out
 }
 
 // ready returns the Ready condition. A kubelet's messages may hold times, so that

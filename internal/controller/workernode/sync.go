@@ -16,6 +16,7 @@ type applied struct {
 	Labels      []string `json:"labels,omitempty"`
 	Annotations []string `json:"annotations,omitempty"`
 	Taints      []string `json:"taints,omitempty"` // key:effect
+	Cordoned    bool     `json:"cordoned,omitempty"`
 }
 
 func readApplied(node *corev1.Node) applied {
@@ -33,7 +34,9 @@ func syncPatch(node *corev1.Node, want v1alpha1.WorkerNodeParameters) ([]byte, e
 	annotations := diff(node.GetAnnotations(), want.Annotations, was.Annotations)
 	taints := taints(node.Spec.Taints, want.Taints, was.Taints)
 
-	now := applied{Labels: sorted(want.Labels), Annotations: sorted(want.Annotations)}
+	unschedulable, ours := cordoned(node.Spec.Unschedulable, want.Drained, was.Cordoned)
+
+	now := applied{Labels: sorted(want.Labels), Annotations: sorted(want.Annotations), Cordoned: ours}
 	for _, t := range want.Taints {
 		now.Taints = append(now.Taints, t.Key+":"+t.Effect)
 	}
@@ -49,7 +52,7 @@ func syncPatch(node *corev1.Node, want v1alpha1.WorkerNodeParameters) ([]byte, e
 		}
 	}
 
-	meta, patch := map[string]any{}, map[string]any{}
+	meta, spec := map[string]any{}, map[string]any{}
 	if len(labels) > 0 {
 		meta["labels"] = labels
 	}
@@ -57,17 +60,36 @@ func syncPatch(node *corev1.Node, want v1alpha1.WorkerNodeParameters) ([]byte, e
 		meta["annotations"] = annotations
 	}
 	if !equality.Semantic.DeepEqual(taints, node.Spec.Taints) {
-		patch["spec"] = map[string]any{"taints": taints}
 		// A list of many owners is written as a whole: only on top of what was read.
-		meta["resourceVersion"] = node.GetResourceVersion()
+		spec["taints"], meta["resourceVersion"] = taints, node.GetResourceVersion()
 	}
+	if unschedulable != node.Spec.Unschedulable {
+		// Who cordoned it is known only of what was read.
+		spec["unschedulable"], meta["resourceVersion"] = unschedulable, node.GetResourceVersion()
+	}
+	patch := map[string]any{}
 	if len(meta) > 0 {
 		patch["metadata"] = meta
+	}
+	if len(spec) > 0 {
+		patch["spec"] = spec
 	}
 	if len(patch) == 0 {
 		return nil, nil
 	}
 	return json.Marshal(patch)
+}
+
+// cordoned says whether the Node shall be, and whether that is our doing. What
+// somebody else cordoned stays so.
+func cordoned(is, want, wasOurs bool) (unschedulable, ours bool) {
+	switch {
+	case want:
+		return true, wasOurs || !is
+	case wasOurs:
+		return false, false
+	}
+	return is, false
 }
 
 // diff returns what a merge patch must say: a value that is missing or other, nil

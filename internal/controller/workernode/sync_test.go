@@ -19,6 +19,7 @@ func TestSyncPatch(t *testing.T) {
 	cases := map[string]struct {
 		labels, annotations map[string]string
 		taints              []corev1.Taint
+		cordoned            bool
 		want                v1alpha1.WorkerNodeParameters
 		patch               m
 	}{
@@ -74,6 +75,31 @@ func TestSyncPatch(t *testing.T) {
 				"spec":     m{"taints": []any{m{"key": others.Key, "effect": "NoExecute"}}},
 			},
 		},
+		"ANodeToBeDrainedIsCordonedAndThatRemembered": {
+			want: v1alpha1.WorkerNodeParameters{Drained: true},
+			patch: m{
+				"metadata": m{"resourceVersion": "7", "annotations": m{key: `{"cordoned":true}`}},
+				"spec":     m{"unschedulable": true},
+			},
+		},
+		"OneThatSomebodyElseCordonedIsLeftSo": {cordoned: true, want: v1alpha1.WorkerNodeParameters{Drained: true}},
+		"AndStaysSoAfterwards":                {cordoned: true},
+		"OneThatSomebodyUncordonedIsCordonedAgain": {
+			annotations: map[string]string{key: `{"cordoned":true}`},
+			want:        v1alpha1.WorkerNodeParameters{Drained: true},
+			patch:       m{"metadata": m{"resourceVersion": "7"}, "spec": m{"unschedulable": true}},
+		},
+		"OurCordonIsTakenBack": {
+			cordoned: true, annotations: map[string]string{key: `{"cordoned":true}`},
+			patch: m{
+				"metadata": m{"resourceVersion": "7", "annotations": m{key: nil}},
+				"spec":     m{"unschedulable": false},
+			},
+		},
+		"WhatSomebodyUncordonedMeanwhileIsForgotten": {
+			annotations: map[string]string{key: `{"cordoned":true}`},
+			patch:       m{"metadata": m{"annotations": m{key: nil}}},
+		},
 		"TheSameKeyWithAnotherEffectIsAnotherTaint": {
 			taints:      []corev1.Taint{ours, {Key: "team", Effect: corev1.TaintEffectNoExecute}},
 			annotations: map[string]string{key: `{"taints":["team:NoSchedule"]}`},
@@ -88,7 +114,7 @@ func TestSyncPatch(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			node := &corev1.Node{
 				ObjectMeta: metav1.ObjectMeta{Name: "n", ResourceVersion: "7", Labels: tc.labels, Annotations: tc.annotations},
-				Spec:       corev1.NodeSpec{Taints: tc.taints},
+				Spec:       corev1.NodeSpec{Taints: tc.taints, Unschedulable: tc.cordoned},
 			}
 			raw, err := syncPatch(node, tc.want)
 			if err != nil {
