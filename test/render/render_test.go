@@ -53,9 +53,9 @@ func TestCompositions(t *testing.T) {
 			composed: "MachineSet", events: "ClassNotFound",
 		},
 		{
-			name:        "ANewSetCreatesItsMachines",
+			name:        "ANewSetStartsWithOneMachine",
 			composition: machineSet, dir: "machineset-fresh",
-			composed: "Machine Machine Machine", events: "CreatedMachine",
+			composed: "Machine", events: "CreatedMachine",
 		},
 		{
 			name:        "ASetWhoseProviderHasNoCompositionCreatesNothingAndSaysWhy",

@@ -90,13 +90,21 @@ type MachineSetInPlaceUpdate struct {
 	Paused bool `json:"paused,omitempty"`
 }
 
-// Backoff of a template whose Machines cannot be created. It doubles with each
-// failure, and ends with the first VM.
+// Backoff of a template whose Machines fail before they join. It starts with 10 s,
+// doubles with each failure up to 10 min, and ends when a Machine that was created
+// after the last failure gets further than the one that failed, or when the template
+// changes.
 type Backoff struct {
 	// Failures in a row.
 	Failures int32 `json:"failures"`
 	// Until then no Machine is created.
 	Until metav1.Time `json:"until"`
+	// Template that failed, as a hash of what a VM is made from.
+	// +optional
+	Template string `json:"template,omitempty"`
+	// Reason of the last of the failures.
+	// +optional
+	Reason FailureReason `json:"reason,omitempty"`
 	// ErrorCode classifies the first of the failures.
 	// +optional
 	ErrorCode string `json:"errorCode,omitempty"`

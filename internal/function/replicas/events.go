@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strings"
 
-	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/function/step"
 )
 
@@ -16,28 +15,19 @@ func createdEvent(created []string) step.Event {
 	return step.Event{Reason: "CreatedMachine", Message: "Created " + list(created)}
 }
 
-func (p *plan) deletedEvent(existing int) step.Event {
+// deletedEvent tells of each Machine that goes why it is not one of those that stay.
+func (p *plan) deletedEvent(goes, stays []Machine) step.Event {
 	var each []string
-	for _, m := range p.dropped {
-		each = append(each, fmt.Sprintf("%s (%s)", m.Name, p.why(m)))
+	for _, m := range goes {
+		why := ""
+		if len(stays) > 0 {
+			why = " (" + p.why(m, stays[0]) + ")"
+		}
+		each = append(each, m.Name+why)
 	}
 	return step.Event{
 		Reason:  "DeletedMachine",
-		Message: fmt.Sprintf("Deleted %s: there were %d and %d are wanted", list(each), existing, p.Set.Spec.Replicas),
-	}
-}
-
-// why this Machine and no other.
-func (p *plan) why(m Machine) string {
-	switch {
-	case isMarked(m):
-		return "marked by the annotation " + machinev1alpha1.AnnotationDeleteMachine
-	case !isReady(m):
-		return "not ready, phase " + string(phaseOf(m))
-	case !p.isAvailable(m):
-		return "not ready for minReadySeconds"
-	default:
-		return "newest"
+		Message: fmt.Sprintf("Deleted %s: there were %d and %d are wanted", list(each), len(goes)+len(stays), p.Set.Spec.Replicas),
 	}
 }
 

@@ -3,16 +3,22 @@ package replicas
 import (
 	"cmp"
 	"maps"
-	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 )
 
-// missing is a Machine that does not exist yet.
-func missing(set *machinev1alpha1.MachineSet, name, provider string) Desired {
+// ofOneMachine are annotations that others set on the Machines that they mean.
+var ofOneMachine = []string{
+	machinev1alpha1.AnnotationDeleteMachine,
+	machinev1alpha1.AnnotationUpdateRetry,
+}
+
+// fresh is a Machine that does not exist yet.
+func fresh(set *machinev1alpha1.MachineSet, name, provider string) Desired {
 	t := set.Spec.Template.DeepCopy()
 
 	labels := map[string]string{}
@@ -23,9 +29,11 @@ func missing(set *machinev1alpha1.MachineSet, name, provider string) Desired {
 	if d, ok := set.Labels[machinev1alpha1.LabelDeployment]; ok {
 		labels[machinev1alpha1.LabelDeployment] = d
 	}
-	// What is to be deleted first is said of one Machine, never of all.
+	// What is said of one Machine is never said of all.
 	annotations := maps.Clone(t.Metadata.Annotations)
-	delete(annotations, machinev1alpha1.AnnotationDeleteMachine)
+	for _, key := range ofOneMachine {
+		delete(annotations, key)
+	}
 
 	m := &machinev1alpha1.Machine{
 		TypeMeta: metav1.TypeMeta{
@@ -48,7 +56,7 @@ func missing(set *machinev1alpha1.MachineSet, name, provider string) Desired {
 // existing is a Machine that exists: as the template wants it, but for what its VM
 // was made from.
 func existing(set *machinev1alpha1.MachineSet, m Machine, provider string) Desired {
-	d := missing(set, m.Name, cmp.Or(m.Provider, provider))
+	d := fresh(set, m.Name, cmp.Or(m.Provider, provider))
 	d.Ready = m.Status.Phase == machinev1alpha1.MachineRunning
 
 	d.Spec.ClassRef = m.Spec.ClassRef
@@ -65,33 +73,40 @@ func existing(set *machinev1alpha1.MachineSet, m Machine, provider string) Desir
 	return d
 }
 
-// phases in the order in which Machines are given up. A Machine that has no phase
-// yet is Pending.
-var phases = []machinev1alpha1.MachinePhase{
-	machinev1alpha1.MachineFailed,
-	machinev1alpha1.MachinePending,
-	machinev1alpha1.MachineProvisioning,
-	machinev1alpha1.MachineJoining,
-	machinev1alpha1.MachineUnknown,
-	machinev1alpha1.MachineRunning,
-}
-
+// phaseOf a Machine: one that has none yet is Pending.
 func phaseOf(m Machine) machinev1alpha1.MachinePhase {
 	return cmp.Or(m.Status.Phase, machinev1alpha1.MachinePending)
 }
 
-func isOnItsWay(p machinev1alpha1.MachinePhase) bool {
-	switch p {
-	case "", machinev1alpha1.MachinePending, machinev1alpha1.MachineProvisioning, machinev1alpha1.MachineJoining:
+func isFailed(m Machine) bool { return m.Status.Phase == machinev1alpha1.MachineFailed }
+
+// isOnItsWay until the Machine's Node is Ready for the first time.
+func isOnItsWay(m Machine) bool {
+	switch phaseOf(m) {
+	case machinev1alpha1.MachinePending, machinev1alpha1.MachineProvisioning, machinev1alpha1.MachineJoining:
 		return true
 	default:
 		return false
 	}
 }
 
-func isMarked(m Machine) bool {
-	_, ok := m.Annotations[machinev1alpha1.AnnotationDeleteMachine]
-	return ok
+// isInFlight until the provider took the order for the Machine's VM.
+func isInFlight(m Machine) bool { return isOnItsWay(m) && !hasVM(m) }
+
+func hasVM(m Machine) bool { return m.Status.ProviderID != "" || m.Spec.ProviderID != nil }
+
+func hadNode(m Machine) bool { return m.Status.NodeRef != nil }
+
+// inError means that the provider refuses to do something, for now.
+func inError(m Machine) bool {
+	return m.Status.LastOperation != nil && m.Status.LastOperation.ErrorCode != ""
+}
+
+// isOutdated means that the Machine's VM was not made from the template as it is now.
+func (p *plan) isOutdated(m Machine) bool {
+	t := p.Set.Spec.Template.Spec
+	return m.Spec.ClassRef != t.ClassRef || m.Spec.Version != t.Version || m.Spec.ClusterRef != t.ClusterRef ||
+		!ptr.Equal(m.Spec.FailureDomain, t.FailureDomain)
 }
 
 func isReady(m Machine) bool {
@@ -105,27 +120,3 @@ func (p *plan) untilAvailable(m Machine) time.Duration {
 }
 
 func (p *plan) isAvailable(m Machine) bool { return isReady(m) && p.untilAvailable(m) <= 0 }
-
-// worstFirst returns the kept Machines in the order in which they are given up.
-func (p *plan) worstFirst() []Machine {
-	return slices.SortedFunc(slices.Values(p.kept), func(a, b Machine) int {
-		return cmp.Or(
-			falseFirst(!isMarked(a), !isMarked(b)),
-			cmp.Compare(slices.Index(phases, phaseOf(a)), slices.Index(phases, phaseOf(b))),
-			falseFirst(p.isAvailable(a), p.isAvailable(b)),
-			b.CreationTimestamp.Compare(a.CreationTimestamp.Time),
-			cmp.Compare(a.Name, b.Name),
-		)
-	})
-}
-
-func falseFirst(a, b bool) int {
-	switch {
-	case a == b:
-		return 0
-	case b:
-		return -1
-	default:
-		return 1
-	}
-}

@@ -9,7 +9,6 @@ import (
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/function/step"
-	"github.com/drover-dev/drover/internal/names"
 )
 
 // A Machine of the set.
@@ -60,8 +59,10 @@ func Plan(now time.Time, o Observed) Decision {
 	slices.SortFunc(o.Machines, func(a, b Machine) int { return cmp.Compare(a.Name, b.Name) })
 	p := plan{Observed: o, now: now, created: o.Set.Status.Created}
 	p.sort()
-	p.scale()
+	p.recover()
+	p.giveUp()
 	p.replace()
+	p.create()
 	return p.decide()
 }
 
@@ -79,6 +80,8 @@ type plan struct {
 	// creates these names, and created is the counter after it.
 	creates []string
 	created int64
+	// backoff of the template, while it fails.
+	backoff *machinev1alpha1.Backoff
 
 	events []step.Event
 }
@@ -96,37 +99,46 @@ func (p *plan) sort() {
 	}
 }
 
-// scale creates what is missing and drops what is too much.
-func (p *plan) scale() {
+// giveUp what is too much.
+func (p *plan) giveUp() {
 	existing, want := len(p.kept), int(p.Set.Spec.Replicas)
-	if existing > want {
-		p.drop(p.worstFirst()[:existing-want]...)
-		p.events = append(p.events, p.deletedEvent(existing))
+	if existing <= want {
+		return
 	}
-	missing := 0
-	if p.mayCreate() {
-		missing = max(0, want-existing)
-	}
-	p.create(missing)
+	order := p.worstFirst(p.kept)
+	goes, stays := order[:existing-want], order[existing-want:]
+	p.drop(goes...)
+	p.events = append(p.events, p.deletedEvent(goes, stays))
 }
 
 // replace the worst Failed Machine, unless a Machine is on its way already: what
-// made one fail may make all fail. It is dropped here, and then missing.
+// made one fail may make all fail. It is dropped here, and then missing. A set that
+// creates none gives it up for another set to replace.
 func (p *plan) replace() {
-	onItsWay := slices.ContainsFunc(p.kept, func(m Machine) bool { return isOnItsWay(m.Status.Phase) })
-	if onItsWay || len(p.creates) > 0 || !p.mayCreate() {
+	switch {
+	case p.Safety.Frozen:
 		return
-	}
-	for _, m := range p.worstFirst() {
-		if m.Status.Phase == machinev1alpha1.MachineFailed {
-			p.drop(m)
-			p.events = append(p.events, replacingEvent(m))
+	case p.createsNone():
+		if len(p.dropping) > 0 {
 			return
 		}
+	case p.Problem != nil || p.backingOff() || slices.ContainsFunc(p.kept, isOnItsWay):
+		return
 	}
+	var failed []Machine
+	for _, m := range p.kept {
+		if isFailed(m) {
+			failed = append(failed, m)
+		}
+	}
+	if len(failed) == 0 {
+		return
+	}
+	m := p.worstFirst(failed)[0]
+	p.drop(m)
+	p.events = append(p.events, replacingEvent(m))
+	p.backOff(m)
 }
-
-func (p *plan) mayCreate() bool { return p.Problem == nil && !p.Safety.Frozen }
 
 func (p *plan) drop(ms ...Machine) {
 	dropped := sets.New[string]()
@@ -137,34 +149,8 @@ func (p *plan) drop(ms ...Machine) {
 	p.kept = slices.DeleteFunc(p.kept, func(m Machine) bool { return dropped.Has(m.Name) })
 }
 
-// create n Machines, with names that no Machine of the set has. Names that are
-// taken were created, and not counted yet: a response that creates changes the
-// set's references, and so its status is refused.
-func (p *plan) create(n int) {
-	taken := sets.New(p.Set.Status.Dropping...)
-	for _, m := range p.Machines {
-		taken.Insert(m.Name)
-	}
-	var counted []string
-	for {
-		name := names.Machine(p.Set.Name, p.Set.UID, p.created)
-		if !taken.Has(name) {
-			if n == 0 {
-				break
-			}
-			n--
-			p.creates = append(p.creates, name)
-		}
-		counted = append(counted, name)
-		p.created++
-	}
-	if len(counted) > 0 {
-		p.events = append(p.events, createdEvent(counted))
-	}
-}
-
 func (p *plan) decide() Decision {
-	d := Decision{Status: p.status()}
+	d := Decision{Status: p.status(), Conditions: p.conditions()}
 
 	for _, m := range p.kept {
 		d.Machines = append(d.Machines, existing(p.Set, m, p.Provider))
@@ -173,13 +159,13 @@ func (p *plan) decide() Decision {
 		d.Machines = append(d.Machines, existing(p.Set, m, p.Provider))
 	}
 	for _, name := range p.creates {
-		d.Machines = append(d.Machines, missing(p.Set, name, p.Provider))
+		d.Machines = append(d.Machines, fresh(p.Set, name, p.Provider))
 	}
 
-	valid := p.valid()
-	d.Conditions = []step.Condition{valid}
-	if valid.Status != "True" && valid.IsNew(p.Set.Status.Conditions) {
-		d.Events = append(d.Events, step.Event{Warning: true, Reason: valid.Reason, Message: valid.Message})
+	for _, c := range d.Conditions {
+		if c.Type == conditionValid && c.Status != "True" && c.IsNew(p.Set.Status.Conditions) {
+			d.Events = append(d.Events, step.Event{Warning: true, Reason: c.Reason, Message: c.Message})
+		}
 	}
 	d.Events = append(d.Events, p.readoptedEvents()...)
 	d.Events = append(d.Events, p.events...)

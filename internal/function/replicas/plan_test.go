@@ -2,13 +2,13 @@ package replicas
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
@@ -26,6 +26,8 @@ const (
 	unknown      = machinev1alpha1.MachineUnknown
 	failed       = machinev1alpha1.MachineFailed
 )
+
+var frozen = step.Safety{Frozen: true}
 
 // A setOption changes a MachineSet.
 type setOption func(*machinev1alpha1.MachineSet)
@@ -57,15 +59,23 @@ func minReady(seconds int32) setOption {
 	return func(s *machinev1alpha1.MachineSet) { s.Spec.MinReadySeconds = seconds }
 }
 
+func createsNone(s *machinev1alpha1.MachineSet) {
+	s.Spec.Creation = machinev1alpha1.CreationDisabled
+}
+
 // A machineOption changes a Machine.
 type machineOption func(*Machine)
 
 func machine(name string, phase machinev1alpha1.MachinePhase, options ...machineOption) Machine {
 	m := Machine{Machine: &machinev1alpha1.Machine{}, Provider: "local", Observed: true}
-	m.Name, m.UID = name, "uid-of-"+m.UID
+	m.Name, m.UID = name, types.UID("uid-of-"+name)
 	m.CreationTimestamp = metav1.NewTime(now.Add(-time.Hour))
 	m.Spec.ClassRef.Name, m.Spec.Version = "small", "v1.35.4"
 	m.Status.Phase = phase
+	switch phase {
+	case joining, running, unknown:
+		m.Status.ProviderID = "local:///zone-a/" + name
+	}
 	if phase == running {
 		m.Status.ReadySince = ptr.To(metav1.NewTime(now.Add(-30 * time.Minute)))
 	}
@@ -108,8 +118,6 @@ func reasons(d Decision) []string {
 }
 
 func TestPlan(t *testing.T) {
-	frozen := step.Safety{Frozen: true}
-
 	type want struct {
 		Composed, Dropping, Events              []string
 		Replicas, Ready, Available, Terminating int32
@@ -124,19 +132,20 @@ func TestPlan(t *testing.T) {
 		safety   step.Safety
 		want     want
 	}{
-		"AllThatIsMissingIsCreatedAtOnce": {
-			set: set(3, created(0)),
+		"WhatIsMissingIsCreated": {
+			set:      set(3, created(0)),
+			machines: []Machine{machine("a", running), machine("b", running)},
 			want: want{
-				Composed: []string{nth(0), nth(1), nth(2)}, Events: []string{"CreatedMachine"},
-				Replicas: 3, Created: 3, Again: step.InFlight,
+				Composed: []string{"a", "b", nth(0)}, Events: []string{"CreatedMachine"},
+				Replicas: 3, Ready: 2, Available: 2, Created: 1, Again: step.InFlight,
 			},
 		},
 		"NamesThatExistAreSkippedEvenWhenTheyAreTerminating": {
 			set:      set(2, created(0)),
-			machines: []Machine{machine(nth(0), running, terminating), machine(nth(1), joining)},
+			machines: []Machine{machine(nth(0), running, terminating), machine(nth(1), running)},
 			want: want{
 				Composed: []string{nth(1), nth(2)}, Events: []string{"CreatedMachine"},
-				Replicas: 2, Terminating: 1, Created: 3, Again: step.InFlight,
+				Replicas: 2, Ready: 1, Available: 1, Terminating: 1, Created: 3, Again: step.InFlight,
 			},
 		},
 		"MachinesThatWereCreatedAndNotCountedAreCounted": {
@@ -284,6 +293,37 @@ func TestPlan(t *testing.T) {
 				Terminating: 1, Created: 100, SetReady: true, Again: step.Soonest,
 			},
 		},
+		"ASetThatCreatesNoneCreatesNone": {
+			set:      set(3, createsNone),
+			machines: []Machine{machine("a", running), machine("b", running)},
+			want:     want{Composed: []string{"a", "b"}, Replicas: 2, Ready: 2, Available: 2, Created: 100, Again: step.AtRest},
+		},
+		"ASetThatCreatesNoneGivesUpWhatFailedForAnotherToReplace": {
+			set:      set(2, createsNone),
+			machines: []Machine{machine("a", failed), machine("b", provisioning)},
+			want: want{
+				Composed: []string{"b", "a"}, Dropping: []string{"a"}, Events: []string{"ReplacingMachine"},
+				Replicas: 1, Terminating: 1, Created: 100, Again: step.Soonest,
+			},
+		},
+		"ASetThatCreatesNoneGivesUpOneAtATime": {
+			set:      set(2, createsNone, dropping("a")),
+			machines: []Machine{machine("a", failed), machine("b", failed)},
+			want:     want{Composed: []string{"b"}, Dropping: []string{"a"}, Replicas: 1, Terminating: 1, Created: 100, Again: step.InFlight},
+		},
+		"ASetThatCreatesNoneDoesNotReplaceWhatItGaveUp": {
+			set:      set(2, createsNone, dropping("a")),
+			machines: []Machine{machine("a", failed, terminating), machine("b", running)},
+			want:     want{Composed: []string{"b"}, Replicas: 1, Ready: 1, Available: 1, Terminating: 1, Created: 100, Again: step.InFlight},
+		},
+		"ASetThatCreatesNoneScalesDown": {
+			set:      set(1, createsNone),
+			machines: []Machine{machine("a", running), machine("b", running, age(time.Minute))},
+			want: want{
+				Composed: []string{"a", "b"}, Dropping: []string{"b"}, Events: []string{"DeletedMachine"},
+				Replicas: 1, Ready: 1, Available: 1, Terminating: 1, Created: 100, SetReady: true, Again: step.Soonest,
+			},
+		},
 		"WithoutAClassNothingIsCreatedAndNothingIsTouched": {
 			set: set(2), noClass: true,
 			machines: []Machine{machine("a", running)},
@@ -348,30 +388,6 @@ func TestPlan(t *testing.T) {
 
 var equateEmpty = cmp.Transformer("nil", func(s []string) []string { return append([]string{}, s...) })
 
-func TestWorstFirst(t *testing.T) {
-	machines := []Machine{
-		machine("10-available-old", running),
-		machine("09-available-b", running, age(time.Minute)),
-		machine("08-available-a", running, age(time.Minute)),
-		machine("07-not-yet-available", running, readyFor(time.Second)),
-		machine("06-unknown", unknown),
-		machine("05-joining", joining),
-		machine("04-provisioning", provisioning),
-		machine("03-pending", pending, age(2*time.Hour)),
-		machine("02-no-phase-newer", ""),
-		machine("01-failed", failed),
-		machine("00-marked", running, marked),
-	}
-	p := &plan{Observed: Observed{Set: set(0, minReady(60))}, now: now, kept: machines}
-	var got []string
-	for _, m := range p.worstFirst() {
-		got = append(got, m.Name)
-	}
-	if !slices.IsSorted(got) {
-		t.Errorf("got %v", got)
-	}
-}
-
 // noClass is the problem of a set whose class does not exist.
 var noClass = &step.Problem{
 	Reason:  step.ReasonClassNotFound,
@@ -417,8 +433,7 @@ func TestEvents(t *testing.T) {
 		"ManyMachinesAreCounted": {
 			o:      Observed{Set: set(0), Provider: "local", Machines: many},
 			reason: "DeletedMachine",
-			want: "Deleted 13 Machines: m00 (newest), m01 (newest), m02 (newest), m03 (newest), m04 (newest), m05 (newest), " +
-				"m06 (newest), m07 (newest), m08 (newest), m09 (newest), and 3 more: there were 13 and 0 are wanted",
+			want:   "Deleted 13 Machines: m00, m01, m02, m03, m04, m05, m06, m07, m08, m09, and 3 more: there were 13 and 0 are wanted",
 		},
 	}
 	for name, tc := range cases {

@@ -1,13 +1,12 @@
 package replicas
 
 import (
+	"slices"
 	"time"
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/function/step"
 )
-
-const conditionValid = "Valid"
 
 // status counts the Machines as they are once the plan is carried out: whoever
 // reads it must not rely on a Machine that is about to go.
@@ -16,16 +15,18 @@ func (p *plan) status() machinev1alpha1.MachineSetStatus {
 		ObservedGeneration:  p.Set.Generation,
 		Selector:            p.Set.Spec.Selector.String(),
 		Replicas:            int32(len(p.kept) + len(p.creates)),
+		UpdatedReplicas:     int32(len(p.creates)),
 		TerminatingReplicas: int32(len(p.terminating) + len(p.dropping) + len(p.dropped)),
 		Created:             p.created,
+		Backoff:             p.backoff,
 	}
 	for _, m := range p.kept {
-		if isReady(m) {
-			s.ReadyReplicas++
-		}
-		if p.isAvailable(m) {
-			s.AvailableReplicas++
-		}
+		available, updated := p.isAvailable(m), !p.isOutdated(m)
+		count(&s.ReadyReplicas, isReady(m))
+		count(&s.AvailableReplicas, available)
+		count(&s.UpdatedReplicas, updated)
+		count(&s.UpdatedAvailableReplicas, updated && available)
+		count(&s.MarkedReplicas, isMarked(m))
 	}
 	for _, m := range p.dropping {
 		s.Dropping = append(s.Dropping, m.Name)
@@ -36,27 +37,24 @@ func (p *plan) status() machinev1alpha1.MachineSetStatus {
 	return s
 }
 
-func (p *plan) valid() step.Condition {
-	if p.Problem != nil {
-		return step.Condition{
-			Type:    conditionValid,
-			Status:  "False",
-			Reason:  p.Problem.Reason,
-			Message: p.Problem.Message + "; no Machines are created until there is",
-		}
+func count(n *int32, yes bool) {
+	if yes {
+		*n++
 	}
-	return step.Condition{Type: conditionValid, Status: "True", Reason: "Valid"}
 }
 
 // callAgain at once to carry out what is written down by then, soon while anything
-// is in flight, and when the next Machine becomes available.
+// is in flight, and when the next Machine becomes available or may be created.
 func (p *plan) callAgain(ready bool) time.Duration {
 	if len(p.dropped) > 0 {
 		return step.Soonest
 	}
 	again := step.AtRest
-	if !ready || len(p.terminating)+len(p.dropping) > 0 {
+	if !ready && p.moves() || len(p.terminating)+len(p.dropping) > 0 {
 		again = step.InFlight
+	}
+	if p.backingOff() {
+		again = min(again, p.backoff.Until.Sub(p.now))
 	}
 	for _, m := range p.kept {
 		if isReady(m) && !p.isAvailable(m) {
@@ -64,4 +62,12 @@ func (p *plan) callAgain(ready bool) time.Duration {
 		}
 	}
 	return again
+}
+
+// moves says whether there is anything to wait for in a set that is not ready.
+func (p *plan) moves() bool {
+	if p.missing() > 0 && !p.createsNone() && !p.backingOff() {
+		return true
+	}
+	return slices.ContainsFunc(p.kept, func(m Machine) bool { return !isReady(m) })
 }

@@ -1,0 +1,61 @@
+package replicas
+
+import (
+	"cmp"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/drover-dev/drover/internal/function/step"
+)
+
+// Types of a MachineSet's conditions, beside those of Crossplane.
+const (
+	// conditionValid is False while something that a user wrote keeps Machines from
+	// being created.
+	conditionValid = "Valid"
+	// conditionReplicaFailure is True while Machines cannot be created. Its reason is
+	// the provider's class of the error, its message the first error's text.
+	conditionReplicaFailure = "ReplicaFailure"
+)
+
+const (
+	reasonValid     = "Valid"
+	reasonNoFailure = "NoFailure"
+)
+
+func (p *plan) conditions() []step.Condition {
+	return []step.Condition{p.valid(), p.replicaFailure()}
+}
+
+func (p *plan) valid() step.Condition {
+	if p.Problem != nil {
+		return step.Condition{
+			Type:    conditionValid,
+			Status:  "False",
+			Reason:  p.Problem.Reason,
+			Message: p.Problem.Message + "; no Machines are created until there is",
+		}
+	}
+	return step.Condition{Type: conditionValid, Status: "True", Reason: reasonValid}
+}
+
+func (p *plan) replicaFailure() step.Condition {
+	c := step.Condition{Type: conditionReplicaFailure, Status: "True"}
+	if b := p.backoff; b != nil {
+		c.Reason, c.Message = cmp.Or(b.ErrorCode, string(b.Reason)), b.Message
+		return c
+	}
+	failing := slices.DeleteFunc(slices.Clone(p.kept), func(m Machine) bool { return !isInFlight(m) || !inError(m) })
+	if len(failing) == 0 {
+		return step.Condition{Type: conditionReplicaFailure, Status: "False", Reason: reasonNoFailure}
+	}
+	first := slices.MinFunc(failing, func(a, b Machine) int { return a.CreationTimestamp.Compare(b.CreationTimestamp.Time) })
+	c.Reason, c.Message = errorCode(first), "Machine "+first.Name+": "+first.Status.LastOperation.Description
+	// The same error in other words is no news.
+	if told := meta.FindStatusCondition(p.Set.Status.Conditions, c.Type); told != nil && told.Status == metav1.ConditionTrue && told.Reason == c.Reason {
+		c.Message = told.Message
+	}
+	return c
+}

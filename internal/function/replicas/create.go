@@ -1,0 +1,110 @@
+package replicas
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/names"
+)
+
+// create what is missing, as far as the template has proven itself.
+func (p *plan) create() {
+	n := 0
+	if p.mayCreate() && !p.backingOff() {
+		n = min(p.missing(), p.window()-p.inFlight())
+	}
+	p.name(max(0, n))
+}
+
+func (p *plan) mayCreate() bool {
+	return !p.createsNone() && p.Problem == nil && !p.Safety.Frozen
+}
+
+func (p *plan) createsNone() bool {
+	return p.Set.Spec.Creation == machinev1alpha1.CreationDisabled
+}
+
+// missing Machines. What is dropped now is missing when that is written down.
+func (p *plan) missing() int {
+	return max(0, int(p.Set.Spec.Replicas)-len(p.kept)-len(p.dropped))
+}
+
+// window is how many Machines may wait for their VM at a time: one at first, and one
+// more with each VM of the template that there is, so that it doubles. Each failure
+// in a row halves it. It is 1 as long as creations fail that began after the last
+// one that succeeded.
+func (p *plan) window() int {
+	proven := 0
+	for _, m := range p.kept {
+		if p.proves(m) {
+			proven++
+		}
+	}
+	w := proven + 1
+	if p.backoff != nil {
+		w >>= min(p.backoff.Failures, 30)
+	}
+	last := p.lastSuccess()
+	for _, m := range p.kept {
+		if isInFlight(m) && inError(m) && m.CreationTimestamp.After(last) {
+			w = 1
+		}
+	}
+	return max(1, w)
+}
+
+func (p *plan) inFlight() int {
+	n := 0
+	for _, m := range p.kept {
+		if isInFlight(m) {
+			n++
+		}
+	}
+	return n
+}
+
+// lastSuccess is when the youngest Machine was created that got a VM from the
+// template. What failed before proves nothing any more.
+func (p *plan) lastSuccess() time.Time {
+	var last time.Time
+	for _, m := range p.kept {
+		if p.proves(m) && m.CreationTimestamp.After(last) {
+			last = m.CreationTimestamp.Time
+		}
+	}
+	return last
+}
+
+// proves says whether the template was good for this Machine's VM. The provider's
+// word is enough: it is the earliest that there is.
+func (p *plan) proves(m Machine) bool {
+	return hasVM(m) && m.Status.Phase != machinev1alpha1.MachineFailed && !p.isOutdated(m)
+}
+
+// name n Machines that shall be created, with names that no Machine of the set has.
+// Names that are taken were created, and not counted yet: a response that creates
+// changes the set's references, and so its status is refused.
+func (p *plan) name(n int) {
+	taken := sets.New(p.Set.Status.Dropping...)
+	for _, m := range p.Machines {
+		taken.Insert(m.Name)
+	}
+	var counted []string
+	for {
+		name := names.Machine(p.Set.Name, p.Set.UID, p.created)
+		if !taken.Has(name) {
+			if n == 0 {
+				break
+			}
+			n--
+			p.creates = append(p.creates, name)
+		}
+		counted = append(counted, name)
+		p.created++
+	}
+	if len(counted) > 0 {
+		p.events = append(p.events, createdEvent(counted))
+	}
+}
