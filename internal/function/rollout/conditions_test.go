@@ -35,7 +35,9 @@ func failing(s *Set) {
 }
 
 func TestConditions(t *testing.T) {
-	middle := func(options ...setOption) []Set { return []Set{machineSet("v1", 1, 3), machineSet("v2", 2, 1, options...)} }
+	middle := func(options ...setOption) []Set {
+		return []Set{machineSet("v1", 1, 3), machineSet("v2", 2, 1, options...)}
+	}
 	type want map[string]string
 	cases := map[string]struct {
 		d     *machinev1alpha1.MachineDeployment

@@ -3,7 +3,6 @@ package rollout
 import (
 	"strconv"
 
-
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 )
 

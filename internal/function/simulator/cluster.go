@@ -48,6 +48,9 @@ type Cluster struct {
 	rollout  composer[*machinev1alpha1.MachineDeployment, *machinev1alpha1.MachineSet]
 	replicas composer[*machinev1alpha1.MachineSet, *machinev1alpha1.Machine]
 
+	// BackTo is the version of the revision that is gone back to, if any.
+	BackTo string
+
 	uids int
 	watcher
 }
@@ -70,9 +73,12 @@ func New(spec machinev1alpha1.MachineDeploymentSpec) *Cluster {
 	c.rollout = composer[*machinev1alpha1.MachineDeployment, *machinev1alpha1.MachineSet]{
 		composites: c.deployments, children: c.sets,
 		compositeView: c.deploymentView, childView: c.setsOfRollout,
-		plan:    c.planRollout,
-		apply:   applySet,
-		created: func(s *machinev1alpha1.MachineSet) { s.UID = c.uid() },
+		plan:  c.planRollout,
+		apply: applySet,
+		created: func(s *machinev1alpha1.MachineSet) {
+			s.UID = c.uid()
+			s.CreationTimestamp = metav1.NewTime(c.Now)
+		},
 		deleted: func(*machinev1alpha1.MachineSet) {},
 	}
 	c.replicas = composer[*machinev1alpha1.MachineSet, *machinev1alpha1.Machine]{
@@ -91,6 +97,7 @@ func New(spec machinev1alpha1.MachineDeploymentSpec) *Cluster {
 	d := &machinev1alpha1.MachineDeployment{Spec: spec}
 	d.Name, d.Namespace, d.UID, d.Generation = DeploymentName, "default", c.uid(), 1
 	c.deployments.put(d, nil)
+	c.Settled(d)
 	return c
 }
 
@@ -208,8 +215,17 @@ func (c *Cluster) Update(change func(*machinev1alpha1.MachineDeployment)) {
 	change(e.object)
 	if !equal(before.Spec, e.object.Spec) {
 		e.object.Generation++
+		c.onUpdate(before, e.object)
 	}
 	c.deployments.put(e.object, e.refs)
+}
+
+// Version that is wanted: that of the template, or of what is gone back to.
+func (c *Cluster) Version() string {
+	if c.BackTo != "" {
+		return c.BackTo
+	}
+	return c.Deployment().Spec.Template.Spec.Version
 }
 
 // Sets as they are.

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 	"pgregory.net/rapid"
@@ -17,22 +18,13 @@ import (
 // its bounds, and in the end it must arrive.
 func TestRollouts(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		replicas := rapid.Int32Range(0, 20).Draw(t, "replicas")
-		c := New(spec(t, replicas))
-		failing := rapid.Bool().Draw(t, "machines fail")
-		crashing := rapid.Bool().Draw(t, "reconciles break off")
+		c := New(spec(t, rapid.SampledFrom(strategies).Draw(t, "strategy")))
+		live := life(t, c)
 
 		settle(t, c)
 		for range rapid.IntRange(1, 4).Draw(t, "changes") {
 			change(t, c)
-			for range rapid.IntRange(0, 150).Draw(t, "steps") {
-				if crashing {
-					c.Crash = func() bool { return rapid.IntRange(0, 19).Draw(t, "crash") == 19 }
-				}
-				c.Order = func(n int) []int { return rapid.Permutation(ascending(n)).Draw(t, "order") }
-				disturb(t, c, failing)
-				check(t, c)
-			}
+			live(rapid.IntRange(0, 150).Draw(t, "steps"))
 			if rapid.Bool().Draw(t, "settle") {
 				settle(t, c)
 			}
@@ -41,38 +33,99 @@ func TestRollouts(t *testing.T) {
 	})
 }
 
-func spec(t *rapid.T, replicas int32) machinev1alpha1.MachineDeploymentSpec {
+// TestScalingInTheMiddleOfARollout changes replicas once while a rollout is under
+// way. The bounds before and after it hold all the time.
+func TestScalingInTheMiddleOfARollout(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		c := New(spec(t, machinev1alpha1.RollingUpdate))
+		live := life(t, c)
+
+		settle(t, c)
+		c.Update(func(d *machinev1alpha1.MachineDeployment) { d.Spec.Template.Spec.Version = "v1.1.0" })
+		live(rapid.IntRange(20, 200).Draw(t, "steps before"))
+		c.Update(func(d *machinev1alpha1.MachineDeployment) { d.Spec.Replicas = replicasOf(t) })
+		live(rapid.IntRange(0, 200).Draw(t, "steps after"))
+		settle(t, c)
+	})
+}
+
+// life goes on for a number of steps.
+func life(t *rapid.T, c *Cluster) func(steps int) {
+	failing := rapid.Bool().Draw(t, "machines fail")
+	crashing := rapid.Bool().Draw(t, "reconciles break off")
+	return func(steps int) {
+		if crashing {
+			c.Crash = func() bool { return rapid.IntRange(0, 19).Draw(t, "crash") == 19 }
+		}
+		c.Order = func(n int) []int { return rapid.Permutation(ascending(n)).Draw(t, "order") }
+		for range steps {
+			disturb(t, c, failing)
+			check(t, c)
+		}
+	}
+}
+
+var strategies = []machinev1alpha1.StrategyType{
+	machinev1alpha1.RollingUpdate, machinev1alpha1.RollingUpdate, machinev1alpha1.Recreate,
+}
+
+// replicasOf a deployment are few as a rule: small numbers have the corners.
+func replicasOf(t *rapid.T) int32 {
+	return rapid.OneOf(rapid.Int32Range(0, 8), rapid.Int32Range(0, 8), rapid.Int32Range(1, 50)).Draw(t, "replicas")
+}
+
+func spec(t *rapid.T, strategy machinev1alpha1.StrategyType) machinev1alpha1.MachineDeploymentSpec {
 	bound := rapid.OneOf(
 		rapid.Map(rapid.IntRange(0, 5), func(n int) intstr.IntOrString { return intstr.FromInt32(int32(n)) }),
 		rapid.Map(rapid.IntRange(0, 100), func(n int) intstr.IntOrString { return intstr.FromString(fmt.Sprintf("%d%%", n)) }),
 	)
 	labels := map[string]machinev1alpha1.LabelValue{"app": "web"}
 	return machinev1alpha1.MachineDeploymentSpec{
-		Replicas: replicas,
+		Replicas: replicasOf(t),
 		Selector: machinev1alpha1.Selector{MatchLabels: labels},
 		Template: machinev1alpha1.MachineTemplate{
 			Metadata: machinev1alpha1.TemplateMetadata{Labels: labels},
 			Spec:     machinev1alpha1.MachineSpec{ClassRef: machinev1alpha1.ClassReference{Name: "small"}, Version: "v1.0.0"},
 		},
-		Strategy: machinev1alpha1.Strategy{RollingUpdate: machinev1alpha1.RollingUpdateBounds{
-			MaxSurge:       ptr.To(bound.Draw(t, "maxSurge")),
-			MaxUnavailable: ptr.To(bound.Draw(t, "maxUnavailable")),
-		}},
-		MinReadySeconds:      rapid.SampledFrom([]int32{0, 0, 30}).Draw(t, "minReadySeconds"),
-		RevisionHistoryLimit: rapid.Int32Range(0, 2).Draw(t, "revisionHistoryLimit"),
+		Strategy: machinev1alpha1.Strategy{
+			Type: strategy,
+			RollingUpdate: machinev1alpha1.RollingUpdateBounds{
+				MaxSurge:       ptr.To(bound.Draw(t, "maxSurge")),
+				MaxUnavailable: ptr.To(bound.Draw(t, "maxUnavailable")),
+			},
+		},
+		ProgressDeadlineSeconds: 600,
+		MinReadySeconds:         rapid.SampledFrom([]int32{0, 0, 30}).Draw(t, "minReadySeconds"),
+		RevisionHistoryLimit:    rapid.Int32Range(0, 2).Draw(t, "revisionHistoryLimit"),
 	}
 }
 
 // change what the user wants. Few versions, so that rollouts go back often.
 func change(t *rapid.T, c *Cluster) {
+	revisions := c.Deployment().Status.Revisions
+	var back machinev1alpha1.Revision
+	if len(revisions) > 0 {
+		back = revisions[rapid.IntRange(0, len(revisions)-1).Draw(t, "revision")]
+	}
 	c.Update(func(d *machinev1alpha1.MachineDeployment) {
-		if rapid.IntRange(0, 2).Draw(t, "scale") == 2 {
-			c.Scaling = true
-			d.Spec.Replicas = rapid.Int32Range(0, 20).Draw(t, "replicas")
-			return
+		switch what := rapid.IntRange(0, 9).Draw(t, "change"); {
+		case what < 3:
+			d.Spec.Replicas = replicasOf(t)
+		case what == 3:
+			d.Spec.Paused = !d.Spec.Paused
+		case what == 4 && back.Revision > 0:
+			d.Spec.RollbackTo = &machinev1alpha1.RollbackTo{Revision: back.Revision}
+			c.BackTo = back.Version
+		case what == 5:
+			d.Spec.RollbackTo, c.BackTo = nil, ""
+		case what == 6:
+			d.Spec.Rollout.After = ptr.To(metav1.NewTime(c.Now.Add(rapid.SampledFrom([]time.Duration{0, time.Minute}).Draw(t, "after"))))
+			// Machines are replaced that are of the version that is wanted.
+			c.Rolling = true
+		default:
+			d.Spec.Template.Spec.Version = rapid.SampledFrom([]string{"v1.0.0", "v1.1.0", "v1.2.0"}).Draw(t, "version")
+			d.Spec.Template.Spec.Metadata.Labels = map[string]string{"in-place": rapid.SampledFrom([]string{"a", "b"}).Draw(t, "in place")}
 		}
-		d.Spec.Template.Spec.Version = rapid.SampledFrom([]string{"v1.0.0", "v1.1.0", "v1.2.0"}).Draw(t, "version")
-		d.Spec.Template.Spec.Metadata.Labels = map[string]string{"in-place": rapid.SampledFrom([]string{"a", "b"}).Draw(t, "in place")}
 	})
 }
 
@@ -96,6 +149,16 @@ func disturb(t *rapid.T, c *Cluster, failing bool) {
 		func() { c.Boot(machine()) },
 		func() { c.Finish(machine()) },
 		func() { c.Now = c.Now.Add(10 * time.Second) },
+		func() {
+			// Things go well for a moment.
+			c.CatchUp()
+			c.ReconcileDeployment()
+			for _, s := range c.Sets() {
+				c.CatchUp()
+				c.ReconcileSet(s.Name)
+			}
+			c.CatchUp()
+		},
 		c.CollectGarbage,
 		func() {
 			if failing {
@@ -108,13 +171,16 @@ func disturb(t *rapid.T, c *Cluster, failing bool) {
 			}
 		},
 	}
-	often := []int{0, 0, 1, 1, 1, 2, 2, 2, 3, 3, 3, 4, 4, 5, 6, 7, 8}
+	often := []int{0, 0, 1, 1, 1, 2, 2, 2, 3, 3, 3, 4, 4, 5, 6, 6, 7, 8, 9}
 	actions[rapid.SampledFrom(often).Draw(t, "action")]()
 }
 
 // settle lets everything go on as it should, until nothing is left to do.
 func settle(t *rapid.T, c *Cluster) {
 	c.Crash = func() bool { return false }
+	if c.Deployment().Spec.Paused {
+		c.Update(func(d *machinev1alpha1.MachineDeployment) { d.Spec.Paused = false })
+	}
 	for range 2000 {
 		c.CatchUp()
 		c.ReconcileDeployment()
@@ -132,7 +198,7 @@ func settle(t *rapid.T, c *Cluster) {
 		c.Now = c.Now.Add(10 * time.Second)
 		if arrived(c) {
 			rest(t, c)
-			c.Settled()
+			c.Settled(c.Deployment())
 			return
 		}
 	}
@@ -147,8 +213,12 @@ func arrived(c *Cluster) bool {
 		s.UpdatedReplicas != d.Spec.Replicas || s.TerminatingReplicas != 0 || len(c.Machines()) != int(d.Spec.Replicas) {
 		return false
 	}
+	after := d.Spec.Rollout.After
+	if after != nil && c.Now.Before(after.Time) {
+		return false
+	}
 	for _, m := range c.Machines() {
-		if m.Spec.Version != d.Spec.Template.Spec.Version || m.Status.Phase != machinev1alpha1.MachineRunning || m.Spec.ProviderID == nil ||
+		if m.CreationTimestamp.Before(after) || m.Spec.Version != c.Version() || m.Status.Phase != machinev1alpha1.MachineRunning || m.Spec.ProviderID == nil ||
 			m.Spec.Metadata.Labels["in-place"] != d.Spec.Template.Spec.Metadata.Labels["in-place"] {
 			return false
 		}

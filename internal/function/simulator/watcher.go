@@ -10,19 +10,42 @@ import (
 
 // A watcher asserts, at every write, that a rollout stays within its bounds.
 type watcher struct {
-	// Scaling means that a user changed replicas and that it has not been settled
-	// since: bounds are about rollouts.
-	Scaling bool
+	// most and least are the bounds of all that a user wanted since it was settled:
+	// while replicas changes, each of them may still be acted on.
+	most, least int
+	// Scaled is how often a user changed replicas since then. Who scales down and up
+	// again outside of a rollout need not wait for what is still terminating.
+	Scaled int
+	// Superseded means that a user changed what is wanted before it was settled: a
+	// Machine may then go that is of the template that is wanted now.
+	Superseded bool
+	// Rolling means that a user asked to replace Machines of the same template.
+	Rolling bool
 	// Violations that were found.
 	Violations []string
 
 	// losses of available Machines that nobody decided. A rollout cannot know of
 	// them at once.
 	losses int
+	// changed says that a user changed something since it was settled.
+	changed bool
 }
 
 // Settled forgets what was before.
-func (w *watcher) Settled() { w.Scaling, w.losses = false, 0 }
+func (w *watcher) Settled(d *machinev1alpha1.MachineDeployment) {
+	*w = watcher{Violations: w.Violations}
+	w.most, w.least = bounds(d)
+}
+
+// onUpdate is told that a user changed the MachineDeployment.
+func (w *watcher) onUpdate(before, now *machinev1alpha1.MachineDeployment) {
+	w.Superseded, w.changed = w.changed, true
+	if before.Spec.Replicas != now.Spec.Replicas {
+		w.Scaled++
+	}
+	most, least := bounds(now)
+	w.most, w.least = max(w.most, most), min(w.least, least)
+}
 
 func (w *watcher) violated(format string, args ...any) {
 	w.Violations = append(w.Violations, fmt.Sprintf(format, args...))
@@ -34,28 +57,35 @@ func (w *watcher) onLoss(c *Cluster, m *machinev1alpha1.Machine) {
 	}
 }
 
-// onCreate asserts that there are at most replicas + maxSurge Machines.
+// onCreate asserts that there are at most replicas + maxSurge Machines, and, where
+// they are recreated, none of another template.
 func (w *watcher) onCreate(c *Cluster, created *machinev1alpha1.Machine) {
-	if w.Scaling {
-		return
-	}
-	total := 1
+	d := c.Deployment()
+	total, others := 1, 0
 	for _, m := range c.Machines() {
-		if m.DeletionTimestamp == nil || m.Status.Phase != machinev1alpha1.MachineFailed {
+		if m.DeletionTimestamp == nil || w.Scaled < 2 && m.Status.Phase != machinev1alpha1.MachineFailed {
 			total++
 		}
+		if m.Spec.Version != created.Spec.Version {
+			others++
+		}
 	}
-	replicas, surge, _ := bounds(c.Deployment())
-	if total > replicas+surge {
-		w.violated("creation of %s: there are %d Machines, of replicas %d + surge %d", created.Name, total, replicas, surge)
+	if d.Spec.Strategy.Type == machinev1alpha1.Recreate && others > 0 && !w.Superseded {
+		w.violated("creation of %s: there are still %d Machines of another version than %s", created.Name, others, created.Spec.Version)
+	}
+	if total > w.most {
+		w.violated("creation of %s: there are %d Machines, of at most %d", created.Name, total, w.most)
 	}
 }
 
 // onDelete asserts that no available Machine is given up when at most replicas -
-// maxUnavailable are.
+// maxUnavailable are, or that is of the template that is wanted.
 func (w *watcher) onDelete(c *Cluster, deleted *machinev1alpha1.Machine) {
-	if w.Scaling || deleted.Status.Phase != machinev1alpha1.MachineRunning {
+	if deleted.Status.Phase != machinev1alpha1.MachineRunning {
 		return
+	}
+	if !w.Superseded && w.Scaled == 0 && !w.Rolling && deleted.Spec.Version == c.Version() {
+		w.violated("deletion of %s, which runs and is of the version %s that is wanted", deleted.Name, deleted.Spec.Version)
 	}
 	left := 0
 	for _, m := range c.Machines() {
@@ -63,19 +93,28 @@ func (w *watcher) onDelete(c *Cluster, deleted *machinev1alpha1.Machine) {
 			left++
 		}
 	}
-	replicas, _, unavailable := bounds(c.Deployment())
-	if left+w.losses < replicas-unavailable {
-		w.violated("deletion of %s: %d Machines are left available, of replicas %d - unavailable %d", deleted.Name, left, replicas, unavailable)
+	if left+w.losses < w.least {
+		w.violated("deletion of %s: %d Machines are left available, of at least %d", deleted.Name, left, w.least)
 	}
 }
 
-func bounds(d *machinev1alpha1.MachineDeployment) (replicas, surge, unavailable int) {
-	replicas = int(d.Spec.Replicas)
-	r := d.Spec.Strategy.RollingUpdate
-	surge, _ = intstr.GetScaledValueFromIntOrPercent(r.MaxSurge, replicas, true)
-	unavailable, _ = intstr.GetScaledValueFromIntOrPercent(r.MaxUnavailable, replicas, false)
+// bounds of a rollout, which tests read from the spec on their own: there are at most
+// so many Machines, and at least so many available.
+func bounds(d *machinev1alpha1.MachineDeployment) (most, least int) {
+	replicas := int(d.Spec.Replicas)
+	up, down := d.Spec.Strategy.RollingUpdate.MaxSurge, d.Spec.Strategy.RollingUpdate.MaxUnavailable
+	switch d.Spec.Strategy.Type {
+	case machinev1alpha1.Recreate:
+		return replicas, 0
+	case machinev1alpha1.OnDelete:
+		return replicas, replicas
+	case machinev1alpha1.InPlaceUpdate:
+		up, down = d.Spec.Strategy.InPlaceUpdate.MaxSurge, d.Spec.Strategy.InPlaceUpdate.MaxUnavailable
+	}
+	surge, _ := intstr.GetScaledValueFromIntOrPercent(up, replicas, true)
+	unavailable, _ := intstr.GetScaledValueFromIntOrPercent(down, replicas, false)
 	if surge == 0 && unavailable == 0 {
 		unavailable = 1
 	}
-	return replicas, surge, unavailable
+	return replicas + surge, max(0, replicas-unavailable)
 }
