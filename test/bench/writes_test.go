@@ -20,7 +20,7 @@ import (
 //
 //	go test -run '^$' -bench APIWrites -benchtime 1x ./test/bench
 func BenchmarkAPIWrites(b *testing.B) {
-	plane, err := kit.Up(b.Context(), kit.Options{Args: kit.RaisedBreaker})
+	plane, err := kit.Up(b.Context(), kit.Options{Args: kit.Limits})
 	defer plane.Down()
 	if err != nil {
 		b.Fatal(err)

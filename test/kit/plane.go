@@ -41,8 +41,8 @@ type Plane struct {
 	bin, packages string
 }
 
-// RaisedBreaker raises Crossplane's circuit breaker as docs/install.md says.
-var RaisedBreaker = []string{"--circuit-breaker-burst=1000", "--circuit-breaker-refill-rate=50"}
+// Limits of Crossplane as docs/install.md says.
+var Limits = []string{"--circuit-breaker-burst=1000", "--circuit-breaker-refill-rate=50", "--max-concurrent-reconciles=8"}
 
 // Options of a Plane.
 type Options struct {

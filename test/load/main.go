@@ -26,7 +26,8 @@ import (
 
 type cli struct {
 	Scenarios []string `arg:"" optional:"" help:"What to measure. Default: ${scenarios}."`
-	Breaker   []string `default:"raised,default" enum:"raised,default" help:"Limits of Crossplane's circuit breaker: raised, as docs/install.md says, default, or both one after the other."`
+	Limits    []string `default:"recommended,default" enum:"recommended,default" help:"Limits of Crossplane: recommended, as docs/install.md says, its default, or both one after the other."`
+	Up        []string `help:"More flags for \"drover-cluster up\"." placeholder:"FLAG"`
 	Audit     string   `default:"Metadata" enum:"Metadata,Request,RequestResponse" help:"Level of the audit log that writes are counted from. The others cost more, and tell what is written."`
 	Keep      string   `help:"Copy the audit log of each control plane into this folder." placeholder:"DIR"`
 }
@@ -49,8 +50,8 @@ func (c *cli) Run(ctx context.Context) error {
 		}
 		scenarios = append(scenarios, parsed)
 	}
-	for _, breaker := range c.Breaker {
-		if err := c.measure(ctx, breaker, scenarios); err != nil {
+	for _, limits := range c.Limits {
+		if err := c.measure(ctx, limits, scenarios); err != nil {
 			return err
 		}
 	}
@@ -58,10 +59,10 @@ func (c *cli) Run(ctx context.Context) error {
 }
 
 // measure all scenarios, one after the other, on one control plane.
-func (c *cli) measure(ctx context.Context, breaker string, scenarios []scenario) error {
-	args := []string{"--audit=" + c.Audit}
-	if breaker == "raised" {
-		args = append(args, kit.RaisedBreaker...)
+func (c *cli) measure(ctx context.Context, limits string, scenarios []scenario) error {
+	args := append([]string{"--audit=" + c.Audit}, c.Up...)
+	if limits == "recommended" {
+		args = append(args, kit.Limits...)
 	}
 	plane, err := kit.Up(ctx, kit.Options{Args: args})
 	defer plane.Down()
@@ -70,20 +71,20 @@ func (c *cli) measure(ctx context.Context, breaker string, scenarios []scenario)
 	}
 	var results []result
 	for _, s := range scenarios {
-		fmt.Fprintf(os.Stderr, "%s (circuit breaker: %s)\n", s, breaker)
+		fmt.Fprintf(os.Stderr, "%s (limits: %s)\n", s, limits)
 		r, err := s.run(ctx, plane)
 		if err != nil {
 			plane.KeepLogs()
 			// What was measured until now is worth having.
-			print(breaker, results)
+			print(limits, results)
 			return fmt.Errorf("%s: %w", s, err)
 		}
 		fmt.Fprintf(os.Stderr, "  %.1fs\n", r.wall.Seconds())
 		results = append(results, r)
 	}
-	print(breaker, results)
+	print(limits, results)
 	if c.Keep != "" {
-		return keep(ctx, plane, c.Keep, breaker)
+		return keep(ctx, plane, c.Keep, limits)
 	}
 	return nil
 }

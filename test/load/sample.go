@@ -246,7 +246,7 @@ func (w write) component() string {
 }
 
 // keep the audit log for a closer look.
-func keep(ctx context.Context, p *kit.Plane, folder, breaker string) error {
+func keep(ctx context.Context, p *kit.Plane, folder, limits string) error {
 	status, err := p.Status(ctx)
 	if err != nil {
 		return err
@@ -258,7 +258,7 @@ func keep(ctx context.Context, p *kit.Plane, folder, breaker string) error {
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(filepath.Join(folder, "audit-"+breaker+".log"), b, 0o600)
+	return os.WriteFile(filepath.Join(folder, "audit-"+limits+".log"), b, 0o600)
 }
 
 func sortedKeys(m map[string]bool) []string { return slices.Sorted(maps.Keys(m)) }

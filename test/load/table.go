@@ -8,7 +8,7 @@ import (
 
 // print one table: a column a scenario, a row a counter. All but seconds of wall
 // time are a Machine, save for a rest, of which the totals tell.
-func print(breaker string, results []result) {
+func print(limits string, results []result) {
 	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
 	defer func() { _ = w.Flush() }()
 	row := func(name string, cell func(result) string) {
@@ -18,7 +18,7 @@ func print(breaker string, results []result) {
 		}
 		fmt.Fprintln(w, "\t")
 	}
-	row("breaker: "+breaker, result.String)
+	row("limits: "+limits, result.String)
 	row("wall seconds", func(r result) string { return fmt.Sprintf("%.1f", r.wall.Seconds()) })
 	for _, group := range []string{groupWrites, groupVerbs, groupCPU, groupReconciles, groupCalls, groupBytes} {
 		row(group+", total", func(r result) string { return r.cell(sum(r.counts[group])) })

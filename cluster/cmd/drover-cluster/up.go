@@ -31,6 +31,7 @@ type runFlags struct {
 	Target                   bool    `help:"Start a second API server as a separate target cluster."`
 	CircuitBreakerBurst      float64 `help:"Crossplane's --circuit-breaker-burst; 0 is its default." placeholder:"N"`
 	CircuitBreakerRefillRate float64 `help:"Crossplane's --circuit-breaker-refill-rate; 0 is its default." placeholder:"R"`
+	MaxConcurrentReconciles  int     `help:"Crossplane's --max-concurrent-reconciles; 0 is its default." placeholder:"N"`
 	Audit                    string  `default:"" enum:",Metadata,Request,RequestResponse" help:"Write an audit log of all writes to the control cluster, at this level." placeholder:"LEVEL"`
 }
 
@@ -97,6 +98,7 @@ func (c *upCommand) spawn(dir layout.Dir) (chan error, error) {
 		fmt.Sprintf("--target=%t", c.Target),
 		fmt.Sprintf("--circuit-breaker-burst=%g", c.CircuitBreakerBurst),
 		fmt.Sprintf("--circuit-breaker-refill-rate=%g", c.CircuitBreakerRefillRate),
+		fmt.Sprintf("--max-concurrent-reconciles=%d", c.MaxConcurrentReconciles),
 		"--audit="+c.Audit)
 	cmd.Dir = string(dir)
 	cmd.Env = process.Environment()
@@ -171,6 +173,6 @@ func (c *superviseCommand) Run(ctx context.Context) error {
 	return supervisor.Run(ctx, supervisor.Options{
 		Dir: dir, Bin: c.Bin, Target: c.Target,
 		CircuitBreakerBurst: c.CircuitBreakerBurst, CircuitBreakerRefillRate: c.CircuitBreakerRefillRate,
-		Audit: c.Audit,
+		MaxConcurrentReconciles: c.MaxConcurrentReconciles, Audit: c.Audit,
 	}, log.New(os.Stderr, "", log.LstdFlags|log.Lmicroseconds))
 }

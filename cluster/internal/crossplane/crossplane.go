@@ -49,6 +49,8 @@ type Options struct {
 	// CircuitBreakerBurst and CircuitBreakerRefillRate are core's flags of these
 	// names; 0 means Crossplane's default.
 	CircuitBreakerBurst, CircuitBreakerRefillRate float64
+	// MaxConcurrentReconciles is core's flag of this name; 0 means its default.
+	MaxConcurrentReconciles int
 }
 
 // An Installation is Crossplane in one control cluster.
@@ -135,6 +137,9 @@ func (x Installation) Core(name, log string) process.Spec {
 	}
 	if x.CircuitBreakerRefillRate != 0 {
 		args = append(args, fmt.Sprintf("--circuit-breaker-refill-rate=%g", x.CircuitBreakerRefillRate))
+	}
+	if x.MaxConcurrentReconciles != 0 {
+		args = append(args, fmt.Sprintf("--max-concurrent-reconciles=%d", x.MaxConcurrentReconciles))
 	}
 	return process.Spec{
 		Name: name, Path: x.Binary, Args: args, Env: x.environment(), Log: log,

@@ -46,6 +46,8 @@ type Options struct {
 	// CircuitBreakerBurst and CircuitBreakerRefillRate are Crossplane's; 0 means
 	// its default.
 	CircuitBreakerBurst, CircuitBreakerRefillRate float64
+	// MaxConcurrentReconciles is Crossplane's; 0 means its default.
+	MaxConcurrentReconciles int
 	// Audit is the level of the control cluster's audit log; empty for none.
 	Audit string
 }
@@ -222,5 +224,6 @@ func (s *supervisor) crossplaneOptions() crossplane.Options {
 		HealthPort:               s.ports[healthPort],
 		CircuitBreakerBurst:      s.CircuitBreakerBurst,
 		CircuitBreakerRefillRate: s.CircuitBreakerRefillRate,
+		MaxConcurrentReconciles:  s.MaxConcurrentReconciles,
 	}
 }

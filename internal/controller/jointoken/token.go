@@ -63,7 +63,6 @@ func secretFor(jt *v1alpha1.JoinToken, id, secret string, now time.Time) *corev1
 			bootstrapapi.BootstrapTokenIDKey:               []byte(id),
 			bootstrapapi.BootstrapTokenSecretKey:           []byte(secret),
 			bootstrapapi.BootstrapTokenUsageAuthentication: []byte("true"),
-			bootstrapapi.BootstrapTokenUsageSigningKey:     []byte("true"),
 		},
 	}
 	setParameters(s, p)

@@ -20,6 +20,9 @@ import (
 // userDataKey is the key of the user data in its Secret.
 const userDataKey = "userData"
 
+// waitingForToken is one text for two short moments: each change of a status costs.
+const waitingForToken = "waiting for the join token and user data"
+
 // ReasonUserDataInvalid is the reason of a problem with what user data is made of.
 const ReasonUserDataInvalid = "UserDataInvalid"
 
@@ -91,7 +94,7 @@ func Plan(o Observed, tokenTTL time.Duration) Desired {
 	case !d.SecretReady:
 		// A provider that reads a Secret that is not there yet may take it for an
 		// empty one.
-		d.Bootstrap.Waiting = "waiting for the user data Secret to be written"
+		d.Bootstrap.Waiting = waitingForToken
 	default:
 		d.Bootstrap.SecretName, d.Bootstrap.Key = d.Secret.Name, userDataKey
 	}
@@ -110,7 +113,7 @@ func render(o Observed) (data map[string][]byte, problem *step.Problem, waiting 
 	case !o.Token.complete() && o.Token != nil && o.Token.Error != "":
 		return nil, nil, "waiting for the join token: " + o.Token.Error
 	case !o.Token.complete():
-		return nil, nil, "waiting for the join token"
+		return nil, nil, waitingForToken
 	}
 	m := o.Machine
 	b, err := userdata.CloudInit(userdata.Input{

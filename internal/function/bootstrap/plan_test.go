@@ -51,7 +51,7 @@ func TestPlan(t *testing.T) {
 	}{
 		"AsksForATokenFirst": {
 			Observed{Machine: machine(""), Class: class("")},
-			want{token: true, waiting: "waiting for the join token"},
+			want{token: true, waiting: "waiting for the join token and user data"},
 		},
 		"SaysWhyThereIsNoToken": {
 			Observed{Machine: machine("Pending"), Class: class(""), Token: &Token{Error: "connect failed: Unauthorized"}},
@@ -59,11 +59,11 @@ func TestPlan(t *testing.T) {
 		},
 		"WaitsForAllThatATokenComesWith": {
 			Observed{Machine: machine("Pending"), Class: class(""), Token: &Token{Token: []byte("abcdef.0123456789abcdef")}},
-			want{token: true, waiting: "waiting for the join token"},
+			want{token: true, waiting: "waiting for the join token and user data"},
 		},
 		"WritesUserDataWhenTheTokenIsThere": {
 			Observed{Machine: machine("Pending"), Class: class(""), Token: token()},
-			want{token: true, userData: "abcdef.0123456789abcdef", waiting: "waiting for the user data Secret to be written"},
+			want{token: true, userData: "abcdef.0123456789abcdef", waiting: "waiting for the join token and user data"},
 		},
 		"GivesUserDataWhenItIsWritten": {
 			Observed{Machine: machine("Pending"), Class: class(""), Token: token(), UserData: current},
@@ -71,11 +71,11 @@ func TestPlan(t *testing.T) {
 		},
 		"WritesAnewWhatIsOldWhileThereIsNoVM": {
 			Observed{Machine: machine("Pending"), Class: class(""), Token: token(), UserData: old},
-			want{token: true, userData: "abcdef.0123456789abcdef", waiting: "waiting for the user data Secret to be written"},
+			want{token: true, userData: "abcdef.0123456789abcdef", waiting: "waiting for the join token and user data"},
 		},
 		"KeepsWhatItCannotRenderAnew": {
 			Observed{Machine: machine("Pending"), Class: class(""), UserData: old},
-			want{token: true, userData: "old: true", ready: true, waiting: "waiting for the join token"},
+			want{token: true, userData: "old: true", ready: true, waiting: "waiting for the join token and user data"},
 		},
 		"KeepsAllWhenTheClassIsGone": {
 			Observed{Machine: machine("Pending"), ClassProblem: &step.Problem{Reason: "ClassNotFound", Message: "none"}, Token: token(), UserData: old},

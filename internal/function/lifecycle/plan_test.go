@@ -276,3 +276,31 @@ func TestAPlanIsTheSameForTheSameView(t *testing.T) {
 		t.Error("the view was changed")
 	}
 }
+
+func TestObservedGenerationWaitsForSomethingToSayWhileAMachineComesUp(t *testing.T) {
+	joining := Observed{
+		Machine: machine(machinev1alpha1.MachineStatus{}),
+		VM:      step.VM{State: step.VMRunning, ProviderID: id},
+	}
+	first := Plan(soon, joining).Status
+	if first.ObservedGeneration != 3 {
+		t.Fatalf("the first status is of generation %d, want 3", first.ObservedGeneration)
+	}
+	again := joining
+	again.Machine = machine(first)
+	again.Machine.Generation = 4
+	if got := Plan(soon, again).Status; got.ObservedGeneration != 3 {
+		t.Errorf("a status that says nothing new is of generation %d, want 3", got.ObservedGeneration)
+	}
+	again.VM.Addresses = []step.VMAddress{{Type: "InternalIP", Address: "10.0.0.1"}}
+	if got := Plan(soon, again).Status; got.ObservedGeneration != 4 {
+		t.Errorf("a status that says something new is of generation %d, want 4", got.ObservedGeneration)
+	}
+	running := again
+	running.WorkerNode = readyNode()
+	running.Machine = machine(Plan(soon, running).Status)
+	running.Machine.Generation = 5
+	if got := Plan(soon, running).Status; got.ObservedGeneration != 5 {
+		t.Errorf("the status of a Machine that runs is of generation %d, want 5", got.ObservedGeneration)
+	}
+}

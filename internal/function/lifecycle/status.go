@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
@@ -14,12 +15,11 @@ import (
 func status(now time.Time, o Observed, n node, phase machinev1alpha1.MachinePhase, f *failure) machinev1alpha1.MachineStatus {
 	before := o.Machine.Status
 	s := machinev1alpha1.MachineStatus{
-		ObservedGeneration: o.Machine.Generation,
-		Phase:              phase,
-		ProviderID:         providerID(o),
-		NodeRef:            before.NodeRef,
-		NodeInfo:           before.NodeInfo,
-		Addresses:          addresses(o, n),
+		Phase:      phase,
+		ProviderID: providerID(o),
+		NodeRef:    before.NodeRef,
+		NodeInfo:   before.NodeInfo,
+		Addresses:  addresses(o, n),
 	}
 	if n.joined {
 		s.NodeRef = &machinev1alpha1.NodeReference{APIVersion: "v1", Kind: "Node", Name: n.NodeName, UID: n.NodeUID}
@@ -35,7 +35,23 @@ func status(now time.Time, o Observed, n node, phase machinev1alpha1.MachinePhas
 		s.FailureReason, s.FailureMessage = f.reason, f.message
 	}
 	s.LastOperation = lastOperation(now, before.LastOperation, operation(o, n, phase, f))
+	s.ObservedGeneration = observedGeneration(o.Machine.Generation, before, s)
 	return s
+}
+
+// observedGeneration follows the generation. While a Machine comes up, each resource
+// that it composes makes a new one, and none of these is worth a status of its own.
+func observedGeneration(now int64, before, s machinev1alpha1.MachineStatus) int64 {
+	switch s.Phase {
+	case machinev1alpha1.MachinePending, machinev1alpha1.MachineProvisioning, machinev1alpha1.MachineJoining:
+	default:
+		return now
+	}
+	s.ObservedGeneration, s.Conditions = before.ObservedGeneration, before.Conditions
+	if equality.Semantic.DeepEqual(before, s) {
+		return before.ObservedGeneration
+	}
+	return now
 }
 
 // addresses of the VM or, at clouds that do not tell, of the Node.

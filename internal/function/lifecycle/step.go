@@ -39,6 +39,12 @@ func Run(now time.Time, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse
 	if err := rsp.Status(gv, kind, &d.Status); err != nil {
 		return nil, err
 	}
+	// A reconcile right after one that wrote a status sees it half, and would write
+	// the other half as it was before. One that changes what is composed must not be
+	// refused for that.
+	if rsp.ComposesAsObserved(req) {
+		rsp.IfUnchanged(req)
+	}
 	rsp.Ready(d.Status.Phase == machinev1alpha1.MachineRunning)
 	rsp.SetConditions(d.Conditions...)
 	rsp.Events(d.Events...)

@@ -2,6 +2,8 @@ package replicas
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -10,35 +12,118 @@ import (
 	"github.com/drover-dev/drover/internal/function/step"
 )
 
-const requirementCompositions = "compositions"
+const (
+	requirementCompositions = "compositions"
+	requirementRevisions    = "revisions"
+)
 
 // reasonCompositionNotFound is the reason of a set's problem when its provider has
 // no Composition: Crossplane would never look at its Machines.
 const reasonCompositionNotFound = "CompositionNotFound"
 
-// requireCompositions asks for the Compositions of a class's provider.
-func requireCompositions(rsp step.Response, class *machinev1alpha1.MachineClass) {
-	rsp.RequireByLabels(requirementCompositions, "apiextensions.crossplane.io/v1", "Composition", "",
-		map[string]string{machinev1alpha1.LabelProvider: class.Spec.Provider})
+// finalizerComposite is Crossplane's own on every XR.
+const finalizerComposite = "composite.apiextensions.crossplane.io"
+
+// A selection is what Crossplane would find out and write into a Machine at its
+// first three reconciles. A Machine that is created with it is spared them.
+type selection struct {
+	// Composition and its latest revision. Both are empty when not known yet:
+	// Crossplane finds them then.
+	composition, revision string
 }
 
-// composition returns a problem if no Composition of Machines is for the class's
-// provider. It is false while Crossplane has not looked for them yet.
-func composition(req *fnv1.RunFunctionRequest, class *machinev1alpha1.MachineClass) (*step.Problem, bool) {
-	found, looked := step.Required(req, requirementCompositions)
-	if !looked {
-		return nil, false
+// requireCompositions asks for the Compositions of a class's provider, and for
+// their revisions, which have the same labels.
+func requireCompositions(rsp step.Response, class *machinev1alpha1.MachineClass) {
+	labels := map[string]string{machinev1alpha1.LabelProvider: class.Spec.Provider}
+	rsp.RequireByLabels(requirementCompositions, "apiextensions.crossplane.io/v1", "Composition", "", labels)
+	rsp.RequireByLabels(requirementRevisions, "apiextensions.crossplane.io/v1", "CompositionRevision", "", labels)
+}
+
+// composition selects one for a class's provider, and returns a problem if there is
+// none for Machines. It is false while Crossplane has not looked for them yet.
+func composition(req *fnv1.RunFunctionRequest, class *machinev1alpha1.MachineClass) (selection, *step.Problem, bool) {
+	compositions, looked := step.Required(req, requirementCompositions)
+	revisions, looked2 := step.Required(req, requirementRevisions)
+	if !looked || !looked2 {
+		return selection{}, nil, false
 	}
-	for _, c := range found {
-		apiVersion, _, _ := unstructured.NestedString(c.Object, "spec", "compositeTypeRef", "apiVersion")
-		kind, _, _ := unstructured.NestedString(c.Object, "spec", "compositeTypeRef", "kind")
-		if apiVersion == machinev1alpha1.SchemeGroupVersion.String() && kind == machinev1alpha1.MachineGroupVersionKind.Kind {
-			return nil, true
+	compositions = slices.DeleteFunc(compositions, func(c step.Object) bool { return !composesMachines(c) })
+	if len(compositions) == 0 {
+		return selection{}, &step.Problem{
+			Reason: reasonCompositionNotFound,
+			Message: fmt.Sprintf("MachineClass %q has spec.provider %q, for which there is no Composition of Machines: one must have the label %s: %s",
+				class.Name, class.Spec.Provider, machinev1alpha1.LabelProvider, class.Spec.Provider),
+		}, true
+	}
+	// Any would do; the same one for the same view.
+	name := slices.MinFunc(compositions, func(a, b step.Object) int { return strings.Compare(a.GetName(), b.GetName()) }).GetName()
+	if revision := latest(revisions, name); revision != "" {
+		return selection{composition: name, revision: revision}, nil, true
+	}
+	return selection{}, nil, true
+}
+
+func composesMachines(o step.Object) bool {
+	apiVersion, _, _ := unstructured.NestedString(o.Object, "spec", "compositeTypeRef", "apiVersion")
+	kind, _, _ := unstructured.NestedString(o.Object, "spec", "compositeTypeRef", "kind")
+	return apiVersion == machinev1alpha1.SchemeGroupVersion.String() && kind == machinev1alpha1.MachineGroupVersionKind.Kind
+}
+
+// latest revision of a Composition.
+func latest(revisions []step.Object, composition string) string {
+	name, most := "", int64(0)
+	for _, r := range revisions {
+		n, _, _ := unstructured.NestedFieldNoCopy(r.Object, "spec", "revision")
+		if r.GetLabels()["crossplane.io/composition-name"] != composition {
+			continue
+		}
+		if revision := number(n); revision > most {
+			name, most = r.GetName(), revision
 		}
 	}
-	return &step.Problem{
-		Reason: reasonCompositionNotFound,
-		Message: fmt.Sprintf("MachineClass %q has spec.provider %q, for which there is no Composition of Machines: one must have the label %s: %s",
-			class.Name, class.Spec.Provider, machinev1alpha1.LabelProvider, class.Spec.Provider),
-	}, true
+	return name
+}
+
+// number decodes what protobuf makes a float of.
+func number(v any) int64 {
+	switch v := v.(type) {
+	case int64:
+		return v
+	case float64:
+		return int64(v)
+	}
+	return 0
+}
+
+var (
+	compositionName = []string{"spec", "crossplane", "compositionRef", "name"}
+	revisionName    = []string{"spec", "crossplane", "compositionRevisionRef", "name"}
+)
+
+// selectionOf a Machine that exists is kept as it is: Crossplane or a user may have
+// changed it since.
+func selectionOf(m step.Object) selection {
+	s := selection{}
+	s.composition, _, _ = unstructured.NestedString(m.Object, compositionName...)
+	s.revision, _, _ = unstructured.NestedString(m.Object, revisionName...)
+	return s
+}
+
+// write the selection, and Crossplane's finalizer, into a desired Machine.
+func (s selection) write(m map[string]any) error {
+	for _, f := range []struct {
+		path  []string
+		value string
+	}{{compositionName, s.composition}, {revisionName, s.revision}} {
+		if f.value == "" {
+			continue
+		}
+		if err := unstructured.SetNestedField(m, f.value, f.path...); err != nil {
+			return err
+		}
+	}
+	u := unstructured.Unstructured{Object: m}
+	u.SetFinalizers(append(u.GetFinalizers(), finalizerComposite))
+	return nil
 }

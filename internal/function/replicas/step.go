@@ -35,45 +35,46 @@ func Run(now time.Time, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse
 	rsp.RequireByLabels(requirementMachines, machinev1alpha1.SchemeGroupVersion.String(), machinev1alpha1.MachineGroupVersionKind.Kind,
 		set.Namespace, map[string]string{machinev1alpha1.LabelSet: set.Name})
 
-	o, looked, err := observe(req, rsp, set, next)
+	o, selections, looked, err := observe(req, rsp, set, next)
 	if err != nil || !looked {
 		return rsp.RunFunctionResponse, err
 	}
-	return rsp.RunFunctionResponse, respond(req, rsp, Plan(now, o))
+	return rsp.RunFunctionResponse, respond(req, rsp, Plan(now, o), selections)
 }
 
-func observe(req *fnv1.RunFunctionRequest, rsp step.Response, set *machinev1alpha1.MachineSet, next *machinev1alpha1.Machine) (Observed, bool, error) {
-	o := Observed{Set: set}
+func observe(req *fnv1.RunFunctionRequest, rsp step.Response, set *machinev1alpha1.MachineSet, next *machinev1alpha1.Machine) (Observed, selections, bool, error) {
+	o, s := Observed{Set: set}, selections{existing: map[string]selection{}}
 	if _, err := step.Context(req, step.ContextSafety, &o.Safety); err != nil {
-		return o, false, err
+		return o, s, false, err
 	}
 	class, problem, looked := step.Class(req, next, "spec.template.spec.classRef.name")
 	children, looked2 := step.Children(req, requirementMachines, machinev1alpha1.MachineGroupVersionKind.Kind, set.UID)
 	if !looked || !looked2 {
-		return o, false, nil
+		return o, s, false, nil
 	}
 	if class != nil {
 		o.Provider = class.Spec.Provider
 		requireCompositions(rsp, class)
-		if problem, looked = composition(req, class); !looked {
-			return o, false, nil
+		if s.next, problem, looked = composition(req, class); !looked {
+			return o, s, false, nil
 		}
 	}
 	o.Problem = problem
 	for _, c := range children {
 		m, err := step.As[machinev1alpha1.Machine](c.Object)
 		if err != nil {
-			return o, false, err
+			return o, s, false, err
 		}
+		s.existing[m.Name] = selectionOf(c.Object)
 		provider, _, _ := unstructured.NestedString(c.Object.Object, providerSelector...)
 		o.Machines = append(o.Machines, Machine{Machine: m, Provider: provider, Observed: c.Observed, Terminating: c.Terminating})
 	}
-	return o, true, nil
+	return o, s, true, nil
 }
 
-func respond(req *fnv1.RunFunctionRequest, rsp step.Response, d Decision) error {
+func respond(req *fnv1.RunFunctionRequest, rsp step.Response, d Decision, s selections) error {
 	for _, m := range d.Machines {
-		u, err := withProvider(m.Machine, m.Provider)
+		u, err := withCrossplane(m.Machine, m.Provider, s.of(m.Name))
 		if err != nil {
 			return err
 		}
@@ -92,8 +93,21 @@ func respond(req *fnv1.RunFunctionRequest, rsp step.Response, d Decision) error 
 	return nil
 }
 
-// withProvider adds what Crossplane adds to the Machine's schema.
-func withProvider(m *machinev1alpha1.Machine, provider string) (*unstructured.Unstructured, error) {
+// selections of the Machines that exist, by name, and of those to come.
+type selections struct {
+	existing map[string]selection
+	next     selection
+}
+
+func (s selections) of(name string) selection {
+	if existing, ok := s.existing[name]; ok {
+		return existing
+	}
+	return s.next
+}
+
+// withCrossplane adds what Crossplane adds to the Machine's schema.
+func withCrossplane(m *machinev1alpha1.Machine, provider string, s selection) (*unstructured.Unstructured, error) {
 	o, err := runtime.DefaultUnstructuredConverter.ToUnstructured(m)
 	if err != nil {
 		return nil, fmt.Errorf("cannot encode Machine %q: %w", m.Name, err)
@@ -102,6 +116,9 @@ func withProvider(m *machinev1alpha1.Machine, provider string) (*unstructured.Un
 		if err := unstructured.SetNestedField(o, provider, providerSelector...); err != nil {
 			return nil, fmt.Errorf("cannot encode Machine %q: %w", m.Name, err)
 		}
+	}
+	if err := s.write(o); err != nil {
+		return nil, fmt.Errorf("cannot encode Machine %q: %w", m.Name, err)
 	}
 	return &unstructured.Unstructured{Object: o}, nil
 }

@@ -45,6 +45,15 @@ const compositionJSON = `{
 	"spec": {"compositeTypeRef": {"apiVersion": "machine.drover.dev/v1alpha1", "kind": "Machine"}}
 }`
 
+const revisionsJSON = `{"items": [
+	{"apiVersion": "apiextensions.crossplane.io/v1", "kind": "CompositionRevision", "spec": {"revision": 2},
+	 "metadata": {"name": "machine-local-bbb", "labels": {"provider": "local", "crossplane.io/composition-name": "machine-local"}}},
+	{"apiVersion": "apiextensions.crossplane.io/v1", "kind": "CompositionRevision", "spec": {"revision": 1},
+	 "metadata": {"name": "machine-local-aaa", "labels": {"provider": "local", "crossplane.io/composition-name": "machine-local"}}},
+	{"apiVersion": "apiextensions.crossplane.io/v1", "kind": "CompositionRevision", "spec": {"revision": 3},
+	 "metadata": {"name": "somebody-elses", "labels": {"provider": "local", "crossplane.io/composition-name": "other"}}}
+]}`
+
 const classJSON = `{
 	"apiVersion": "machine.drover.dev/v1alpha1", "kind": "MachineClass",
 	"metadata": {"name": "small", "namespace": "default"},
@@ -60,7 +69,10 @@ const machineJSON = `{
 		"ownerReferences": [{"apiVersion": "machine.drover.dev/v1alpha1", "kind": "MachineSet", "name": "workers-x7k2p", "uid": "5f1e0c0a-0000-4000-8000-000000000001", "controller": true}]
 	},
 	"spec": {
-		"crossplane": {"compositionSelector": {"matchLabels": {"provider": "local"}}},
+		"crossplane": {
+			"compositionSelector": {"matchLabels": {"provider": "local"}},
+			"compositionRef": {"name": "machine-pinned"}, "compositionRevisionRef": {"name": "machine-pinned-ccc"}
+		},
 		"classRef": {"name": "small"}, "version": "v1.35.3",
 		"clusterRef": {"kind": "ClusterProviderConfig", "name": "default"}, "drain": {"timeout": "2h"}, "creationTimeout": "20m"
 	},
@@ -78,7 +90,11 @@ func request(replicas int, created int, machines ...string) *fnv1.RunFunctionReq
 			"class":        {Items: []*fnv1.Resource{{Resource: resource.MustStructJSON(classJSON)}}},
 			"compositions": {Items: []*fnv1.Resource{{Resource: resource.MustStructJSON(compositionJSON)}}},
 			"machines":     {},
+			"revisions":    {},
 		},
+	}
+	for _, r := range resource.MustStructJSON(revisionsJSON).GetFields()["items"].GetListValue().GetValues() {
+		req.RequiredResources["revisions"].Items = append(req.RequiredResources["revisions"].Items, &fnv1.Resource{Resource: r.GetStructValue()})
 	}
 	req.Observed.Resources = map[string]*fnv1.Resource{}
 	for _, m := range machines {
@@ -129,10 +145,13 @@ func TestRunComposesMachines(t *testing.T) {
 				"pool": "workers", "machine.drover.dev/template-hash": "776sbch24k",
 				"machine.drover.dev/deployment": "workers", "machine.drover.dev/set": "workers-x7k2p"
 			},
-			"finalizers": ["machine.drover.dev/terminator"]
+			"finalizers": ["machine.drover.dev/terminator", "composite.apiextensions.crossplane.io"]
 		},
 		"spec": {
-			"crossplane": {"compositionSelector": {"matchLabels": {"provider": "local"}}},
+			"crossplane": {
+				"compositionSelector": {"matchLabels": {"provider": "local"}},
+				"compositionRef": {"name": "machine-pinned"}, "compositionRevisionRef": {"name": "machine-pinned-ccc"}
+			},
 			"classRef": {"name": "small"}, "version": "v1.35.3", "providerID": "local:///zone-a/vm-0123456789",
 			"clusterRef": {"kind": "ClusterProviderConfig", "name": "default"},
 			"metadata": {"labels": {"example.com/pool": "workers", "example.com/team": "a"}},
@@ -146,6 +165,17 @@ func TestRunComposesMachines(t *testing.T) {
 	}
 	if len(got) != 2 {
 		t.Errorf("got %d Machines, want 2", len(got))
+	}
+	delete(got, "workers-x7k2p-old")
+	for name, m := range got {
+		spec := m.GetResource().GetFields()["spec"].GetStructValue().GetFields()["crossplane"]
+		want := resource.MustStructJSON(`{
+			"compositionSelector": {"matchLabels": {"provider": "local"}},
+			"compositionRef": {"name": "machine-local"}, "compositionRevisionRef": {"name": "machine-local-bbb"}
+		}`)
+		if diff := cmp.Diff(structpb.NewStructValue(want), spec, protocmp.Transform()); diff != "" {
+			t.Errorf("new Machine %s: -want +got:\n%s", name, diff)
+		}
 	}
 
 	status := resource.MustStructJSON(`{

@@ -9,33 +9,35 @@ import (
 )
 
 // Crossplane's watch circuit breaker drops events of an XR that had too many: with
-// its defaults, fifty updates of the XR and of what it composes, a matter of three
-// Machines that come up. It then drops all events for five minutes, those of a
-// user's own change too, but it never drops a requeue. So while the breaker is open,
-// and as long as it may be about to open, a step asks to be called again soon.
+// its defaults, fifty updates of the XR and of what it composes, a matter of a dozen
+// Machines that come up. It then drops events for five minutes, those of a user's
+// own change too, save for one at least half a minute after the last that it let
+// through. But it never drops a requeue, and never the event that opens it: whatever
+// it drops, a call that sees it open comes first. So while it is closed nothing is
+// missed, and while it is open a step asks to be called again soon, until all has
+// been quiet for long enough that the next event is let through.
 const (
 	// Deaf is for what is not settled while the breaker is open.
 	Deaf = 2 * time.Second
-	// Settling is for what is settled, but was written to so lately that the
-	// breaker may have opened since.
+	// Settling is for what is settled, but was written to so lately that the open
+	// breaker may have dropped an event since.
 	Settling = 10 * time.Second
-	// breakerMemory is for how long a write may keep the breaker open: five
-	// minutes, and what a slow clock adds.
-	breakerMemory = 6 * time.Minute
+	// quiet is for how long nobody may have written until the next event is let
+	// through: half a minute, and as much for clocks that differ.
+	quiet = time.Minute
 )
 
 // MindTheBreaker shortens the time until the next call where events may be dropped
 // until then. It never makes it longer.
 func MindTheBreaker(now time.Time, req *fnv1.RunFunctionRequest, rsp *fnv1.RunFunctionResponse) {
 	most := rsp.GetMeta().GetTtl().AsDuration()
-	open := breakerOpen(req)
-	if !open && most <= Settling {
+	if !breakerOpen(req) {
 		return
 	}
 	switch {
-	case open && most <= InFlight:
+	case most <= InFlight:
 		most = min(most, Deaf)
-	case open, now.Sub(lastWrite(req)) < breakerMemory:
+	case now.Sub(lastWrite(req)) < quiet:
 		most = min(most, Settling)
 	}
 	rsp.GetMeta().Ttl = durationpb.New(most)
@@ -53,13 +55,21 @@ func breakerOpen(req *fnv1.RunFunctionRequest) bool {
 	return false
 }
 
-// lastWrite is when anybody last changed the XR or what it composes, as the API
-// server notes it in the managed fields.
+// lastWrite is when anybody last changed what wakes the XR: itself, what it
+// composes and what this step requires, as the API server notes it in the managed
+// fields.
 func lastWrite(req *fnv1.RunFunctionRequest) time.Time {
 	last := writtenAt(req.GetObserved().GetComposite().GetResource())
 	for _, r := range req.GetObserved().GetResources() {
 		if t := writtenAt(r.GetResource()); t.After(last) {
 			last = t
+		}
+	}
+	for _, required := range req.GetRequiredResources() {
+		for _, r := range required.GetItems() {
+			if t := writtenAt(r.GetResource()); t.After(last) {
+				last = t
+			}
 		}
 	}
 	return last

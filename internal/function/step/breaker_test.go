@@ -25,33 +25,34 @@ func TestMindTheBreaker(t *testing.T) {
 	}
 
 	cases := map[string]struct {
-		composite, composed map[string]any
-		ttl, want           time.Duration
+		composite, composed, required map[string]any
+		ttl, want                     time.Duration
 	}{
-		"WhatRestsForLongIsLeftAlone": {
-			map[string]any{"metadata": written(time.Hour), "status": responsive("True")},
-			map[string]any{"metadata": written(7 * time.Minute)}, AtRest, AtRest},
-		"WhatWasWrittenLatelyIsCalledAgain": {
-			map[string]any{"metadata": written(time.Minute)}, map[string]any{}, AtRest, Settling},
-		"WhatComposesSomethingWrittenLatelyIsCalledAgain": {
-			map[string]any{"metadata": written(time.Hour)}, map[string]any{"metadata": written(time.Minute)}, AtRest, Settling},
+		"AClosedBreakerMissesNothing": {
+			map[string]any{"metadata": written(time.Second), "status": responsive("True")}, map[string]any{}, nil, AtRest, AtRest},
 		"WhatIsInFlightKeepsItsPace": {
-			map[string]any{"metadata": written(time.Second)}, map[string]any{}, InFlight, InFlight},
+			map[string]any{"metadata": written(time.Second)}, map[string]any{}, nil, InFlight, InFlight},
 		"AnOpenBreakerQuickensWhatIsInFlight": {
-			map[string]any{"status": responsive("False")}, map[string]any{}, InFlight, Deaf},
-		"AnOpenBreakerCallsAgainWhatRests": {
-			map[string]any{"metadata": written(time.Hour), "status": responsive("False")}, map[string]any{}, AtRest, Settling},
+			map[string]any{"status": responsive("False")}, map[string]any{}, nil, InFlight, Deaf},
+		"AnOpenBreakerCallsAgainWhatWasWrittenLately": {
+			map[string]any{"metadata": written(30 * time.Second), "status": responsive("False")}, map[string]any{}, nil, AtRest, Settling},
+		"AnOpenBreakerCallsAgainWhatComposesSomethingWrittenLately": {
+			map[string]any{"metadata": written(time.Hour), "status": responsive("False")}, map[string]any{"metadata": written(30 * time.Second)}, nil, AtRest, Settling},
+		"AnOpenBreakerCallsAgainWhatRequiresSomethingWrittenLately": {
+			map[string]any{"metadata": written(time.Hour), "status": responsive("False")}, map[string]any{}, map[string]any{"metadata": written(30 * time.Second)}, AtRest, Settling},
+		"AnOpenBreakerLetsTheNextEventOfWhatIsQuietThrough": {
+			map[string]any{"metadata": written(2 * time.Minute), "status": responsive("False")}, map[string]any{"metadata": written(2 * time.Minute)}, nil, AtRest, AtRest},
 		"AShorterDeadlineStays": {
-			map[string]any{"status": responsive("False")}, map[string]any{}, time.Second, time.Second},
+			map[string]any{"status": responsive("False")}, map[string]any{}, nil, time.Second, time.Second},
 		"GarbageInManagedFieldsIsPassedOver": {
-			map[string]any{"metadata": map[string]any{"managedFields": []any{"x", map[string]any{"time": "yesterday"}}}}, map[string]any{}, AtRest, AtRest},
+			map[string]any{"metadata": map[string]any{"managedFields": []any{"x", map[string]any{"time": "yesterday"}}}, "status": responsive("False")}, map[string]any{}, nil, AtRest, AtRest},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			req := &fnv1.RunFunctionRequest{Observed: &fnv1.State{
 				Composite: &fnv1.Resource{Resource: mustStruct(t, tc.composite)},
 				Resources: map[string]*fnv1.Resource{"a": {Resource: mustStruct(t, tc.composed)}},
-			}}
+			}, RequiredResources: map[string]*fnv1.Resources{"b": {Items: []*fnv1.Resource{{Resource: mustStruct(t, tc.required)}}}}}
 			rsp := &fnv1.RunFunctionResponse{Meta: &fnv1.ResponseMeta{Ttl: durationpb.New(tc.ttl)}}
 			MindTheBreaker(now, req, rsp)
 			if got := rsp.GetMeta().GetTtl().AsDuration(); got != tc.want {

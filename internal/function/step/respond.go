@@ -14,9 +14,10 @@ import (
 
 // How long Crossplane may wait until it calls again, if nothing happens meanwhile.
 const (
-	// InFlight is for anything that is not settled. It is what goes on when
-	// Crossplane's watch circuit breaker drops events.
-	InFlight = 5 * time.Second
+	// InFlight is for anything that is not settled. Events tell sooner what
+	// happens, and MindTheBreaker knows when they do not: this is a safety net,
+	// and each call of a fleet that comes up slowly slows it more.
+	InFlight = time.Minute
 	// AtRest is for what is settled.
 	AtRest = time.Hour
 	// Soonest is the least that a step asks for, so that a deadline that passed
@@ -82,6 +83,21 @@ func (r Response) IfUnchanged(req *fnv1.RunFunctionRequest) {
 	r.composite().GetResource().Fields["metadata"] = structpb.NewStructValue(&structpb.Struct{Fields: map[string]*structpb.Value{
 		"resourceVersion": structpb.NewStringValue(version),
 	}})
+}
+
+// ComposesAsObserved says whether exactly those resources are desired that were
+// observed. If so, the response does not change what the XR refers to.
+func (r Response) ComposesAsObserved(req *fnv1.RunFunctionRequest) bool {
+	observed := req.GetObserved().GetResources()
+	if len(observed) != len(r.Desired.GetResources()) {
+		return false
+	}
+	for name := range r.Desired.GetResources() {
+		if _, ok := observed[name]; !ok {
+			return false
+		}
+	}
+	return true
 }
 
 // Ready says whether the XR is ready, whatever its composed resources are.
