@@ -3,6 +3,7 @@ package target
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/kubernetes"
@@ -53,4 +54,18 @@ func (c *Conn) Probe(ctx context.Context) (version string, err error) {
 		err = &Error{Kind: Unreachable, Ref: c.Ref, Detail: fmt.Sprintf("%s does not answer as an API server does: %v", c.Host, err), Err: err}
 	}
 	return version, err
+}
+
+// Lacking says which of the rights that Drover needs the credentials do not give, in
+// words, empty if none.
+func (c *Conn) Lacking(ctx context.Context) (string, error) {
+	missing, err := c.link.rights.lacking(ctx, c.Kube, c.link.now())
+	if err != nil || len(missing) == 0 {
+		return "", c.Classify(err)
+	}
+	texts := make([]string, 0, len(missing))
+	for _, a := range missing {
+		texts = append(texts, textOf(a))
+	}
+	return fmt.Sprintf("%s: the credentials of %s lack rights in the target cluster: %s", c.Ref, c.credentials, strings.Join(texts, ", ")), nil
 }

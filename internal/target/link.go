@@ -43,6 +43,8 @@ type link struct {
 	users map[Ref]time.Time
 	nodes *nodes
 
+	rights rights
+
 	probing sync.Mutex
 	probed  time.Time
 	version string

@@ -161,6 +161,8 @@ func TestTargetClusterCredentials(t *testing.T) {
 		{"Missing", nil, []string{"CredentialsMissing", f.Namespace + "/target"}},
 		{"NoKubeconfig", []byte("not a kubeconfig"), []string{"CredentialsInvalid", f.Namespace + "/target", "kubeconfig"}},
 		{"WrongUser", wrongUser(t, f), []string{"Unauthorized"}},
+		{"UserWithoutRights", plane.Target.CredentialsOf(t, client.ObjectKey{Namespace: "default", Name: "nobody"}).Kubeconfig,
+			[]string{"Unauthorized", "lack a right", `cannot list resource "nodes"`}},
 	}
 	for _, tc := range cases {
 		step(t, tc.name, func(t *testing.T) {
@@ -175,6 +177,12 @@ func TestTargetClusterCredentials(t *testing.T) {
 			}
 		})
 	}
+	step(t, "EachRightThatLacksIsNamed", func(t *testing.T) {
+		kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+			return answered(ctx, f, &clusterv1alpha1.ProviderConfigList{}, "Authorized",
+				[]string{"RightsMissing", "delete nodes", "create pods/eviction", "create secrets in kube-system"})
+		})
+	})
 	step(t, "TheMachineSaysWhatItWaitsFor", func(t *testing.T) {
 		kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
 			machines, err := f.Machines(ctx)

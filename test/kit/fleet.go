@@ -30,6 +30,8 @@ const (
 type Fleet struct {
 	*Plane
 	Namespace string
+	// Cluster that the Machines join.
+	Cluster *Cluster
 }
 
 // NewFleet makes a namespace with a class named small. When the test ends, all in
@@ -49,7 +51,7 @@ func (p *Plane) MakeFleet(ctx context.Context) (Fleet, error) {
 	if err := p.Client.Create(ctx, ns); err != nil {
 		return Fleet{}, err
 	}
-	f := Fleet{Plane: p, Namespace: ns.Name}
+	f := Fleet{Plane: p, Namespace: ns.Name, Cluster: p.Control}
 	return f, p.Client.Create(ctx, f.Class("small", "local", `{"image":"ubuntu-24.04","size":"small"}`))
 }
 
@@ -72,8 +74,9 @@ func (f Fleet) Class(name, provider, forProvider string) *machinev1alpha1.Machin
 // MachineSpec returns the spec of a Machine of class small.
 func (f Fleet) MachineSpec(version string) machinev1alpha1.MachineSpec {
 	return machinev1alpha1.MachineSpec{
-		ClassRef: machinev1alpha1.ClassReference{Name: "small"},
-		Version:  version,
+		ClassRef:   machinev1alpha1.ClassReference{Name: "small"},
+		Version:    version,
+		ClusterRef: f.clusterRef(),
 	}
 }
 
@@ -111,7 +114,7 @@ func (f Fleet) Machines(ctx context.Context) ([]machinev1alpha1.Machine, error) 
 // Nodes of the fleet in the target cluster.
 func (f Fleet) Nodes(ctx context.Context) ([]corev1.Node, error) {
 	l := &corev1.NodeList{}
-	if err := f.Client.List(ctx, l); err != nil {
+	if err := f.Cluster.Client.List(ctx, l); err != nil {
 		return nil, err
 	}
 	return slices.DeleteFunc(l.Items, func(n corev1.Node) bool {
@@ -187,7 +190,7 @@ func (f Fleet) left(ctx context.Context) []string {
 		if err := f.Client.List(ctx, l, client.InNamespace(f.Namespace)); err != nil {
 			return []string{err.Error()}
 		}
-		left = append(left, namesIn(l)...)
+		left = append(left, slices.DeleteFunc(namesIn(l), f.isKubeconfig)...)
 	}
 	nodes, err := f.Nodes(ctx)
 	if err != nil {
@@ -213,7 +216,7 @@ func (f Fleet) left(ctx context.Context) []string {
 // BootstrapTokens that the target cluster still knows of this fleet.
 func (f Fleet) BootstrapTokens(ctx context.Context) ([]string, error) {
 	l := &corev1.SecretList{}
-	if err := f.Client.List(ctx, l, client.InNamespace(metav1.NamespaceSystem)); err != nil {
+	if err := f.Cluster.Client.List(ctx, l, client.InNamespace(metav1.NamespaceSystem)); err != nil {
 		return nil, err
 	}
 	var out []string

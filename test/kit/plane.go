@@ -38,6 +38,10 @@ type Plane struct {
 	Cloud      *localcloud.Client
 	LocalCloud localplane.LocalCloud
 
+	// Control is the cluster that Drover runs in, Target the separate one that
+	// Machines can join, nil without Options.Target.
+	Control, Target *Cluster
+
 	bin, packages string
 }
 
@@ -48,6 +52,8 @@ var Limits = []string{"--circuit-breaker-burst=1000", "--circuit-breaker-refill-
 type Options struct {
 	// Args are passed on to "drover-cluster up".
 	Args []string
+	// Target asks for a separate target cluster.
+	Target bool
 	// Before is called on the empty control plane, before Drover is installed.
 	Before func(ctx context.Context, p *Plane) error
 }
@@ -64,7 +70,11 @@ func Up(ctx context.Context, o Options) (*Plane, error) {
 		return nil, err
 	}
 	p.Dir = dir
-	if err := p.Launcher(ctx, append([]string{"up", "--bin", p.bin, "--packages", p.packages}, o.Args...)...); err != nil {
+	args := append([]string{"up", "--bin", p.bin, "--packages", p.packages}, o.Args...)
+	if o.Target {
+		args = append(args, "--target")
+	}
+	if err := p.Launcher(ctx, args...); err != nil {
 		return p, err
 	}
 	status, err := p.Status(ctx)
@@ -72,8 +82,17 @@ func Up(ctx context.Context, o Options) (*Plane, error) {
 		return p, err
 	}
 	p.Kubeconfig, p.LocalCloud = status.Control.Kubeconfig, *status.LocalCloud
-	if p.Client, err = status.Control.Client(client.Options{Scheme: scheme()}); err != nil {
+	if p.Control, err = newCluster(status.Control); err != nil {
 		return p, err
+	}
+	p.Client = p.Control.Client
+	if status.Target != nil {
+		if p.Target, err = newCluster(*status.Target); err != nil {
+			return p, err
+		}
+		if err := p.Target.prepare(ctx); err != nil {
+			return p, err
+		}
 	}
 	if p.Cloud, err = p.LocalCloud.Client(); err != nil {
 		return p, err

@@ -40,3 +40,9 @@ const (
 	ReasonUnauthorized       = "Unauthorized"
 	ReasonUnreachable        = "Unreachable"
 )
+
+// Reasons of the Authorized condition of a configuration.
+const (
+	ReasonAuthorized    = "Authorized"
+	ReasonRightsMissing = "RightsMissing"
+)

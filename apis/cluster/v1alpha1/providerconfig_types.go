@@ -64,9 +64,15 @@ type ProviderConfigSpec struct {
 	APIServer *APIServer `json:"apiServer,omitempty"`
 }
 
-// TypeReachable is the condition that tells whether the API server of a target
-// cluster answers.
-const TypeReachable xpv1.ConditionType = "Reachable"
+// Conditions of a configuration.
+const (
+	// TypeReachable tells whether the API server of the target cluster answers, and
+	// takes the credentials.
+	TypeReachable xpv1.ConditionType = "Reachable"
+	// TypeAuthorized tells whether the credentials give all rights that Drover needs
+	// there, and names those that they do not.
+	TypeAuthorized xpv1.ConditionType = "Authorized"
+)
 
 // ProviderConfigStatus is what is known of a target cluster.
 type ProviderConfigStatus struct {
@@ -83,6 +89,7 @@ type ProviderConfigStatus struct {
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:scope=Namespaced,categories={crossplane,providerconfig,drover}
 // +kubebuilder:printcolumn:name="Reachable",type=string,JSONPath=`.status.conditions[?(@.type=='Reachable')].status`
+// +kubebuilder:printcolumn:name="Authorized",type=string,JSONPath=`.status.conditions[?(@.type=='Authorized')].status`
 // +kubebuilder:printcolumn:name="Version",type=string,JSONPath=`.status.version`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 type ProviderConfig struct {
@@ -110,6 +117,7 @@ type ProviderConfigList struct {
 // +kubebuilder:resource:scope=Cluster,categories={crossplane,providerconfig,drover}
 // +kubebuilder:validation:XValidation:rule="!has(self.spec.credentials.secretRef) || has(self.spec.credentials.secretRef.__namespace__)",message="spec.credentials.secretRef.namespace is required: a ClusterProviderConfig has no namespace of its own"
 // +kubebuilder:printcolumn:name="Reachable",type=string,JSONPath=`.status.conditions[?(@.type=='Reachable')].status`
+// +kubebuilder:printcolumn:name="Authorized",type=string,JSONPath=`.status.conditions[?(@.type=='Authorized')].status`
 // +kubebuilder:printcolumn:name="Version",type=string,JSONPath=`.status.version`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 type ClusterProviderConfig struct {

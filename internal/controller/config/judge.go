@@ -27,6 +27,8 @@ const (
 type probe struct {
 	version string
 	err     error
+	// rights says which rights lack, empty if none does, nil if that is not known.
+	rights *string
 }
 
 // A judgement says what to make of a probe.
@@ -49,9 +51,9 @@ func judge(was xpv1.Condition, version string, against int, p probe) judgement {
 		reason == v1alpha1.ReasonReachable && was.Status == corev1.ConditionFalse && was.Reason == v1alpha1.ReasonUnreachable && against < believeUp:
 		return judgement{condition: was, version: version, against: against, next: confirmAfter}
 	}
-	j := judgement{condition: condition(was, corev1.ConditionTrue, reason, ""), version: p.version, next: probeEvery}
+	j := judgement{condition: condition(was, v1alpha1.TypeReachable, corev1.ConditionTrue, reason, ""), version: p.version, next: probeEvery}
 	if p.err != nil {
-		j.condition, j.version = condition(was, corev1.ConditionFalse, reason, p.err.Error()), version
+		j.condition, j.version = condition(was, v1alpha1.TypeReachable, corev1.ConditionFalse, reason, p.err.Error()), version
 	}
 	return j
 }
@@ -67,14 +69,22 @@ func reasonOf(err error) string {
 	return v1alpha1.ReasonUnreachable
 }
 
+// authorized says what to make of the rights that lack.
+func authorized(was xpv1.Condition, lacking string) xpv1.Condition {
+	if lacking == "" {
+		return condition(was, v1alpha1.TypeAuthorized, corev1.ConditionTrue, v1alpha1.ReasonAuthorized, "")
+	}
+	return condition(was, v1alpha1.TypeAuthorized, corev1.ConditionFalse, v1alpha1.ReasonRightsMissing, lacking)
+}
+
 // condition keeps the time as long as the status stays, whatever the reason.
-func condition(was xpv1.Condition, status corev1.ConditionStatus, reason, message string) xpv1.Condition {
+func condition(was xpv1.Condition, typ xpv1.ConditionType, status corev1.ConditionStatus, reason, message string) xpv1.Condition {
 	since := metav1.Now()
 	if was.Status == status && !was.LastTransitionTime.IsZero() {
 		since = was.LastTransitionTime
 	}
 	return xpv1.Condition{
-		Type: v1alpha1.TypeReachable, Status: status, Reason: xpv1.ConditionReason(reason),
+		Type: typ, Status: status, Reason: xpv1.ConditionReason(reason),
 		Message: message, LastTransitionTime: since,
 	}
 }

@@ -7,13 +7,14 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/drover-dev/drover/apis/cluster/v1alpha1"
 	"github.com/drover-dev/drover/internal/target"
 )
 
 func TestJudge(t *testing.T) {
 	since := metav1.Unix(1, 0)
 	said := func(status corev1.ConditionStatus, reason string) xpv1.Condition {
-		c := condition(xpv1.Condition{}, status, reason, "")
+		c := condition(xpv1.Condition{}, v1alpha1.TypeReachable, status, reason, "")
 		c.LastTransitionTime = since
 		return c
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -23,11 +24,12 @@ const idleAfter = 2 * time.Minute
 const (
 	reasonInUse        event.Reason = "InUse"
 	reasonReachability event.Reason = "Reachability"
+	reasonRights       event.Reason = v1alpha1.ReasonRightsMissing
 )
 
 // prober reaches target clusters.
 type prober interface {
-	Probe(ctx context.Context, ref target.Ref) (version string, err error)
+	Probe(ctx context.Context, ref target.Ref) probe
 	Forget(ref target.Ref)
 	StopIdle(ref target.Ref, since time.Time)
 }
@@ -79,8 +81,7 @@ func (r *reconciler) measure(ctx context.Context, o object) (time.Duration, erro
 		against, _ = n.(int)
 	}
 	was := o.reachable()
-	var p probe
-	p.version, p.err = r.probe.Probe(ctx, o.ref)
+	p := r.probe.Probe(ctx, o.ref)
 	if p.err != nil && !target.Is(p.err) {
 		return 0, p.err // Of the control cluster: it says nothing of the target.
 	}
@@ -90,6 +91,10 @@ func (r *reconciler) measure(ctx context.Context, o object) (time.Duration, erro
 	before := o.status.DeepCopy()
 	o.status.SetConditions(j.condition)
 	o.status.Version = j.version
+	could := o.status.GetCondition(v1alpha1.TypeAuthorized)
+	if p.rights != nil {
+		o.status.SetConditions(authorized(could, *p.rights))
+	}
 	if equality.Semantic.DeepEqual(before, o.status) {
 		return j.next, nil
 	}
@@ -98,6 +103,9 @@ func (r *reconciler) measure(ctx context.Context, o object) (time.Duration, erro
 	}
 	if was.Status != j.condition.Status {
 		r.tell(o, p.err)
+	}
+	if can := o.status.GetCondition(v1alpha1.TypeAuthorized); can.Status != could.Status && can.Status == corev1.ConditionFalse {
+		r.record.Event(o.Object, event.Warning(reasonRights, errors.New(can.Message)))
 	}
 	return j.next, nil
 }

@@ -23,13 +23,16 @@ import (
 
 type fakeProber struct {
 	err       error
+	lacking   string
 	forgotten []target.Ref
 	idle      int
 }
 
-func (p *fakeProber) Probe(context.Context, target.Ref) (string, error) { return "v1.35.4", p.err }
-func (p *fakeProber) Forget(ref target.Ref)                             { p.forgotten = append(p.forgotten, ref) }
-func (p *fakeProber) StopIdle(target.Ref, time.Time)                    { p.idle++ }
+func (p *fakeProber) Probe(context.Context, target.Ref) probe {
+	return probe{version: "v1.35.4", err: p.err, rights: &p.lacking}
+}
+func (p *fakeProber) Forget(ref target.Ref)          { p.forgotten = append(p.forgotten, ref) }
+func (p *fakeProber) StopIdle(target.Ref, time.Time) { p.idle++ }
 
 type recorded []string
 
@@ -111,6 +114,30 @@ func TestAConfigIsHeldAndMeasuredAndWrittenOnChangeOnly(t *testing.T) {
 	b.reconcile()
 	if got := b.config().Status.GetCondition(v1alpha1.TypeReachable); got.Reason != v1alpha1.ReasonUnauthorized || len(*b.events) != 2 {
 		t.Errorf("condition %+v, events %v", got, *b.events)
+	}
+}
+
+func TestRightsThatLackAreToldOnce(t *testing.T) {
+	b := newBench(t, aConfig())
+	b.reconcile()
+	b.probe.lacking = "delete nodes"
+	for range 2 {
+		b.reconcile()
+		c := b.config().Status.GetCondition(v1alpha1.TypeAuthorized)
+		if c.Status != corev1.ConditionFalse || c.Reason != v1alpha1.ReasonRightsMissing || c.Message != "delete nodes" {
+			t.Errorf("condition %+v", c)
+		}
+		if up := b.config().Status.GetCondition(v1alpha1.TypeReachable); up.Status != corev1.ConditionTrue {
+			t.Errorf("condition %+v: a right that lacks does not make it unreachable", up)
+		}
+	}
+	if b.writes != 3 || !slices.Contains(*b.events, "RightsMissing: delete nodes") || len(*b.events) != 2 {
+		t.Errorf("%d writes, events %v", b.writes, *b.events)
+	}
+	b.probe.lacking = ""
+	b.reconcile()
+	if c := b.config().Status.GetCondition(v1alpha1.TypeAuthorized); c.Status != corev1.ConditionTrue {
+		t.Errorf("condition %+v", c)
 	}
 }
 

@@ -118,10 +118,18 @@ func (k kind) usesSecret(reader client.Reader) handler.TypedMapFunc[*metav1.Part
 // poolProber probes through the connections that all controllers share.
 type poolProber struct{ *target.Pool }
 
-func (p poolProber) Probe(ctx context.Context, ref target.Ref) (string, error) {
+func (p poolProber) Probe(ctx context.Context, ref target.Ref) probe {
 	conn, err := p.Get(ctx, ref)
 	if err != nil {
-		return "", err
+		return probe{err: err}
 	}
-	return conn.Probe(ctx)
+	version, err := conn.Probe(ctx)
+	out := probe{version: version, err: err}
+	// One that refuses to list Nodes can be asked what it would not refuse.
+	if err == nil || target.Is(err, target.Unauthorized) {
+		if lacking, err := conn.Lacking(ctx); err == nil {
+			out.rights = &lacking
+		}
+	}
+	return out
 }

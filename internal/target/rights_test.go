@@ -1,0 +1,66 @@
+package target
+
+import (
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	authv1 "k8s.io/api/authorization/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
+)
+
+func TestRightsThatLackAreNamed(t *testing.T) {
+	forbidden := map[string]bool{"create pods/eviction": true, "update secrets in kube-system": true, "get configmaps cluster-info in kube-public": true}
+	var asked int
+	var broken error
+	kube := fake.NewClientset()
+	kube.PrependReactor("create", "selfsubjectaccessreviews", func(a clienttesting.Action) (bool, runtime.Object, error) {
+		asked++
+		review := a.(clienttesting.CreateAction).GetObject().(*authv1.SelfSubjectAccessReview).DeepCopy()
+		review.Status.Allowed = !forbidden[textOf(*review.Spec.ResourceAttributes)]
+		return true, review, broken
+	})
+	r, now := &rights{}, time.Unix(0, 0)
+	lacking := func() []string {
+		t.Helper()
+		asked = 0
+		missing, err := r.lacking(t.Context(), kube, now)
+		if !errors.Is(err, broken) {
+			t.Fatal(err)
+		}
+		var out []string
+		for _, a := range missing {
+			out = append(out, textOf(a))
+		}
+		slices.Sort(out)
+		return out
+	}
+
+	want := []string{"create pods/eviction", "get configmaps cluster-info in kube-public", "update secrets in kube-system"}
+	if got := lacking(); !slices.Equal(got, want) || asked != len(needed()) {
+		t.Errorf("%v of %d asked, want %v of %d", got, asked, want, len(needed()))
+	}
+	delete(forbidden, "create pods/eviction")
+	if got := lacking(); !slices.Equal(got, want[1:]) || asked != 3 {
+		t.Errorf("%v of %d asked, want %v of the 3 that lacked", got, asked, want[1:])
+	}
+	clear(forbidden)
+	if got := lacking(); len(got) > 0 || asked != 2 {
+		t.Errorf("%v of %d asked", got, asked)
+	}
+	if got := lacking(); len(got) > 0 || asked != 0 {
+		t.Errorf("%v of %d asked again at once", got, asked)
+	}
+	now = now.Add(rightsAgain)
+	forbidden["delete nodes"] = true
+	if got := lacking(); !slices.Equal(got, []string{"delete nodes"}) {
+		t.Errorf("later: %v, want what was taken away", got)
+	}
+	broken = errors.New("broken")
+	if got := lacking(); len(got) > 0 {
+		t.Errorf("an answer that did not come says %v", got)
+	}
+}

@@ -1,0 +1,157 @@
+package kit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1alpha1 "github.com/drover-dev/drover/apis/cluster/v1alpha1"
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/localplane"
+)
+
+// A Cluster is one of the API servers of a Plane, reached as its human user.
+type Cluster struct {
+	Server     string
+	Kubeconfig string
+	Client     client.WithWatch
+}
+
+// shippedAccount is the account of rbac-target.yaml.
+var shippedAccount = client.ObjectKey{Namespace: "drover-system", Name: "drover"}
+
+func newCluster(c localplane.Cluster) (*Cluster, error) {
+	cl, err := c.Client(client.Options{Scheme: scheme()})
+	return &Cluster{Server: c.Server, Kubeconfig: c.Kubeconfig, Client: cl}, err
+}
+
+// prepare a separate target cluster as docs/install.md tells a user to.
+func (c *Cluster) prepare(ctx context.Context) error {
+	return localplane.Apply(ctx, c.Client, filepath.Join(Root(), localplane.TargetRights))
+}
+
+// Credentials of an account in a cluster. They last until they are revoked.
+type Credentials struct {
+	Kubeconfig []byte
+
+	cluster *Cluster
+	secret  *corev1.Secret
+}
+
+// Credentials returns new ones of the account with the shipped rights.
+func (c *Cluster) Credentials(t testing.TB) *Credentials {
+	t.Helper()
+	return c.CredentialsOf(t, shippedAccount)
+}
+
+// CredentialsOf returns new ones of any account. It is made if it is not there.
+func (c *Cluster) CredentialsOf(t testing.TB, account client.ObjectKey) *Credentials {
+	t.Helper()
+	cr, err := c.credentials(t.Context(), account)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return cr
+}
+
+func (c *Cluster) credentials(ctx context.Context, account client.ObjectKey) (*Credentials, error) {
+	sa := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: account.Namespace, Name: account.Name}}
+	if err := client.IgnoreAlreadyExists(c.Client.Create(ctx, sa)); err != nil {
+		return nil, err
+	}
+	s := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{
+		Namespace: account.Namespace, GenerateName: account.Name + "-", Annotations: map[string]string{corev1.ServiceAccountNameKey: account.Name},
+	}, Type: corev1.SecretTypeServiceAccountToken}
+	if err := c.Client.Create(ctx, s); err != nil {
+		return nil, err
+	}
+	if err := wait.PollUntilContextTimeout(ctx, interval, Patience, true, func(ctx context.Context) (bool, error) {
+		err := c.Client.Get(ctx, client.ObjectKeyFromObject(s), s)
+		return len(s.Data[corev1.ServiceAccountTokenKey]) > 0, err
+	}); err != nil {
+		return nil, err
+	}
+	kubeconfig, err := clientcmd.Write(clientcmdapi.Config{
+		Clusters:       map[string]*clientcmdapi.Cluster{"c": {Server: c.Server, CertificateAuthorityData: s.Data[corev1.ServiceAccountRootCAKey]}},
+		AuthInfos:      map[string]*clientcmdapi.AuthInfo{"u": {Token: string(s.Data[corev1.ServiceAccountTokenKey])}},
+		Contexts:       map[string]*clientcmdapi.Context{"x": {Cluster: "c", AuthInfo: "u"}},
+		CurrentContext: "x",
+	})
+	return &Credentials{Kubeconfig: kubeconfig, cluster: c, secret: s}, err
+}
+
+// Revoke the credentials: the API server refuses them from now on.
+func (c *Credentials) Revoke(t testing.TB) {
+	t.Helper()
+	if err := c.cluster.Client.Delete(t.Context(), c.secret); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// configName is the ProviderConfig of a fleet whose Machines join another cluster, and
+// the Secret with its kubeconfig.
+const configName = "target"
+
+// NewTargetFleet is a NewFleet whose Machines join the separate target cluster. A
+// namespace of the same name is there too, for pods.
+func (p *Plane) NewTargetFleet(t testing.TB) Fleet {
+	t.Helper()
+	if p.Target == nil {
+		t.Fatal(errors.New("the control plane was started without Options.Target"))
+	}
+	f := p.NewFleet(t)
+	f.Cluster = p.Target
+	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: f.Namespace}}
+	if err := f.Cluster.Client.Create(t.Context(), ns); err != nil {
+		t.Fatal(err)
+	}
+	f.SetKubeconfig(t, p.Target.Credentials(t).Kubeconfig)
+	pc := &clusterv1alpha1.ProviderConfig{ObjectMeta: metav1.ObjectMeta{Namespace: f.Namespace, Name: configName}}
+	pc.Spec.Credentials = clusterv1alpha1.Credentials{
+		Source:    clusterv1alpha1.CredentialsSecret,
+		SecretRef: &clusterv1alpha1.SecretKeySelector{Name: configName, Key: "kubeconfig"},
+	}
+	f.Create(t, pc)
+	return f
+}
+
+// SetKubeconfig writes the kubeconfig by which Drover reaches the target cluster.
+func (f Fleet) SetKubeconfig(t testing.TB, kubeconfig []byte) {
+	t.Helper()
+	s := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: f.Namespace, Name: configName}}
+	s.Data = map[string][]byte{"kubeconfig": kubeconfig}
+	err := f.Client.Update(t.Context(), s)
+	if client.IgnoreNotFound(err) == nil && err != nil {
+		err = f.Client.Create(t.Context(), s)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Config is the configuration of a fleet whose Machines join another cluster.
+func (f Fleet) Config(ctx context.Context) (*clusterv1alpha1.ProviderConfig, error) {
+	pc := &clusterv1alpha1.ProviderConfig{}
+	return pc, f.Client.Get(ctx, client.ObjectKey{Namespace: f.Namespace, Name: configName}, pc)
+}
+
+// isKubeconfig says whether a name of namesIn is what a fleet has without Machines.
+func (f Fleet) isKubeconfig(name string) bool {
+	return f.Cluster != f.Control && name == fmt.Sprintf("%T %s", &corev1.Secret{}, configName)
+}
+
+func (f Fleet) clusterRef() machinev1alpha1.ClusterReference {
+	if f.Cluster == f.Control {
+		return machinev1alpha1.ClusterReference{}
+	}
+	return machinev1alpha1.ClusterReference{Kind: clusterv1alpha1.ProviderConfigGroupVersionKind.Kind, Name: configName}
+}
