@@ -157,6 +157,10 @@ type UpdateStatus struct {
 	// Message for people.
 	// +optional
 	Message string `json:"message,omitempty"`
+	// Requested means that the label machine.drover.dev/update-selected of the Node
+	// selects this candidate.
+	// +optional
+	Requested bool `json:"requested,omitempty"`
 }
 
 // Values of the annotation machine.drover.dev/preserve.

@@ -64,9 +64,11 @@ const (
 // MachineSetInPlaceUpdate says how the Machines of a set are updated in place.
 type MachineSetInPlaceUpdate struct {
 	// ID of the update, which tells templates apart that have the same version and
-	// class. It is made from version and class when it is empty.
+	// class: Machines that were not made or updated under it are updated. Without one,
+	// those are that have another version or class.
 	// +optional
 	// +kubebuilder:validation:MaxLength=54
+	// +kubebuilder:validation:Pattern=`^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$`
 	ID string `json:"id,omitempty"`
 
 	// MaxUnavailable is how many Machines may be missing from replicas because of

@@ -142,6 +142,7 @@ type MachineUpdate struct {
 	// earlier request counts for this one.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$`
 	ID string `json:"id"`
 
 	// Version of the kubelet that the Machine will have.

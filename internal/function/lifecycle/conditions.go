@@ -2,6 +2,7 @@ package lifecycle
 
 import (
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/function/step"
@@ -16,6 +17,9 @@ const (
 	TypeInfrastructureReady = "InfrastructureReady"
 	// TypeNodeReady is True while the Node is Ready.
 	TypeNodeReady = "NodeReady"
+	// TypeUpToDate is False while an update in place is asked for. Machines that never
+	// were updated in place do not have it.
+	TypeUpToDate = "UpToDate"
 )
 
 // Reasons of conditions and events. While its provider has an error, the reason of
@@ -31,6 +35,7 @@ const (
 	ReasonNodeNotReady  = "NodeNotReady"
 	ReasonNodeUnknown   = "NodeUnknown"
 	ReasonNodeGone      = "NodeGone"
+	ReasonUpToDate      = "UpToDate"
 )
 
 const (
@@ -39,8 +44,12 @@ const (
 	isUnknown = string(corev1.ConditionUnknown)
 )
 
-func conditions(o Observed, n node) []step.Condition {
-	return []step.Condition{valid(o), infrastructureReady(o, n), nodeReady(o, n)}
+func conditions(o Observed, n node, s machinev1alpha1.MachineStatus) []step.Condition {
+	out := []step.Condition{valid(o), infrastructureReady(o, n), nodeReady(o, n)}
+	if c := upToDateCondition(o, s); c != nil {
+		out = append(out, *c)
+	}
+	return out
 }
 
 func valid(o Observed) step.Condition {
@@ -91,4 +100,14 @@ func nodeReady(o Observed, n node) step.Condition {
 		c.Status, c.Reason = isUnknown, ReasonNodeUnknown
 	}
 	return c
+}
+
+func upToDateCondition(o Observed, s machinev1alpha1.MachineStatus) *step.Condition {
+	switch {
+	case s.Update != nil:
+		return &step.Condition{Type: TypeUpToDate, Status: isFalse, Reason: reasonOf(s.Update.State), Message: describe(o.Machine, s.Update)}
+	case meta.FindStatusCondition(o.Machine.Status.Conditions, TypeUpToDate) != nil:
+		return &step.Condition{Type: TypeUpToDate, Status: isTrue, Reason: ReasonUpToDate}
+	}
+	return nil
 }

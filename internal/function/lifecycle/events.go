@@ -27,10 +27,40 @@ func events(o Observed, d Desired) []step.Event {
 		(before.LastOperation == nil || before.LastOperation.ErrorCode != code) && d.Status.LastOperation.ErrorCode == code {
 		out = append(out, step.Event{Warning: true, Reason: code, Message: o.VM.Message})
 	}
+	if u := d.Status.Update; begun(u) && (before.Update == nil || before.Update.ID != u.ID || before.Update.State != u.State) {
+		out = append(out, step.Event{
+			Warning: u.State == machinev1alpha1.UpdateFailed,
+			Reason:  reasonOf(u.State),
+			Message: describe(o.Machine, u),
+		})
+	}
 	if e, ok := ofPhase(o, d); ok && d.Status.Phase != before.Phase {
 		out = append(out, e)
 	}
 	return out
+}
+
+// reasonOf a state of an update in place, as a condition and an event have it.
+func reasonOf(s machinev1alpha1.UpdateState) string { return "Update" + string(s) }
+
+// describe an update in place.
+func describe(m *machinev1alpha1.Machine, u *machinev1alpha1.UpdateStatus) string {
+	to := u.ID
+	if want := m.Spec.InPlaceUpdate; want != nil {
+		to = fmt.Sprintf("%s, to version %s of class %q", want.ID, want.Version, want.ClassRef.Name)
+	}
+	switch u.State {
+	case machinev1alpha1.UpdateCandidate:
+		return fmt.Sprintf("Waits to be selected for update %s", to)
+	case machinev1alpha1.UpdateDraining:
+		return fmt.Sprintf("Draining the Node for update %s", to)
+	case machinev1alpha1.UpdateUpdating:
+		return fmt.Sprintf("The Node is drained, and its agent is awaited: update %s", to)
+	case machinev1alpha1.UpdateSucceeded:
+		return fmt.Sprintf("The node's agent has done update %s", to)
+	default:
+		return fmt.Sprintf("Update %s failed: %s", to, u.Message)
+	}
 }
 
 // ofPhase is the event of a phase that begins.

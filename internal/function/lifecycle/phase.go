@@ -18,8 +18,8 @@ type failure struct {
 	message string
 }
 
-// decide a Machine's phase.
-func decide(now time.Time, o Observed, n node) (machinev1alpha1.MachinePhase, *failure) {
+// decide a Machine's phase. While it is updated in place its Node may come and go.
+func decide(now time.Time, o Observed, n node, u *machinev1alpha1.UpdateStatus) (machinev1alpha1.MachinePhase, *failure) {
 	before := o.Machine.Status
 	if before.Phase == machinev1alpha1.MachineFailed {
 		return machinev1alpha1.MachineFailed, &failure{reason: before.FailureReason, message: before.FailureMessage}
@@ -28,9 +28,11 @@ func decide(now time.Time, o Observed, n node) (machinev1alpha1.MachinePhase, *f
 		return machinev1alpha1.MachineFailed, f
 	}
 	switch {
+	case begun(u):
+		return machinev1alpha1.MachineUpdating, nil
 	case n.ready:
 		return machinev1alpha1.MachineRunning, nil
-	case before.Phase == machinev1alpha1.MachineRunning || before.Phase == machinev1alpha1.MachineUnknown:
+	case ran(before.Phase):
 		return machinev1alpha1.MachineUnknown, nil
 	case n.joined || o.VM.State == step.VMRunning:
 		return machinev1alpha1.MachineJoining, nil
@@ -38,6 +40,16 @@ func decide(now time.Time, o Observed, n node) (machinev1alpha1.MachinePhase, *f
 		return machinev1alpha1.MachineProvisioning, nil
 	}
 	return machinev1alpha1.MachinePending, nil
+}
+
+// ran means that a Machine in this phase had a Ready Node.
+func ran(p machinev1alpha1.MachinePhase) bool {
+	switch p {
+	case machinev1alpha1.MachineRunning, machinev1alpha1.MachineUpdating, machinev1alpha1.MachineUnknown:
+		return true
+	default:
+		return false
+	}
 }
 
 func failed(now time.Time, o Observed, n node) *failure {

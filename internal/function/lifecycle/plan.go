@@ -43,22 +43,32 @@ type Desired struct {
 // Plan sums up a Machine.
 func Plan(now time.Time, o Observed) Desired {
 	n := nodeOf(o.WorkerNode)
-	phase, failed := decide(now, o, n)
+	updating := update(now, o, n)
+	phase, failed := decide(now, o, n, updating)
 	d := Desired{
-		WorkerNode: workerNode(o),
+		WorkerNode: workerNode(o, updating),
 		NodeReady:  n.ready,
-		Status:     status(now, o, n, phase, failed),
-		Conditions: conditions(o, n),
-		CallAgain:  callAgain(now, o, n, phase),
+		Status:     status(now, o, n, phase, failed, updating),
+		CallAgain:  callAgain(now, o, n, phase, updating),
 	}
+	d.Conditions = conditions(o, n, d.Status)
 	d.Events = events(o, d)
 	return d
 }
 
-func callAgain(now time.Time, o Observed, n node, phase machinev1alpha1.MachinePhase) time.Duration {
+func callAgain(now time.Time, o Observed, n node, phase machinev1alpha1.MachinePhase, u *machinev1alpha1.UpdateStatus) time.Duration {
 	switch phase {
 	case machinev1alpha1.MachineRunning, machinev1alpha1.MachineFailed:
 		return step.AtRest
+	case machinev1alpha1.MachineUpdating:
+		want := o.Machine.Spec.InPlaceUpdate
+		switch {
+		case u.State == machinev1alpha1.UpdateFailed && want != nil:
+			return step.AtRest
+		case u.State == machinev1alpha1.UpdateUpdating && want != nil:
+			return min(step.InFlight, updateDeadline(*u, want).Sub(now))
+		}
+		return step.InFlight
 	}
 	after := step.InFlight
 	if left := deadline(o.Machine).Sub(now); !everJoined(o, n) && left < after {

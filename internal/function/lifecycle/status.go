@@ -12,7 +12,7 @@ import (
 
 // status says what is known. What once was known of VM and Node stays when they can
 // no longer be asked.
-func status(now time.Time, o Observed, n node, phase machinev1alpha1.MachinePhase, f *failure) machinev1alpha1.MachineStatus {
+func status(now time.Time, o Observed, n node, phase machinev1alpha1.MachinePhase, f *failure, u *machinev1alpha1.UpdateStatus) machinev1alpha1.MachineStatus {
 	before := o.Machine.Status
 	s := machinev1alpha1.MachineStatus{
 		Phase:      phase,
@@ -20,6 +20,7 @@ func status(now time.Time, o Observed, n node, phase machinev1alpha1.MachinePhas
 		NodeRef:    before.NodeRef,
 		NodeInfo:   before.NodeInfo,
 		Addresses:  addresses(o, n),
+		Update:     u,
 	}
 	if n.joined {
 		s.NodeRef = &machinev1alpha1.NodeReference{APIVersion: "v1", Kind: "Node", Name: n.NodeName, UID: n.NodeUID}
@@ -34,7 +35,7 @@ func status(now time.Time, o Observed, n node, phase machinev1alpha1.MachinePhas
 	if f != nil {
 		s.FailureReason, s.FailureMessage = f.reason, f.message
 	}
-	s.LastOperation = lastOperation(now, before.LastOperation, operation(o, n, phase, f))
+	s.LastOperation = lastOperation(now, before.LastOperation, operation(o, n, phase, f, u))
 	s.ObservedGeneration = observedGeneration(o.Machine.Generation, before, s)
 	return s
 }
@@ -73,9 +74,15 @@ func addresses(o Observed, n node) []machinev1alpha1.Address {
 }
 
 // operation that is under way, or was the last.
-func operation(o Observed, n node, phase machinev1alpha1.MachinePhase, f *failure) machinev1alpha1.LastOperation {
+func operation(o Observed, n node, phase machinev1alpha1.MachinePhase, f *failure, u *machinev1alpha1.UpdateStatus) machinev1alpha1.LastOperation {
 	before := o.Machine.Status
 	if op := before.LastOperation; op != nil && before.Phase == machinev1alpha1.MachineFailed {
+		return *op
+	}
+	if begun(u) {
+		return updateOperation(o, u)
+	}
+	if op := before.LastOperation; op != nil && op.Type == machinev1alpha1.OperationUpdate && op.State == machinev1alpha1.OperationSuccessful {
 		return *op
 	}
 	op := machinev1alpha1.LastOperation{Type: machinev1alpha1.OperationCreate, State: machinev1alpha1.OperationProcessing}
@@ -92,6 +99,18 @@ func operation(o Observed, n node, phase machinev1alpha1.MachinePhase, f *failur
 	default:
 		op.ErrorCode, op.Description = o.VM.ErrorCode, waitsFor(o, n)
 	}
+	return op
+}
+
+func updateOperation(o Observed, u *machinev1alpha1.UpdateStatus) machinev1alpha1.LastOperation {
+	op := machinev1alpha1.LastOperation{Type: machinev1alpha1.OperationUpdate, State: machinev1alpha1.OperationProcessing}
+	switch u.State {
+	case machinev1alpha1.UpdateSucceeded:
+		op.State = machinev1alpha1.OperationSuccessful
+	case machinev1alpha1.UpdateFailed:
+		op.State = machinev1alpha1.OperationFailed
+	}
+	op.Description = describe(o.Machine, u)
 	return op
 }
 

@@ -14,7 +14,7 @@ import (
 
 // workerNode is wanted from the moment that the providerID is known, for ever: a
 // Machine without it would be deleted without a drain.
-func workerNode(o Observed) *clusterv1alpha1.WorkerNode {
+func workerNode(o Observed, u *machinev1alpha1.UpdateStatus) *clusterv1alpha1.WorkerNode {
 	id := providerID(o)
 	if id == "" {
 		return nil
@@ -32,7 +32,7 @@ func workerNode(o Observed) *clusterv1alpha1.WorkerNode {
 			},
 			ForProvider: clusterv1alpha1.WorkerNodeParameters{
 				ProviderID:  id,
-				Labels:      maps.Clone(m.Spec.Metadata.Labels),
+				Labels:      labels(m),
 				Annotations: annotations(m),
 				Drain: clusterv1alpha1.WorkerNodeDrain{
 					Timeout: m.Spec.Drain.Timeout,
@@ -41,8 +41,11 @@ func workerNode(o Observed) *clusterv1alpha1.WorkerNode {
 			},
 		},
 	}
+	p := &wn.Spec.ForProvider
+	onNode(p, m.Spec.InPlaceUpdate, u)
+	p.Drained = m.Spec.InPlaceUpdate != nil && begun(u)
 	for _, t := range m.Spec.Taints {
-		wn.Spec.ForProvider.Taints = append(wn.Spec.ForProvider.Taints, clusterv1alpha1.NodeTaint{Key: t.Key, Value: t.Value, Effect: t.Effect})
+		p.Taints = append(p.Taints, clusterv1alpha1.NodeTaint{Key: t.Key, Value: t.Value, Effect: t.Effect})
 	}
 	return wn
 }
@@ -57,6 +60,12 @@ func providerID(o Observed) string {
 		return o.VM.ProviderID
 	}
 	return o.Machine.Status.ProviderID
+}
+
+func labels(m *machinev1alpha1.Machine) map[string]string {
+	out := map[string]string{}
+	maps.Copy(out, m.Spec.Metadata.Labels)
+	return out
 }
 
 // annotations by which people and the cluster-autoscaler find a Node's Machine.

@@ -83,6 +83,21 @@ func (p *Plane) NodeIs(ready string, since time.Time) {
 	Set(wn, []any{map[string]any{"type": "Ready", "status": ready, "reason": "KubeletReady", "lastTransitionTime": since.Format(time.RFC3339)}}, "status", "atProvider", "conditions")
 }
 
+// NodeSays what the node's agent, or a user, puts on the Node.
+func (p *Plane) NodeSays(labels, annotations map[string]any) {
+	wn := p.Composed[machinev1alpha1.ResourceWorkerNode]
+	Set(wn, labels, "status", "atProvider", "labels")
+	Set(wn, annotations, "status", "atProvider", "annotations")
+}
+
+// NodeIsEmptied is what provider-drover says once it has drained a Node, or
+// uncordoned it, as the WorkerNode asks.
+func (p *Plane) NodeIsEmptied() {
+	wn := p.Composed[machinev1alpha1.ResourceWorkerNode]
+	drained, _, _ := unstructured.NestedBool(wn.Object, "spec", "forProvider", "drained")
+	Set(wn, drained, "status", "atProvider", "drained")
+}
+
 // ToRunning takes the Machine from nothing to Running.
 func (p *Plane) ToRunning() {
 	p.t.Helper()

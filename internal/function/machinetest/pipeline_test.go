@@ -264,7 +264,11 @@ func TestAVMThatIsThereIsTouchedByNothing(t *testing.T) {
 		"ItsKindIsGone":                func(p *Plane) { p.Schemas = nil },
 		"ItsTokenIsGone":               func(p *Plane) { delete(p.Composed, "join-token") },
 		"TheLabelsOfItsNodeChange":     func(p *Plane) { Set(p.Machine, "b", "spec", "metadata", "labels", "pool") },
-		"CrossplaneForgetsIt":          func(p *Plane) { p.Forgotten = []string{"vm", "worker-node"} },
+		"ItWasUpdatedInPlaceToAnotherVersionAndClass": func(p *Plane) {
+			Set(p.Machine, "v1.36.0", "spec", "version")
+			Set(p.Machine, "large", "spec", "classRef", "name")
+		},
+		"CrossplaneForgetsIt": func(p *Plane) { p.Forgotten = []string{"vm", "worker-node"} },
 		"TheBindingIsBroken": func(p *Plane) {
 			p.Pipeline[1].Fields["status"].GetStructValue().Fields["providerID"] = asStruct(p.t, map[string]any{"v": "vm.("}).Fields["v"]
 		},

@@ -82,7 +82,6 @@ func condition(d Decision, typ string) step.Condition {
 
 // A world is a set whose decisions are carried out.
 type world struct {
-	t   *testing.T
 	now time.Time
 	set *machinev1alpha1.MachineSet
 	ms  []Machine
@@ -100,9 +99,12 @@ func (w *world) reconcile() Decision {
 	desired := map[string]bool{}
 	for _, m := range d.Machines {
 		desired[m.Name] = true
-		if !slices.ContainsFunc(w.ms, func(o Machine) bool { return o.Name == m.Name }) {
+		i := slices.IndexFunc(w.ms, func(o Machine) bool { return o.Name == m.Name })
+		if i < 0 {
 			w.ms = append(w.ms, machine(m.Name, pending, func(m *Machine) { m.CreationTimestamp = metav1.NewTime(w.now) }))
+			i = len(w.ms) - 1
 		}
+		w.ms[i].Spec, w.ms[i].Labels = m.Spec, m.Labels
 	}
 	w.ms = slices.DeleteFunc(w.ms, func(m Machine) bool { return !desired[m.Name] })
 	return d
@@ -111,7 +113,7 @@ func (w *world) reconcile() Decision {
 func (w *world) last() *Machine { return &w.ms[len(w.ms)-1] }
 
 func TestATemplateThatFailsIsTriedLessAndLessOften(t *testing.T) {
-	w := &world{t: t, now: now, set: set(3)}
+	w := &world{now: now, set: set(3)}
 	w.reconcile()
 	for i, delay := range []time.Duration{10, 20, 40, 80, 160, 320, 600, 600} {
 		delay *= time.Second

@@ -18,15 +18,26 @@ const (
 	// conditionReplicaFailure is True while Machines cannot be created. Its reason is
 	// the provider's class of the error, its message the first error's text.
 	conditionReplicaFailure = "ReplicaFailure"
+	// conditionUpToDate is False while Machines of a set that updates in place are not
+	// what the template says. Other sets do not have it.
+	conditionUpToDate = "UpToDate"
 )
 
 const (
 	reasonValid     = "Valid"
 	reasonNoFailure = "NoFailure"
+
+	reasonUpToDate     = "UpToDate"
+	reasonUpdating     = "Updating"
+	reasonUpdateFailed = "UpdateFailed"
 )
 
 func (p *plan) conditions() []step.Condition {
-	return []step.Condition{p.valid(), p.replicaFailure()}
+	out := []step.Condition{p.valid(), p.replicaFailure()}
+	if c := p.upToDate(); c != nil {
+		out = append(out, *c)
+	}
+	return out
 }
 
 func (p *plan) valid() step.Condition {

@@ -15,10 +15,20 @@ import (
 var ofOneMachine = []string{
 	machinev1alpha1.AnnotationDeleteMachine,
 	machinev1alpha1.AnnotationUpdateRetry,
+	machinev1alpha1.LabelUpdateSelected,
 }
 
 // fresh is a Machine that does not exist yet.
-func fresh(set *machinev1alpha1.MachineSet, name, provider string) Desired {
+func (p *plan) fresh(name string) Desired {
+	d := ofTemplate(p.Set, name, p.Provider)
+	if p.updatesInPlace() {
+		d.Labels[machinev1alpha1.LabelUpdatedTo] = p.updateID()
+	}
+	return d
+}
+
+// ofTemplate is a Machine as the template wants it.
+func ofTemplate(set *machinev1alpha1.MachineSet, name, provider string) Desired {
 	t := set.Spec.Template.DeepCopy()
 
 	labels := map[string]string{}
@@ -49,14 +59,14 @@ func fresh(set *machinev1alpha1.MachineSet, name, provider string) Desired {
 		},
 		Spec: t.Spec,
 	}
-	m.Spec.ProviderID = nil
+	m.Spec.ProviderID, m.Spec.InPlaceUpdate = nil, nil
 	return Desired{Machine: m, Provider: provider}
 }
 
 // existing is a Machine that exists: as the template wants it, but for what its VM
 // was made from.
-func existing(set *machinev1alpha1.MachineSet, m Machine, provider string) Desired {
-	d := fresh(set, m.Name, cmp.Or(m.Provider, provider))
+func (p *plan) existing(m Machine) Desired {
+	d := ofTemplate(p.Set, m.Name, cmp.Or(m.Provider, p.Provider))
 	d.Ready = m.Status.Phase == machinev1alpha1.MachineRunning
 
 	d.Spec.ClassRef = m.Spec.ClassRef
@@ -70,6 +80,7 @@ func existing(set *machinev1alpha1.MachineSet, m Machine, provider string) Desir
 	if d.Spec.ProviderID == nil && m.Status.ProviderID != "" {
 		d.Spec.ProviderID = &m.Status.ProviderID
 	}
+	p.composeUpdate(&d, m)
 	return d
 }
 
@@ -102,9 +113,8 @@ func inError(m Machine) bool {
 	return m.Status.LastOperation != nil && m.Status.LastOperation.ErrorCode != ""
 }
 
-// isOutdated means that the Machine's VM was not made from the template as it is now.
-func (p *plan) isOutdated(m Machine) bool {
-	t := p.Set.Spec.Template.Spec
+// differs says whether the Machine was made from something else than the template.
+func differs(m Machine, t machinev1alpha1.MachineSpec) bool {
 	return m.Spec.ClassRef != t.ClassRef || m.Spec.Version != t.Version || m.Spec.ClusterRef != t.ClusterRef ||
 		!ptr.Equal(m.Spec.FailureDomain, t.FailureDomain)
 }
@@ -119,4 +129,6 @@ func (p *plan) untilAvailable(m Machine) time.Duration {
 	return m.Status.ReadySince.Add(time.Duration(p.Set.Spec.MinReadySeconds) * time.Second).Sub(p.now)
 }
 
-func (p *plan) isAvailable(m Machine) bool { return isReady(m) && p.untilAvailable(m) <= 0 }
+func (p *plan) isAvailable(m Machine) bool {
+	return isReady(m) && p.untilAvailable(m) <= 0 && !p.isUpdating(m)
+}

@@ -74,6 +74,8 @@ const (
 	troubleProvisioning
 	troubleJoining
 	troubleUnknown
+	troubleUpdateFailed
+	troubleUpdating
 	troubleNotReady
 	troubleNotAvailable
 	troubleNone
@@ -93,6 +95,10 @@ func (p *plan) trouble(m Machine) trouble {
 		return troubleUnknown
 	}
 	switch {
+	case updateFailed(m):
+		return troubleUpdateFailed
+	case p.isUpdating(m):
+		return troubleUpdating
 	case !isReady(m):
 		return troubleNotReady
 	case !p.isAvailable(m):
@@ -102,7 +108,12 @@ func (p *plan) trouble(m Machine) trouble {
 }
 
 func (t trouble) say(m Machine) string {
-	if t == troubleNotAvailable {
+	switch t {
+	case troubleUpdateFailed:
+		return "its update failed"
+	case troubleUpdating:
+		return "being updated"
+	case troubleNotAvailable:
 		return "not ready for minReadySeconds"
 	}
 	return "not ready, phase " + string(phaseOf(m))

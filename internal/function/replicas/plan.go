@@ -59,10 +59,13 @@ func Plan(now time.Time, o Observed) Decision {
 	slices.SortFunc(o.Machines, func(a, b Machine) int { return cmp.Compare(a.Name, b.Name) })
 	p := plan{Observed: o, now: now, created: o.Set.Status.Created}
 	p.sort()
+	p.resumeUpdates()
 	p.recover()
 	p.giveUp()
 	p.replace()
+	p.remake()
 	p.create()
+	p.selectUpdates()
 	return p.decide()
 }
 
@@ -82,6 +85,11 @@ type plan struct {
 	created int64
 	// backoff of the template, while it fails.
 	backoff *machinev1alpha1.Backoff
+	// updating names the Machines that are updated in place, and updated those that
+	// have been since the last plan. Selected ones are those that this plan adds: they
+	// are told when that is written down.
+	updating, updated []string
+	selected          []Machine
 
 	events []step.Event
 }
@@ -153,13 +161,13 @@ func (p *plan) decide() Decision {
 	d := Decision{Status: p.status(), Conditions: p.conditions()}
 
 	for _, m := range p.kept {
-		d.Machines = append(d.Machines, existing(p.Set, m, p.Provider))
+		d.Machines = append(d.Machines, p.existing(m))
 	}
 	for _, m := range p.dropped {
-		d.Machines = append(d.Machines, existing(p.Set, m, p.Provider))
+		d.Machines = append(d.Machines, p.existing(m))
 	}
 	for _, name := range p.creates {
-		d.Machines = append(d.Machines, fresh(p.Set, name, p.Provider))
+		d.Machines = append(d.Machines, p.fresh(name))
 	}
 
 	for _, c := range d.Conditions {
@@ -170,7 +178,8 @@ func (p *plan) decide() Decision {
 	d.Events = append(d.Events, p.readoptedEvents()...)
 	d.Events = append(d.Events, p.events...)
 
-	d.Ready = d.Status.Replicas == p.Set.Spec.Replicas && d.Status.ReadyReplicas == p.Set.Spec.Replicas
+	d.Ready = d.Status.Replicas == p.Set.Spec.Replicas && d.Status.ReadyReplicas == p.Set.Spec.Replicas &&
+		(!p.updatesInPlace() || d.Status.UpdatedReplicas == d.Status.Replicas)
 	d.CallAgain = p.callAgain(d.Ready)
 	return d
 }

@@ -19,6 +19,7 @@ func (p *plan) status() machinev1alpha1.MachineSetStatus {
 		TerminatingReplicas: int32(len(p.terminating) + len(p.dropping) + len(p.dropped)),
 		Created:             p.created,
 		Backoff:             p.backoff,
+		Updating:            p.updating,
 	}
 	for _, m := range p.kept {
 		available, updated := p.isAvailable(m), !p.isOutdated(m)
@@ -46,7 +47,7 @@ func count(n *int32, yes bool) {
 // callAgain at once to carry out what is written down by then, soon while anything
 // is in flight, and when the next Machine becomes available or may be created.
 func (p *plan) callAgain(ready bool) time.Duration {
-	if len(p.dropped) > 0 {
+	if len(p.dropped)+len(p.selected) > 0 {
 		return step.Soonest
 	}
 	again := step.AtRest
@@ -69,5 +70,5 @@ func (p *plan) moves() bool {
 	if p.missing() > 0 && !p.createsNone() && !p.backingOff() {
 		return true
 	}
-	return slices.ContainsFunc(p.kept, func(m Machine) bool { return !isReady(m) })
+	return slices.ContainsFunc(p.kept, func(m Machine) bool { return !isReady(m) && !updateFailed(m) })
 }

@@ -16,8 +16,9 @@ func (p *plan) updates(s *set) *machinev1alpha1.MachineSetInPlaceUpdate {
 	}
 	b := p.Deployment.Spec.Strategy.InPlaceUpdate
 	return &machinev1alpha1.MachineSetInPlaceUpdate{
-		ID:             p.target.hash(),
-		MaxUnavailable: p.bounds.unavailable,
+		ID: p.target.hash(),
+		// The set counts from what it is told, which may be more than replicas.
+		MaxUnavailable: p.bounds.unavailable + max(0, s.told-p.bounds.replicas),
 		Orchestration:  b.Orchestration,
 		Timeout:        b.Timeout,
 	}

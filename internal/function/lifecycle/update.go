@@ -1,0 +1,142 @@
+package lifecycle
+
+import (
+	"cmp"
+	"fmt"
+	"time"
+
+	xpv1 "github.com/crossplane/crossplane-runtime/v2/apis/common/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	clusterv1alpha1 "github.com/drover-dev/drover/apis/cluster/v1alpha1"
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+)
+
+// defaultUpdateTimeout is that of the Machine's schema.
+const defaultUpdateTimeout = 20 * time.Minute
+
+// update is how far the update in place is that the spec asks for, and nil if it asks
+// for none.
+//
+//	Candidate -> Draining -> Updating -> Succeeded
+//	                                  -> Failed -> Succeeded
+//
+// Another ID starts anew. An update that is no longer asked for is over when the Node
+// is uncordoned.
+func update(now time.Time, o Observed, n node) *machinev1alpha1.UpdateStatus {
+	want, before := o.Machine.Spec.InPlaceUpdate, o.Machine.Status.Update
+	if want == nil {
+		if begun(before) && !uncordoned(o.WorkerNode) {
+			return before
+		}
+		return nil
+	}
+	s := machinev1alpha1.UpdateStatus{ID: want.ID, State: machinev1alpha1.UpdateCandidate}
+	if before != nil && before.ID == want.ID {
+		s = *before
+		s.Requested = false
+	}
+	if !want.Selected {
+		s.State, s.Message = machinev1alpha1.UpdateCandidate, ""
+		s.Requested = n.Labels[machinev1alpha1.LabelUpdateSelected] == "true"
+	} else {
+		s.State, s.Message = next(now, s, want, o.WorkerNode)
+	}
+	if before == nil || before.ID != s.ID || before.State != s.State {
+		s.Since = metav1.NewTime(now.UTC().Truncate(time.Second))
+	}
+	return &s
+}
+
+// next state of an update that is selected, and what there is to say of it.
+func next(now time.Time, s machinev1alpha1.UpdateStatus, want *machinev1alpha1.MachineUpdate, wn *clusterv1alpha1.WorkerNode) (machinev1alpha1.UpdateState, string) {
+	switch s.State {
+	case machinev1alpha1.UpdateSucceeded:
+		return s.State, s.Message
+	case machinev1alpha1.UpdateUpdating, machinev1alpha1.UpdateFailed:
+		said := answer(wn, want.ID)
+		switch {
+		case said.succeeded:
+			return machinev1alpha1.UpdateSucceeded, ""
+		case said.failed:
+			return machinev1alpha1.UpdateFailed, cmp.Or(said.message, "the node's agent gave no reason")
+		case s.State == machinev1alpha1.UpdateUpdating && !now.Before(updateDeadline(s, want)):
+			return machinev1alpha1.UpdateFailed, fmt.Sprintf("the node's agent did not answer within %s", updateTimeout(want))
+		}
+		return s.State, s.Message
+	}
+	if wn != nil && wn.Spec.ForProvider.Drained && wn.Status.AtProvider.Drained {
+		return machinev1alpha1.UpdateUpdating, ""
+	}
+	return machinev1alpha1.UpdateDraining, ""
+}
+
+// An agentAnswer is what a node's agent says of an update.
+type agentAnswer struct {
+	succeeded, failed bool
+	message           string
+}
+
+// answer of the agent to this very request. What the WorkerNode reported before it
+// knew of the request is an answer to another one.
+func answer(wn *clusterv1alpha1.WorkerNode, id string) agentAnswer {
+	if wn == nil || !upToDate(wn) {
+		return agentAnswer{}
+	}
+	asked, said := wn.Spec.ForProvider.Labels, wn.Status.AtProvider
+	if asked[machinev1alpha1.LabelUpdate] != machinev1alpha1.UpdateLabelReady || asked[machinev1alpha1.LabelUpdateTo] != id {
+		return agentAnswer{}
+	}
+	return agentAnswer{
+		succeeded: said.Labels[machinev1alpha1.LabelUpdatedTo] == id,
+		failed:    said.Labels[machinev1alpha1.LabelUpdateFailed] == id,
+		message:   said.Annotations[machinev1alpha1.AnnotationUpdateMessage],
+	}
+}
+
+// upToDate means that the WorkerNode's status is about its spec as it is.
+func upToDate(wn *clusterv1alpha1.WorkerNode) bool {
+	synced := wn.Status.GetCondition(xpv1.TypeSynced)
+	return synced.Status == corev1.ConditionTrue && synced.ObservedGeneration >= wn.Generation
+}
+
+func uncordoned(wn *clusterv1alpha1.WorkerNode) bool {
+	return wn == nil || !wn.Spec.ForProvider.Drained && !wn.Status.AtProvider.Drained && upToDate(wn)
+}
+
+// begun means that the Node is, or may be, cordoned for the update.
+func begun(s *machinev1alpha1.UpdateStatus) bool {
+	return s != nil && s.State != machinev1alpha1.UpdateCandidate
+}
+
+func updateDeadline(s machinev1alpha1.UpdateStatus, want *machinev1alpha1.MachineUpdate) time.Time {
+	return s.Since.Add(updateTimeout(want))
+}
+
+func updateTimeout(want *machinev1alpha1.MachineUpdate) time.Duration {
+	if d := want.Timeout.Duration; d > 0 {
+		return d
+	}
+	return defaultUpdateTimeout
+}
+
+// onNode puts what the agent, and people, read of an update onto the Node.
+func onNode(p *clusterv1alpha1.WorkerNodeParameters, want *machinev1alpha1.MachineUpdate, s *machinev1alpha1.UpdateStatus) {
+	if want == nil || s == nil {
+		return
+	}
+	p.Labels[machinev1alpha1.LabelUpdate] = machinev1alpha1.UpdateLabelCandidate
+	p.Labels[machinev1alpha1.LabelUpdateTo] = want.ID
+	p.Annotations[machinev1alpha1.AnnotationUpdateVersion] = want.Version
+	p.Annotations[machinev1alpha1.AnnotationUpdateClass] = want.ClassRef.Name
+	if !want.Selected {
+		return
+	}
+	// It becomes ours, and so goes with the others when the update is over: it does
+	// not select the next one too.
+	p.Labels[machinev1alpha1.LabelUpdateSelected] = "true"
+	if s.State != machinev1alpha1.UpdateDraining {
+		p.Labels[machinev1alpha1.LabelUpdate] = machinev1alpha1.UpdateLabelReady
+	}
+}
