@@ -32,10 +32,10 @@ type nodes struct {
 func startNodes(kube kubernetes.Interface, notify func(providerID string)) (*nodes, error) {
 	n := &nodes{informer: coreinformers.NewNodeInformer(kube, 0, cache.Indexers{byProviderID: func(obj any) ([]string, error) {
 		node, ok := obj.(*corev1.Node)
-		if !ok || node.Spec.ProviderID == "" {
+		if !ok {
 			return nil, nil
 		}
-		return []string{node.Spec.ProviderID}, nil
+		return []string{identity(node)}, nil
 	}})}
 	if err := n.informer.SetTransform(strip); err != nil {
 		return nil, err
@@ -54,6 +54,17 @@ func startNodes(kube kubernetes.Interface, notify func(providerID string)) (*nod
 	n.stop, n.started = stop, time.Now()
 	go n.informer.RunWithContext(ctx)
 	return n, nil
+}
+
+// WithoutProviderID stands, where a providerID is asked for, for the Node of a name
+// that has none.
+func WithoutProviderID(name string) string { return "name:" + name }
+
+func identity(n *corev1.Node) string {
+	if n.Spec.ProviderID != "" {
+		return n.Spec.ProviderID
+	}
+	return WithoutProviderID(n.GetName())
 }
 
 // find returns the Nodes with the providerID.
@@ -106,10 +117,10 @@ func handler(notify func(providerID string)) cache.ResourceEventHandler {
 				obj = gone.Obj
 			}
 			node, ok := obj.(*corev1.Node)
-			if !ok || node.Spec.ProviderID == "" || node.Spec.ProviderID == told {
+			if !ok || identity(node) == told {
 				continue
 			}
-			told = node.Spec.ProviderID
+			told = identity(node)
 			notify(told)
 		}
 	}

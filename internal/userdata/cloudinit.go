@@ -25,10 +25,11 @@ type Input struct {
 	CA     []byte
 	Token  string
 
-	// Labels and Taints that the Node shall have from its first moment. Labels
-	// that a kubelet may not set are left out.
-	Labels map[string]string
-	Taints []machinev1alpha1.Taint
+	// Labels and taints that the Node shall have from its first moment. Labels that a
+	// kubelet may not set are left out.
+	Labels        map[string]string
+	Taints        []machinev1alpha1.Taint
+	StartupTaints []machinev1alpha1.Taint
 
 	// Kubelet settings of the class.
 	Kubelet machinev1alpha1.Kubelet
@@ -62,7 +63,7 @@ type file struct {
 // them: spec is the Machine's, class.spec the class's.
 func CloudInit(in Input) ([]byte, error) {
 	flags, errs := kubeletFlags(in)
-	config, cerrs := kubeletConfiguration(in.Kubelet, field.NewPath("class", "spec", "kubelet"))
+	config, cerrs := kubeletConfiguration(in, field.NewPath("class", "spec", "kubelet"))
 	if errs = append(errs, cerrs...); len(errs) > 0 {
 		return nil, errs.ToAggregate()
 	}

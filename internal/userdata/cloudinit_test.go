@@ -53,9 +53,10 @@ func TestCloudInit(t *testing.T) {
 				{Key: "dedicated", Value: "batch", Effect: "NoSchedule"},
 				{Key: "example.org/fresh", Effect: "NoExecute"},
 			}
+			in.StartupTaints = []machinev1alpha1.Taint{{Key: "example.org/network-missing", Effect: "NoSchedule"}}
 			in.Kubelet.ClusterDNS = []string{"10.96.0.10"}
 			in.Kubelet.MaxPods = ptr.To[int32](50)
-		}, configuration(`{"maxPods": 60, "serverTLSBootstrap": true, "systemReserved": {"memory": "1Gi"}, "authentication": {"webhook": {"cacheTTL": "2m"}}}`)),
+		}, configuration(`{"maxPods": 60, "serverTLSBootstrap": true, "systemReserved": {"memory": "1Gi"}, "registerWithTaints": [{"key": "class", "effect": "NoSchedule"}, {"key": "dedicated", "value": "class", "effect": "NoSchedule"}], "authentication": {"webhook": {"cacheTTL": "2m"}}}`)),
 	}
 	for name, in := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -141,6 +142,10 @@ func TestBadInputIsNamed(t *testing.T) {
 		"ATaintWhoseValueIsNone": {
 			in:   input(func(in *Input) { in.Taints = []machinev1alpha1.Taint{{Key: "a", Value: "b,c", Effect: "NoExecute"}} }),
 			want: []string{"spec.taints[0].value", "b,c"},
+		},
+		"AStartupTaintWithoutAKey": {
+			in:   input(func(in *Input) { in.StartupTaints = []machinev1alpha1.Taint{{Effect: "NoExecute"}} }),
+			want: []string{"spec.startupTaints[0].key"},
 		},
 	}
 	for name, tc := range cases {

@@ -6,15 +6,14 @@ import (
 	"slices"
 	"strings"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	kubeletapis "k8s.io/kubelet/pkg/apis"
 )
 
 // kubeletFlags is what a KubeletConfiguration cannot say of one Node, as systemd
-// reads it from an environment file. The syntax of labels and taints is checked
-// strictly, because a blank in one would be the start of another flag.
+// reads it from an environment file. The syntax of labels is checked strictly,
+// because a blank in one would be the start of another flag.
 func kubeletFlags(in Input) (string, field.ErrorList) {
 	args := []string{"--hostname-override=" + in.Hostname}
 
@@ -22,11 +21,7 @@ func kubeletFlags(in Input) (string, field.ErrorList) {
 	if labels != "" {
 		args = append(args, "--node-labels="+labels)
 	}
-	taints, terrs := taintFlag(in, field.NewPath("spec", "taints"))
-	if taints != "" {
-		args = append(args, "--register-with-taints="+taints)
-	}
-	return fmt.Sprintf("KUBELET_EXTRA_ARGS=%q\n", strings.Join(args, " ")), append(errs, terrs...)
+	return fmt.Sprintf("KUBELET_EXTRA_ARGS=%q\n", strings.Join(args, " ")), errs
 }
 
 func labelFlag(labels map[string]string, path *field.Path) (string, field.ErrorList) {
@@ -44,26 +39,6 @@ func labelFlag(labels map[string]string, path *field.Path) (string, field.ErrorL
 		}
 	}
 	return strings.Join(pairs, ","), errs
-}
-
-func taintFlag(in Input, path *field.Path) (string, field.ErrorList) {
-	var errs field.ErrorList
-	taints := make([]string, 0, len(in.Taints))
-	for i, t := range in.Taints {
-		p := path.Index(i)
-		for _, msg := range validation.IsQualifiedName(t.Key) {
-			errs = append(errs, field.Invalid(p.Child("key"), t.Key, msg))
-		}
-		for _, msg := range validation.IsValidLabelValue(t.Value) {
-			errs = append(errs, field.Invalid(p.Child("value"), t.Value, msg))
-		}
-		effects := []corev1.TaintEffect{corev1.TaintEffectNoSchedule, corev1.TaintEffectPreferNoSchedule, corev1.TaintEffectNoExecute}
-		if !slices.Contains(effects, corev1.TaintEffect(t.Effect)) {
-			errs = append(errs, field.NotSupported(p.Child("effect"), corev1.TaintEffect(t.Effect), effects))
-		}
-		taints = append(taints, (&corev1.Taint{Key: t.Key, Value: t.Value, Effect: corev1.TaintEffect(t.Effect)}).ToString())
-	}
-	return strings.Join(taints, ","), errs
 }
 
 // MaySet says whether a kubelet may put a label on its own Node: it refuses to

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"reflect"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	kubeletv1 "k8s.io/kubelet/config/v1beta1"
@@ -43,7 +44,8 @@ WantedBy=multi-user.target
 // The serving certificate stays self-signed unless the class sets
 // serverTLSBootstrap: a cluster in which nobody approves the kubelet's request
 // could otherwise not read its logs.
-func kubeletConfiguration(k machinev1alpha1.Kubelet, path *field.Path) (string, field.ErrorList) {
+func kubeletConfiguration(in Input, path *field.Path) (string, field.ErrorList) {
+	k := in.Kubelet
 	base, err := encode(kubeletv1.KubeletConfiguration{
 		Authentication: kubeletv1.KubeletAuthentication{
 			Anonymous: kubeletv1.KubeletAnonymousAuthentication{Enabled: ptr.To(false)},
@@ -67,11 +69,13 @@ func kubeletConfiguration(k machinev1alpha1.Kubelet, path *field.Path) (string, 
 	base["apiVersion"] = kubeletv1.SchemeGroupVersion.String()
 	base["kind"] = kubeletKind
 
-	over, errs := overlay(k, path.Child("configuration"))
-	if len(errs) > 0 {
+	over, ofClass, errs := overlay(k, path.Child("configuration"))
+	register, terrs := registerWithTaints(ofClass, in)
+	if errs = append(errs, terrs...); len(errs) > 0 {
 		return "", errs
 	}
 	merge(base, over)
+	base["registerWithTaints"] = register
 
 	b, err := yaml.Marshal(base)
 	if err != nil {
@@ -82,14 +86,14 @@ func kubeletConfiguration(k machinev1alpha1.Kubelet, path *field.Path) (string, 
 
 // overlay is the class's configuration, which must be fields of a
 // KubeletConfiguration.
-func overlay(k machinev1alpha1.Kubelet, path *field.Path) (map[string]any, field.ErrorList) {
+func overlay(k machinev1alpha1.Kubelet, path *field.Path) (map[string]any, []corev1.Taint, field.ErrorList) {
 	if k.Configuration == nil || len(k.Configuration.Raw) == 0 {
-		return nil, nil
+		return nil, nil, nil
 	}
 	c := &kubeletv1.KubeletConfiguration{}
 	strict, err := kjson.UnmarshalStrict(k.Configuration.Raw, c)
 	if err != nil {
-		return nil, field.ErrorList{field.Invalid(path, field.OmitValueType{}, fmt.Sprintf("must be fields of a %s of %s: %v", kubeletKind, kubeletv1.SchemeGroupVersion, err))}
+		return nil, nil, field.ErrorList{field.Invalid(path, field.OmitValueType{}, fmt.Sprintf("must be fields of a %s of %s: %v", kubeletKind, kubeletv1.SchemeGroupVersion, err))}
 	}
 	var errs field.ErrorList
 	for _, err := range strict {
@@ -99,13 +103,13 @@ func overlay(k machinev1alpha1.Kubelet, path *field.Path) (map[string]any, field
 		errs = append(errs, field.NotSupported(path.Child("apiVersion"), c.APIVersion+" "+c.Kind, []string{kubeletv1.SchemeGroupVersion.String() + " " + kubeletKind}))
 	}
 	if len(errs) > 0 {
-		return nil, errs
+		return nil, nil, errs
 	}
 	m := map[string]any{}
 	if err := kjson.UnmarshalCaseSensitivePreserveInts(k.Configuration.Raw, &m); err != nil {
-		return nil, field.ErrorList{field.InternalError(path, err)}
+		return nil, nil, field.ErrorList{field.InternalError(path, err)}
 	}
-	return m, nil
+	return m, c.RegisterWithTaints, nil
 }
 
 // encode leaves out what the type writes although it is not set, such as

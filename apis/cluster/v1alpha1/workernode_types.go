@@ -35,13 +35,22 @@ type WorkerNodeDrain struct {
 
 // WorkerNodeParameters say which Node a WorkerNode is, and what it keeps on it.
 type WorkerNodeParameters struct {
-	// ProviderID of the Node. The Node is found by it and by nothing else.
+	// ProviderID of the Node. The Node is found by it.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=512
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="providerID is immutable"
 	ProviderID string `json:"providerID"`
 
-	// Labels kept on the Node. A label that is removed here is removed there.
+	// NodeName finds the Node at clouds whose Nodes have no providerID: the Node of
+	// this name is given the ProviderID. One that has another is not touched.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="nodeName is immutable"
+	NodeName string `json:"nodeName,omitempty"`
+
+	// Labels kept on the Node. A label that is removed here is removed there, unless
+	// somebody else had set it before; then it gets the value that it had.
 	// +optional
 	Labels map[string]string `json:"labels,omitempty"`
 
@@ -55,6 +64,14 @@ type WorkerNodeParameters struct {
 	// +listMapKey=key
 	// +listMapKey=effect
 	Taints []NodeTaint `json:"taints,omitempty"`
+
+	// StartupTaints that somebody else takes off when the Node is ready for pods.
+	// Those that are there are in the status.
+	// +optional
+	// +listType=map
+	// +listMapKey=key
+	// +listMapKey=effect
+	StartupTaints []NodeTaint `json:"startupTaints,omitempty"`
 
 	// Drained asks for the Node to be cordoned and emptied, as at a deletion, though
 	// it stays. The timeout counts from then on. When it is taken back, the Node is
@@ -162,6 +179,12 @@ type WorkerNodeObservation struct {
 	// Annotations of the Node, as Labels are.
 	// +optional
 	Annotations map[string]string `json:"annotations,omitempty"`
+
+	// StartupTaints that are still there, as key:effect, and the one that the kubelet
+	// registers with until the rest of the spec is on the Node.
+	// +optional
+	// +listType=set
+	StartupTaints []string `json:"startupTaints,omitempty"`
 
 	// Drained means that the Node was cordoned and emptied, as spec.forProvider.drained
 	// asks. It is false while there is no Node.

@@ -560,6 +560,11 @@ func (in *WorkerNodeObservation) DeepCopyInto(out *WorkerNodeObservation) {
 			(*out)[key] = val
 		}
 	}
+	if in.StartupTaints != nil {
+		in, out := &in.StartupTaints, &out.StartupTaints
+		*out = make([]string, len(*in))
+		copy(*out, *in)
+	}
 	if in.Drain != nil {
 		in, out := &in.Drain, &out.Drain
 		*out = new(DrainStatus)
@@ -596,6 +601,11 @@ func (in *WorkerNodeParameters) DeepCopyInto(out *WorkerNodeParameters) {
 	}
 	if in.Taints != nil {
 		in, out := &in.Taints, &out.Taints
+		*out = make([]NodeTaint, len(*in))
+		copy(*out, *in)
+	}
+	if in.StartupTaints != nil {
+		in, out := &in.StartupTaints, &out.StartupTaints
 		*out = make([]NodeTaint, len(*in))
 		copy(*out, *in)
 	}

@@ -59,4 +59,9 @@ type Bootstrap struct {
 type Lifecycle struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// NodesByName is for clouds whose Nodes have no providerID: the Node is found by
+	// the name that the VM was given in its user data, and gets the VM's providerID.
+	// +optional
+	NodesByName bool `json:"nodesByName,omitempty"`
 }

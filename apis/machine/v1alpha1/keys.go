@@ -86,6 +86,10 @@ const (
 	FinalizerDrain = Group + "/drain"
 )
 
+// TaintUninitialized is what a kubelet registers with, with the effect NoSchedule: no
+// pod comes to a Node before its labels and taints are there.
+const TaintUninitialized = Group + "/uninitialized"
+
 // TaintOutdated is put, with the effect PreferNoSchedule, on Nodes of old templates
 // during a rollout, so that pods do not move twice.
 const TaintOutdated = Group + "/outdated-revision"

@@ -43,6 +43,9 @@ const (
 	FailureVMLost FailureReason = "VMLost"
 	// FailureVMFailed means that the provider reports the VM as failed for good.
 	FailureVMFailed FailureReason = "VMFailed"
+	// FailureNodeDeleted means that somebody deleted the Node: its kubelet does not
+	// make another by itself.
+	FailureNodeDeleted FailureReason = "NodeDeleted"
 	// FailureJoinTimeout means that no Node joined within creationTimeout.
 	FailureJoinTimeout FailureReason = "JoinTimeout"
 )

@@ -10,6 +10,8 @@ import (
 //
 // A change of classRef, version, clusterRef or failureDomain in a template rolls a
 // MachineDeployment; all else reaches existing Machines and Nodes in place.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.startupTaints) || !has(self.taints) || self.startupTaints.all(s, !self.taints.exists(t, t.key == s.key && t.effect == s.effect))",message="startupTaints must not repeat taints, which are never taken off"
 type MachineSpec struct {
 	// ClassRef names the MachineClass, in the same namespace, that says what VM
 	// this Machine gets.
@@ -36,6 +38,17 @@ type MachineSpec struct {
 	// +listMapKey=effect
 	// +kubebuilder:validation:MaxItems=64
 	Taints []Taint `json:"taints,omitempty"`
+
+	// StartupTaints that the Node registers with, and that somebody else takes off
+	// when it is ready for pods: a network plugin, for example. The Machine does not
+	// come to run while one is there. They are never put back. A change counts for
+	// Machines that come later.
+	// +optional
+	// +listType=map
+	// +listMapKey=key
+	// +listMapKey=effect
+	// +kubebuilder:validation:MaxItems=16
+	StartupTaints []Taint `json:"startupTaints,omitempty"`
 
 	// FailureDomain is the zone, or what the provider calls so, that the VM is
 	// placed in. The class or the provider decides when it is empty.

@@ -102,6 +102,10 @@ func TestBadInputIsRefusedByTheSchema(t *testing.T) {
 			[]string{"spec.drain.timeout", "should match"}},
 		"UnknownTaintEffect": {machineXRD, machine, map[string]any{"spec.taints": []any{map[string]any{"key": "k", "effect": "Never"}}},
 			[]string{"spec.taints[0].effect", "Never", "NoSchedule"}},
+		"StartupTaintThatIsATaint": {machineXRD, machine, map[string]any{
+			"spec.taints":        []any{map[string]any{"key": "k", "value": "v", "effect": "NoSchedule"}},
+			"spec.startupTaints": []any{map[string]any{"key": "a", "effect": "NoSchedule"}, map[string]any{"key": "k", "effect": "NoSchedule"}},
+		}, []string{"spec", "startupTaints must not repeat taints"}},
 		"SetWithNegativeReplicas": {setXRD, strings.Replace(deployment, "MachineDeployment", "MachineSet", 1), map[string]any{"spec.replicas": int64(-3)},
 			[]string{"spec.replicas", "-3"}},
 		"ClassWithoutProvider": {classCRD, class, map[string]any{"spec.provider": ""},

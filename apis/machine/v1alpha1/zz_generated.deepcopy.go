@@ -616,6 +616,11 @@ func (in *MachineSpec) DeepCopyInto(out *MachineSpec) {
 		*out = make([]Taint, len(*in))
 		copy(*out, *in)
 	}
+	if in.StartupTaints != nil {
+		in, out := &in.StartupTaints, &out.StartupTaints
+		*out = make([]Taint, len(*in))
+		copy(*out, *in)
+	}
 	if in.FailureDomain != nil {
 		in, out := &in.FailureDomain, &out.FailureDomain
 		*out = new(string)

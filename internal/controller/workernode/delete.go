@@ -89,7 +89,7 @@ func (d departure) verdict() verdict {
 
 // Delete does one pass of the drain, and deletes the Node when nothing is left on it.
 func (x *external) Delete(ctx context.Context, wn *v1alpha1.WorkerNode) (managed.ExternalDelete, error) {
-	nodes, err := x.nodes(ctx, wn.Spec.ForProvider.ProviderID)
+	nodes, err := x.find(ctx, wn)
 	if err != nil {
 		x.retry(wn)
 		return managed.ExternalDelete{}, err

@@ -36,7 +36,8 @@ const (
 
 // cluster is what is needed of a target.Conn.
 type cluster struct {
-	kube  kubernetes.Interface
+	kube kubernetes.Interface
+	// nodes with a providerID, or with what stands for one.
 	nodes func(ctx context.Context, providerID string) ([]*corev1.Node, error)
 	// classify tells the cluster's errors from others.
 	classify func(error) error
@@ -47,6 +48,8 @@ type shared struct {
 	again  *mr.Again
 	record event.Recorder
 	now    func() time.Time
+	// rivals are WorkerNodes for the same Node, maybe the given one among them.
+	rivals func(context.Context, *v1alpha1.WorkerNode) ([]v1alpha1.WorkerNode, error)
 	// abandoned has the UIDs of WorkerNodes whose Node could not be deleted after
 	// the drain's timeout.
 	abandoned sync.Map
@@ -84,7 +87,7 @@ func (x *external) Create(context.Context, *v1alpha1.WorkerNode) (managed.Extern
 }
 
 func (x *external) Observe(ctx context.Context, wn *v1alpha1.WorkerNode) (managed.ExternalObservation, error) {
-	nodes, err := x.nodes(ctx, wn.Spec.ForProvider.ProviderID)
+	nodes, err := x.find(ctx, wn)
 	if meta.WasDeleted(wn) {
 		return x.observeDeleting(wn, nodes, err)
 	}
@@ -108,7 +111,7 @@ func (x *external) Observe(ctx context.Context, wn *v1alpha1.WorkerNode) (manage
 // Update patches the Node if it is there and differs, and does one pass of the drain
 // if it shall be drained.
 func (x *external) Update(ctx context.Context, wn *v1alpha1.WorkerNode) (managed.ExternalUpdate, error) {
-	nodes, err := x.nodes(ctx, wn.Spec.ForProvider.ProviderID)
+	nodes, err := x.find(ctx, wn)
 	if err != nil {
 		return managed.ExternalUpdate{}, err
 	}

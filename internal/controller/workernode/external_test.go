@@ -65,11 +65,13 @@ func always(nodes ...*corev1.Node) func(context.Context, string) ([]*corev1.Node
 	return func(context.Context, string) ([]*corev1.Node, error) { return nodes, nil }
 }
 
+func noRivals(context.Context, *v1alpha1.WorkerNode) ([]v1alpha1.WorkerNode, error) { return nil, nil }
+
 func newExternal(now time.Time, kube *fake.Clientset, nodes ...*corev1.Node) (*external, *events) {
 	e := &events{}
 	return &external{
 		cluster: cluster{kube: kube, nodes: always(nodes...), classify: passed},
-		shared:  &shared{again: &mr.Again{}, record: e, now: func() time.Time { return now }},
+		shared:  &shared{again: &mr.Again{}, record: e, now: func() time.Time { return now }, rivals: noRivals},
 	}, e
 }
 

@@ -24,6 +24,7 @@ func report(wn *v1alpha1.WorkerNode, node *corev1.Node) {
 	default:
 		wn.Status.AtProvider = observation(node)
 		wn.Status.AtProvider.Labels, wn.Status.AtProvider.Annotations = said(node, wn.Spec.ForProvider)
+		wn.Status.AtProvider.StartupTaints = startupTaints(node, wn.Spec.ForProvider)
 		if wn.Spec.ForProvider.Drained && was.NodeUID == string(node.GetUID()) {
 			wn.Status.AtProvider.Drain = was.Drain
 			wn.Status.AtProvider.Drained = was.Drained && node.Spec.Unschedulable
@@ -58,6 +59,24 @@ func observation(node *corev1.Node) v1alpha1.WorkerNodeObservation {
 		o.Conditions = append(o.Conditions, nc)
 	}
 	return o
+}
+
+// startupTaints that are still there, those first that we take off ourselves.
+func startupTaints(node *corev1.Node, want v1alpha1.WorkerNodeParameters) []string {
+	var out []string
+	for _, t := range node.Spec.Taints {
+		if t.Key == machinev1alpha1.TaintUninitialized {
+			out = append(out, taintID(t))
+		}
+	}
+	for _, s := range want.StartupTaints {
+		for _, t := range node.Spec.Taints {
+			if t.Key == s.Key && string(t.Effect) == s.Effect {
+				out = append(out, taintID(t))
+			}
+		}
+	}
+	return out
 }
 
 // said returns the labels and annotations of the Node that are meant for Drover,

@@ -17,7 +17,7 @@ import (
 	"github.com/drover-dev/drover/internal/target"
 )
 
-// byNode indexes WorkerNodes by their configuration and providerID.
+// byNode indexes WorkerNodes by their configuration and by what finds their Node.
 const byNode = "drover.node"
 
 // Setup adds the controller to the manager.
@@ -27,7 +27,12 @@ func Setup(ctx context.Context, mgr ctrl.Manager, o controller.Options, pool *ta
 		if !ok {
 			return nil
 		}
-		return []string{nodeKey(target.RefOf(wn), wn.Spec.ForProvider.ProviderID)}
+		ref, p := target.RefOf(wn), wn.Spec.ForProvider
+		keys := []string{nodeKey(ref, p.ProviderID)}
+		if p.NodeName != "" {
+			keys = append(keys, nodeKey(ref, target.WithoutProviderID(p.NodeName)))
+		}
+		return keys
 	}); err != nil {
 		return err
 	}
@@ -36,11 +41,19 @@ func Setup(ctx context.Context, mgr ctrl.Manager, o controller.Options, pool *ta
 		Kind:      v1alpha1.WorkerNodeGroupVersionKind,
 		Object:    &v1alpha1.WorkerNode{},
 		List:      &v1alpha1.WorkerNodeList{},
-		Connector: &connector{pool: pool, shared: &shared{again: again, record: recorder, now: time.Now}},
+		Connector: &connector{pool: pool, shared: &shared{again: again, record: recorder, now: time.Now, rivals: rivals(mgr.GetClient())}},
 		Again:     again,
 		Recorder:  recorder,
 		Sources:   []source.Source{nodes(mgr.GetClient(), pool)},
 	}.Setup(mgr, o)
+}
+
+func rivals(reader client.Reader) func(context.Context, *v1alpha1.WorkerNode) ([]v1alpha1.WorkerNode, error) {
+	return func(ctx context.Context, wn *v1alpha1.WorkerNode) ([]v1alpha1.WorkerNode, error) {
+		list := &v1alpha1.WorkerNodeList{}
+		err := reader.List(ctx, list, client.MatchingFields{byNode: nodeKey(target.RefOf(wn), wn.Spec.ForProvider.ProviderID)}, client.UnsafeDisableDeepCopy)
+		return list.Items, err
+	}
 }
 
 func nodeKey(ref target.Ref, providerID string) string { return ref.String() + " " + providerID }

@@ -47,6 +47,58 @@ func TestSyncPatch(t *testing.T) {
 			annotations: map[string]string{key: `{"labels":["a"]}`},
 			patch:       m{"metadata": m{"annotations": m{key: nil}}},
 		},
+		"WhatOthersSetToWhatIsWantedIsTheirs": {
+			labels: map[string]string{"a": "b"}, annotations: map[string]string{"cluster-autoscaler.kubernetes.io/scale-down-disabled": "true"},
+			taints: []corev1.Taint{ours},
+			want: v1alpha1.WorkerNodeParameters{
+				Labels:      map[string]string{"a": "b"},
+				Annotations: map[string]string{"cluster-autoscaler.kubernetes.io/scale-down-disabled": "true"},
+				Taints:      []v1alpha1.NodeTaint{{Key: "team", Value: "blue", Effect: "NoSchedule"}},
+			},
+		},
+		"WhatOthersSetToAnotherValueIsRemembered": {
+			labels: map[string]string{"a": "theirs"}, annotations: map[string]string{"c": "theirs"},
+			taints: []corev1.Taint{{Key: "team", Value: "red", Effect: corev1.TaintEffectNoSchedule}},
+			want: v1alpha1.WorkerNodeParameters{
+				Labels: map[string]string{"a": "b"}, Annotations: map[string]string{"c": "d"},
+				Taints: []v1alpha1.NodeTaint{{Key: "team", Value: "blue", Effect: "NoSchedule"}},
+			},
+			patch: m{
+				"metadata": m{
+					"resourceVersion": "7", "labels": m{"a": "b"},
+					"annotations": m{"c": "d", key: `{"labels":["a"],"annotations":["c"],"taints":["team:NoSchedule"],"before":{"labels":{"a":"theirs"},"annotations":{"c":"theirs"},"taints":{"team:NoSchedule":"red"}}}`},
+				},
+				"spec": m{"taints": []any{m{"key": "team", "value": "blue", "effect": "NoSchedule"}}},
+			},
+		},
+		"AndGivenBack": {
+			labels:      map[string]string{"a": "b"},
+			annotations: map[string]string{"c": "d", key: `{"labels":["a"],"annotations":["c"],"taints":["team:NoSchedule"],"before":{"labels":{"a":"theirs"},"annotations":{"c":"theirs"},"taints":{"team:NoSchedule":"red"}}}`},
+			taints:      []corev1.Taint{ours},
+			patch: m{
+				"metadata": m{"resourceVersion": "7", "labels": m{"a": "theirs"}, "annotations": m{"c": "theirs", key: nil}},
+				"spec":     m{"taints": []any{m{"key": "team", "value": "red", "effect": "NoSchedule"}}},
+			},
+		},
+		"AFreshNodeHasOursFromItsKubelet": {
+			labels: map[string]string{"a": "b"},
+			taints: []corev1.Taint{{Key: "machine.drover.dev/uninitialized", Effect: corev1.TaintEffectNoSchedule}, ours, others},
+			want: v1alpha1.WorkerNodeParameters{
+				Labels: map[string]string{"a": "b", "node-role.kubernetes.io/worker": ""},
+				Taints: []v1alpha1.NodeTaint{{Key: "team", Value: "blue", Effect: "NoSchedule"}},
+			},
+			patch: m{
+				"metadata": m{
+					"resourceVersion": "7", "labels": m{"node-role.kubernetes.io/worker": ""},
+					"annotations": m{key: `{"labels":["a","node-role.kubernetes.io/worker"],"taints":["team:NoSchedule"]}`},
+				},
+				"spec": m{"taints": []any{m{"key": "team", "value": "blue", "effect": "NoSchedule"}, m{"key": others.Key, "effect": "NoExecute"}}},
+			},
+		},
+		"AStartupTaintIsLeftToWhoTakesItOff": {
+			taints: []corev1.Taint{{Key: "cni", Effect: corev1.TaintEffectNoSchedule}},
+			want:   v1alpha1.WorkerNodeParameters{StartupTaints: []v1alpha1.NodeTaint{{Key: "cni", Effect: "NoSchedule"}}},
+		},
 		"WhatOthersSetStays": {
 			labels: map[string]string{"a": "b"}, annotations: map[string]string{key: `{"labels":["z"]}`, "c": "d"},
 			patch: m{"metadata": m{"annotations": m{key: nil}}},
@@ -61,11 +113,6 @@ func TestSyncPatch(t *testing.T) {
 				"metadata": m{"resourceVersion": "7", "annotations": m{key: `{"taints":["team:NoSchedule"]}`}},
 				"spec":     m{"taints": []any{m{"key": others.Key, "effect": "NoExecute"}, m{"key": "team", "value": "blue", "effect": "NoSchedule"}}},
 			},
-		},
-		"ATaintThatTheKubeletRegisteredIsAdopted": {
-			taints: []corev1.Taint{ours},
-			want:   v1alpha1.WorkerNodeParameters{Taints: []v1alpha1.NodeTaint{{Key: "team", Value: "blue", Effect: "NoSchedule"}}},
-			patch:  m{"metadata": m{"annotations": m{key: `{"taints":["team:NoSchedule"]}`}}},
 		},
 		"ATaintOfOursIsRemovedFromBetweenOthers": {
 			taints:      []corev1.Taint{ours, others},
@@ -112,9 +159,10 @@ func TestSyncPatch(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
+			tc.want.ProviderID = id
 			node := &corev1.Node{
 				ObjectMeta: metav1.ObjectMeta{Name: "n", ResourceVersion: "7", Labels: tc.labels, Annotations: tc.annotations},
-				Spec:       corev1.NodeSpec{Taints: tc.taints, Unschedulable: tc.cordoned},
+				Spec:       corev1.NodeSpec{ProviderID: id, Taints: tc.taints, Unschedulable: tc.cordoned},
 			}
 			raw, err := syncPatch(node, tc.want)
 			if err != nil {

@@ -117,15 +117,16 @@ func render(o Observed) (data map[string][]byte, problem *step.Problem, waiting 
 	}
 	m := o.Machine
 	b, err := userdata.CloudInit(userdata.Input{
-		Hostname:    names.OfMachine(m.Name, m.UID),
-		Version:     m.Spec.Version,
-		DownloadURL: o.Class.Spec.OperatingSystem.KubeletDownloadURL,
-		Server:      string(o.Token.Server),
-		CA:          o.Token.CA,
-		Token:       string(o.Token.Token),
-		Labels:      m.Spec.Metadata.Labels,
-		Taints:      m.Spec.Taints,
-		Kubelet:     o.Class.Spec.Kubelet,
+		Hostname:      names.OfMachine(m.Name, m.UID),
+		Version:       m.Spec.Version,
+		DownloadURL:   o.Class.Spec.OperatingSystem.KubeletDownloadURL,
+		Server:        string(o.Token.Server),
+		CA:            o.Token.CA,
+		Token:         string(o.Token.Token),
+		Labels:        m.Spec.Metadata.Labels,
+		Taints:        m.Spec.Taints,
+		StartupTaints: m.Spec.StartupTaints,
+		Kubelet:       o.Class.Spec.Kubelet,
 	})
 	if err != nil {
 		return nil, &step.Problem{Reason: ReasonUserDataInvalid, Message: fmt.Sprintf("class %q: %v", o.Class.Name, err)}, ""

@@ -31,6 +31,7 @@ const (
 	ReasonVMNotRunning  = "VMNotRunning"
 	ReasonVMRunning     = "VMRunning"
 	ReasonNodeNotJoined = "NodeNotJoined"
+	ReasonNodeStarting  = "NodeStarting"
 	ReasonNodeReady     = "NodeReady"
 	ReasonNodeNotReady  = "NodeNotReady"
 	ReasonNodeUnknown   = "NodeUnknown"
@@ -90,6 +91,8 @@ func nodeReady(o Observed, n node) step.Condition {
 	switch {
 	case n.ready:
 		c.Status, c.Reason = isTrue, ReasonNodeReady
+	case n.starting:
+		c.Reason = ReasonNodeStarting
 	case !everJoined(o, n):
 		c.Reason = ReasonNodeNotJoined
 	case !n.joined || n.status == "" && len(n.Conditions) == 0:

@@ -1,6 +1,10 @@
 package lifecycle
 
 import (
+	"fmt"
+	"strings"
+	"time"
+
 	xpv1 "github.com/crossplane/crossplane-runtime/v2/apis/common/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -16,6 +20,10 @@ type node struct {
 	ready bool
 	// since when it is Ready.
 	since *metav1.Time
+	// starting means that it is Ready, and has startup taints.
+	starting bool
+	// goneSince is since when the Node is known to have been deleted.
+	goneSince time.Time
 	// status of the Node's own Ready condition, "" when there is none.
 	status string
 	// message says why the Node is not Ready, or not there.
@@ -24,7 +32,9 @@ type node struct {
 	clusterv1alpha1.WorkerNodeObservation
 }
 
-func nodeOf(wn *clusterv1alpha1.WorkerNode) node {
+// nodeOf reads a WorkerNode. A Node with startup taints counts as Ready only for a
+// Machine that has run before: what comes back is not started anew.
+func nodeOf(wn *clusterv1alpha1.WorkerNode, ran bool) node {
 	if wn == nil {
 		return node{}
 	}
@@ -37,10 +47,20 @@ func nodeOf(wn *clusterv1alpha1.WorkerNode) node {
 	}
 	reported := wn.Status.GetCondition(xpv1.TypeReady)
 	n.ready = n.joined && n.status == string(corev1.ConditionTrue) && reported.Status == corev1.ConditionTrue
+	if n.ready && (ran || len(n.StartupTaints) == 0) {
+		return n
+	}
 	if n.ready {
+		n.ready, n.starting = false, true
+		n.message = fmt.Sprintf("The Node %s still has the startup taints %s", n.NodeName, strings.Join(n.StartupTaints, ", "))
 		return n
 	}
 	n.message = reported.Message
+	// A WorkerNode that was deleted, and its Node with it, comes back without one.
+	gone := reported.Reason == clusterv1alpha1.ReasonNodeGone || ran && reported.Reason == clusterv1alpha1.ReasonNodeJoining
+	if gone && wn.Status.GetCondition(xpv1.TypeSynced).Status != corev1.ConditionFalse {
+		n.goneSince = reported.LastTransitionTime.Time
+	}
 	// An unreachable cluster, or wrong credentials, say more than what was seen last.
 	if synced := wn.Status.GetCondition(xpv1.TypeSynced); synced.Status == corev1.ConditionFalse {
 		n.message = synced.Message

@@ -11,6 +11,10 @@ import (
 // defaultCreationTimeout is that of the Machine's schema.
 const defaultCreationTimeout = 20 * time.Minute
 
+// nodeGoneGrace is for how long a Node may be gone: somebody who deletes it and
+// restarts the kubelet gets it back.
+const nodeGoneGrace = 30 * time.Second
+
 // A failure is why a Machine is Failed.
 type failure struct {
 	reason  machinev1alpha1.FailureReason
@@ -60,6 +64,9 @@ func failed(now time.Time, o Observed, n node) *failure {
 		return &failure{machinev1alpha1.FailureVMFailed, o.VM.ErrorCode, o.VM.Message}
 	case step.VMCreateUnknown:
 		return &failure{machinev1alpha1.FailureCreateUnknown, "", o.VM.Message}
+	}
+	if before := o.Machine.Status.Phase; before != machinev1alpha1.MachineUpdating && !n.goneSince.IsZero() && !now.Before(n.goneSince.Add(nodeGoneGrace)) {
+		return &failure{machinev1alpha1.FailureNodeDeleted, "", n.message}
 	}
 	if everJoined(o, n) || now.Before(deadline(o.Machine)) {
 		return nil

@@ -16,6 +16,8 @@ type Observed struct {
 	VM        step.VM
 	// WorkerNode is nil while there is none.
 	WorkerNode *clusterv1alpha1.WorkerNode
+	// NodesByName means that the Nodes of the cloud have no providerID.
+	NodesByName bool
 }
 
 // problem that a user can mend, if there is one.
@@ -42,7 +44,7 @@ type Desired struct {
 
 // Plan sums up a Machine.
 func Plan(now time.Time, o Observed) Desired {
-	n := nodeOf(o.WorkerNode)
+	n := nodeOf(o.WorkerNode, ran(o.Machine.Status.Phase))
 	updating := update(now, o, n)
 	phase, failed := decide(now, o, n, updating)
 	d := Desired{

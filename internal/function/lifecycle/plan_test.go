@@ -47,6 +47,36 @@ func workerNodeThat(node, status string, reported corev1.ConditionStatus, messag
 	return wn
 }
 
+// starting is a Node that waits for its network plugin.
+func starting() *clusterv1alpha1.WorkerNode {
+	wn := readyNode()
+	wn.Status.AtProvider.StartupTaints = []string{"cni:NoSchedule"}
+	return wn
+}
+
+// newWorkerNode has no Node since then.
+func newWorkerNode(since time.Time) *clusterv1alpha1.WorkerNode {
+	wn := workerNodeThat("", "", corev1.ConditionFalse, "")
+	wn.SetConditions(xpv1.Condition{
+		Type: xpv1.TypeReady, Status: corev1.ConditionFalse, Reason: clusterv1alpha1.ReasonNodeJoining,
+		Message: "none has joined yet", LastTransitionTime: metav1.NewTime(since),
+	})
+	return wn
+}
+
+// deletedNode is gone since then, and there may be an error now.
+func deletedNode(since time.Time, err string) *clusterv1alpha1.WorkerNode {
+	wn := workerNodeThat("m", "", corev1.ConditionFalse, "")
+	wn.SetConditions(xpv1.Condition{
+		Type: xpv1.TypeReady, Status: corev1.ConditionFalse, Reason: clusterv1alpha1.ReasonNodeGone,
+		Message: "The Node m is gone", LastTransitionTime: metav1.NewTime(since),
+	})
+	if err != "" {
+		wn.SetConditions(xpv1.Condition{Type: xpv1.TypeSynced, Status: corev1.ConditionFalse, Message: err})
+	}
+	return wn
+}
+
 func readyNode() *clusterv1alpha1.WorkerNode {
 	return workerNodeThat("m", "True", corev1.ConditionTrue, "")
 }
@@ -115,6 +145,30 @@ func TestPhase(t *testing.T) {
 		"IsUnknownWhenItsNodeStopsReporting": {
 			soon, Observed{Machine: machine(phaseIs("Running")), VM: running, WorkerNode: workerNodeThat("m", "Unknown", corev1.ConditionFalse, "")},
 			want{Phase: "Unknown", NodeReady: "NodeUnknown", InfraReady: "VMRunning", Valid: "Valid", Events: []string{"NodeUnknown"}, CallAgain: step.InFlight},
+		},
+		"WaitsForItsStartupTaintsToGo": {
+			late, Observed{Machine: machine(phaseIs("Joining")), VM: running, WorkerNode: starting()},
+			want{Phase: "Joining", NodeReady: "NodeStarting", InfraReady: "VMRunning", Valid: "Valid", CallAgain: step.InFlight},
+		},
+		"RunsOnWhenAStartupTaintComesBack": {
+			late, Observed{Machine: machine(phaseIs("Running")), VM: running, WorkerNode: starting()},
+			want{Phase: "Running", NodeReady: "NodeReady", InfraReady: "VMRunning", Valid: "Valid", CallAgain: step.AtRest},
+		},
+		"IsUnknownForAMomentWhenItsNodeIsDeleted": {
+			soon.Add(nodeGoneGrace - time.Second), Observed{Machine: machine(phaseIs("Running")), VM: running, WorkerNode: deletedNode(soon, "")},
+			want{Phase: "Unknown", NodeReady: "NodeGone", InfraReady: "VMRunning", Valid: "Valid", Events: []string{"NodeGone"}, CallAgain: step.InFlight},
+		},
+		"ThenItIsFailed": {
+			soon.Add(nodeGoneGrace), Observed{Machine: machine(phaseIs("Unknown")), VM: running, WorkerNode: deletedNode(soon, "")},
+			want{Phase: "Failed", Failure: "NodeDeleted", Message: "The Node m is gone", NodeReady: "NodeGone", InfraReady: "VMRunning", Valid: "Valid", Events: []string{"NodeDeleted"}, CallAgain: step.AtRest},
+		},
+		"OrWhenItsWorkerNodeWasDeletedAndTheNodeWithIt": {
+			late, Observed{Machine: machine(phaseIs("Running")), VM: running, WorkerNode: newWorkerNode(soon)},
+			want{Phase: "Failed", Failure: "NodeDeleted", Message: "none has joined yet", NodeReady: "NodeNotJoined", InfraReady: "VMRunning", Valid: "Valid", Events: []string{"NodeDeleted"}, CallAgain: step.AtRest},
+		},
+		"ButNotWhileTheClusterCannotBeAsked": {
+			late, Observed{Machine: machine(phaseIs("Unknown")), VM: running, WorkerNode: deletedNode(soon, "unreachable")},
+			want{Phase: "Unknown", NodeReady: "NodeGone", InfraReady: "VMRunning", Valid: "Valid", CallAgain: step.InFlight},
 		},
 		"IsUnknownWhenItsNodeIsGone": {
 			soon, Observed{Machine: machine(phaseIs("Running")), VM: running, WorkerNode: workerNodeThat("m", "", corev1.ConditionFalse, "")},

@@ -17,13 +17,15 @@ import (
 // Run the step. An error means that nothing can be said of the Machine, and that
 // all shall stay as it is.
 func Run(now time.Time, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
-	if err := step.Input(req, &fn.Lifecycle{}); err != nil {
+	input := &fn.Lifecycle{}
+	if err := step.Input(req, input); err != nil {
 		return nil, err
 	}
 	o, err := observe(req)
 	if err != nil {
 		return nil, err
 	}
+	o.NodesByName = input.NodesByName
 	rsp := step.NewResponse(req)
 	if err := holdVM(req, rsp, o.Machine); err != nil {
 		return nil, err

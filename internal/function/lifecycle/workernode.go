@@ -45,7 +45,13 @@ func workerNode(o Observed, u *machinev1alpha1.UpdateStatus) *clusterv1alpha1.Wo
 	onNode(p, m.Spec.InPlaceUpdate, u)
 	p.Drained = m.Spec.InPlaceUpdate != nil && begun(u)
 	for _, t := range m.Spec.Taints {
-		p.Taints = append(p.Taints, clusterv1alpha1.NodeTaint{Key: t.Key, Value: t.Value, Effect: t.Effect})
+		p.Taints = append(p.Taints, clusterv1alpha1.NodeTaint(t))
+	}
+	for _, t := range m.Spec.StartupTaints {
+		p.StartupTaints = append(p.StartupTaints, clusterv1alpha1.NodeTaint(t))
+	}
+	if o.NodesByName {
+		p.NodeName = names.OfMachine(m.Name, m.UID)
 	}
 	return wn
 }

@@ -17,6 +17,10 @@ func Set(o *unstructured.Unstructured, value any, path ...string) {
 
 // Condition sets the only condition of its type.
 func Condition(o *unstructured.Unstructured, typ, status, reason, message string) {
+	conditionSince(o, "2030-01-01T12:00:00Z", typ, status, reason, message)
+}
+
+func conditionSince(o *unstructured.Unstructured, since, typ, status, reason, message string) {
 	list, _, _ := unstructured.NestedSlice(o.Object, "status", "conditions")
 	var out []any
 	for _, c := range list {
@@ -26,7 +30,7 @@ func Condition(o *unstructured.Unstructured, typ, status, reason, message string
 	}
 	Set(o, append(out, map[string]any{
 		"type": typ, "status": status, "reason": reason, "message": message,
-		"lastTransitionTime": "2030-01-01T12:00:00Z",
+		"lastTransitionTime": since,
 	}), "status", "conditions")
 }
 
@@ -75,7 +79,7 @@ func (p *Plane) NodeIs(ready string, since time.Time) {
 	case "True":
 		Condition(wn, "Ready", "True", "NodeReady", "")
 	case "":
-		Condition(wn, "Ready", "False", "NodeGone", "The Node is gone from the target cluster")
+		conditionSince(wn, p.Now.UTC().Format(time.RFC3339), "Ready", "False", "NodeGone", "The Node is gone from the target cluster")
 		return
 	default:
 		Condition(wn, "Ready", "False", "NodeNotReady", "The Node is not Ready: KubeletNotReady")
