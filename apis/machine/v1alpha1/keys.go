@@ -94,6 +94,10 @@ const TaintUninitialized = Group + "/uninitialized"
 // during a rollout, so that pods do not move twice.
 const TaintOutdated = Group + "/outdated-revision"
 
+// TaintPreserved is put, with the effect NoSchedule, on the Node of a Failed Machine that
+// is preserved for analysis.
+const TaintPreserved = Group + "/preserved"
+
 // Labels and annotations of a Node by which an update in place is agreed with the
 // node's agent.
 const (

@@ -184,7 +184,8 @@ type Preservation struct {
 	Value string `json:"value"`
 	// Since when it is preserved.
 	Since metav1.Time `json:"since"`
-	// Until when it is preserved.
+	// Until when it is preserved. One that is over is kept here, so that the same
+	// value does not begin another.
 	Until metav1.Time `json:"until"`
 }
 
@@ -229,7 +230,12 @@ type MachineStatus struct {
 	// +optional
 	Update *UpdateStatus `json:"update,omitempty"`
 
-	// Preservation for analysis, while there is one.
+	// Preserve is the value of the annotation machine.drover.dev/preserve that is in
+	// force: the Node's, or else the Machine's.
+	// +optional
+	Preserve string `json:"preserve,omitempty"`
+
+	// Preservation for analysis, while it is asked for.
 	// +optional
 	Preservation *Preservation `json:"preservation,omitempty"`
 

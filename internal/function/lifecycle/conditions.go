@@ -1,6 +1,8 @@
 package lifecycle
 
 import (
+	"time"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 
@@ -20,6 +22,12 @@ const (
 	// TypeUpToDate is False while an update in place is asked for. Machines that never
 	// were updated in place do not have it.
 	TypeUpToDate = "UpToDate"
+	// TypePreserved is True while the Machine is preserved for analysis. Machines that
+	// never were do not have it.
+	TypePreserved = "Preserved"
+	// TypeAnnotationsValid is False while annotations have values that are passed over.
+	// Machines that never had any do not have it.
+	TypeAnnotationsValid = "AnnotationsValid"
 )
 
 // Reasons of conditions and events. While its provider has an error, the reason of
@@ -37,6 +45,11 @@ const (
 	ReasonNodeUnknown   = "NodeUnknown"
 	ReasonNodeGone      = "NodeGone"
 	ReasonUpToDate      = "UpToDate"
+
+	ReasonPreserved           = "Preserved"
+	ReasonNotPreserved        = "NotPreserved"
+	ReasonPreservationExpired = "PreservationExpired"
+	ReasonAnnotationInvalid   = "AnnotationInvalid"
 )
 
 const (
@@ -45,10 +58,12 @@ const (
 	isUnknown = string(corev1.ConditionUnknown)
 )
 
-func conditions(o Observed, n node, s machinev1alpha1.MachineStatus) []step.Condition {
+func conditions(now time.Time, o Observed, n node, s machinev1alpha1.MachineStatus) []step.Condition {
 	out := []step.Condition{valid(o), infrastructureReady(o, n), nodeReady(o, n)}
-	if c := upToDateCondition(o, s); c != nil {
-		out = append(out, *c)
+	for _, c := range []*step.Condition{upToDateCondition(o, s), preservedCondition(now, o, s), annotationsValid(o, n)} {
+		if c != nil {
+			out = append(out, *c)
+		}
 	}
 	return out
 }

@@ -37,6 +37,15 @@ func events(o Observed, d Desired) []step.Event {
 	if e, ok := ofPhase(o, d); ok && d.Status.Phase != before.Phase {
 		out = append(out, e)
 	}
+	for _, c := range d.Conditions {
+		told := meta.FindStatusCondition(before.Conditions, c.Type)
+		switch {
+		case c.Type == TypeAnnotationsValid && c.Status == isFalse && c.IsNew(before.Conditions):
+			out = append(out, step.Event{Warning: true, Reason: c.Reason, Message: c.Message})
+		case c.Type == TypePreserved && (c.Status == isTrue) != (told != nil && string(told.Status) == isTrue):
+			out = append(out, step.Event{Reason: c.Reason, Message: cmp.Or(c.Message, "It is kept no longer")})
+		}
+	}
 	return out
 }
 

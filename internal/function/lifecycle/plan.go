@@ -48,12 +48,16 @@ func Plan(now time.Time, o Observed) Desired {
 	updating := update(now, o, n)
 	phase, failed := decide(now, o, n, updating)
 	d := Desired{
-		WorkerNode: workerNode(o, updating),
-		NodeReady:  n.ready,
-		Status:     status(now, o, n, phase, failed, updating),
-		CallAgain:  callAgain(now, o, n, phase, updating),
+		NodeReady: n.ready,
+		Status:    status(now, o, n, phase, failed, updating),
+		CallAgain: callAgain(now, o, n, phase, updating),
 	}
-	d.Conditions = conditions(o, n, d.Status)
+	preserved := lasts(now, d.Status.Preservation)
+	if preserved {
+		d.CallAgain = min(d.CallAgain, d.Status.Preservation.Until.Sub(now))
+	}
+	d.WorkerNode = workerNode(o, updating, phase, preserved)
+	d.Conditions = conditions(now, o, n, d.Status)
 	d.Events = events(o, d)
 	return d
 }

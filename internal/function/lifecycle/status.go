@@ -21,7 +21,9 @@ func status(now time.Time, o Observed, n node, phase machinev1alpha1.MachinePhas
 		NodeInfo:   before.NodeInfo,
 		Addresses:  addresses(o, n),
 		Update:     u,
+		Preserve:   preserve(o, n),
 	}
+	s.Preservation = preservation(now, o, phase, s.Preserve)
 	if n.joined {
 		s.NodeRef = &machinev1alpha1.NodeReference{APIVersion: "v1", Kind: "Node", Name: n.NodeName, UID: n.NodeUID}
 	}

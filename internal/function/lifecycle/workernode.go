@@ -14,7 +14,7 @@ import (
 
 // workerNode is wanted from the moment that the providerID is known, for ever: a
 // Machine without it would be deleted without a drain.
-func workerNode(o Observed, u *machinev1alpha1.UpdateStatus) *clusterv1alpha1.WorkerNode {
+func workerNode(o Observed, u *machinev1alpha1.UpdateStatus, phase machinev1alpha1.MachinePhase, preserved bool) *clusterv1alpha1.WorkerNode {
 	id := providerID(o)
 	if id == "" {
 		return nil
@@ -53,6 +53,7 @@ func workerNode(o Observed, u *machinev1alpha1.UpdateStatus) *clusterv1alpha1.Wo
 	if o.NodesByName {
 		p.NodeName = names.OfMachine(m.Name, m.UID)
 	}
+	protect(p, o, phase, preserved)
 	return wn
 }
 

@@ -104,7 +104,7 @@ func (w *world) reconcile() Decision {
 			w.ms = append(w.ms, machine(m.Name, pending, func(m *Machine) { m.CreationTimestamp = metav1.NewTime(w.now) }))
 			i = len(w.ms) - 1
 		}
-		w.ms[i].Spec, w.ms[i].Labels = m.Spec, m.Labels
+		w.ms[i].Spec, w.ms[i].Labels, w.ms[i].Annotations = m.Spec, m.Labels, m.Annotations
 	}
 	w.ms = slices.DeleteFunc(w.ms, func(m Machine) bool { return !desired[m.Name] })
 	return d

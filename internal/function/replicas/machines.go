@@ -40,7 +40,8 @@ func ofTemplate(set *machinev1alpha1.MachineSet, name, provider string) Desired 
 		labels[machinev1alpha1.LabelDeployment] = d
 	}
 	// What is said of one Machine is never said of all.
-	annotations := maps.Clone(t.Metadata.Annotations)
+	annotations := map[string]string{}
+	maps.Copy(annotations, t.Metadata.Annotations)
 	for _, key := range ofOneMachine {
 		delete(annotations, key)
 	}
@@ -81,6 +82,9 @@ func (p *plan) existing(m Machine) Desired {
 		d.Spec.ProviderID = &m.Status.ProviderID
 	}
 	p.composeUpdate(&d, m)
+	if _, said := d.Annotations[machinev1alpha1.AnnotationPreserve]; !said && p.auto.Has(m.Name) {
+		d.Annotations[machinev1alpha1.AnnotationPreserve] = machinev1alpha1.PreserveAuto
+	}
 	return d
 }
 

@@ -21,6 +21,8 @@ type criterion struct {
 // criteria, the most important one first.
 func (p *plan) criteria() []criterion {
 	return []criterion{
+		{by(p.preserved, cmp.Compare[int]), says("not preserved")},
+		{by(p.preservedUntil, cmp.Compare[int64]), says("preserved for less long")},
 		{by(isMarked, falseLast), says("marked by the annotation " + machinev1alpha1.AnnotationDeleteMachine)},
 		{by(deletionCost, cmp.Compare[int64]), func(m Machine) string { return fmt.Sprintf("deletion cost %d", deletionCost(m)) }},
 		{by(p.trouble, cmp.Compare[trouble]), func(m Machine) string { return p.trouble(m).say(m) }},

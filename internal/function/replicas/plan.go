@@ -59,6 +59,7 @@ func Plan(now time.Time, o Observed) Decision {
 	slices.SortFunc(o.Machines, func(a, b Machine) int { return cmp.Compare(a.Name, b.Name) })
 	p := plan{Observed: o, now: now, created: o.Set.Status.Created}
 	p.sort()
+	p.preserve()
 	p.resumeUpdates()
 	p.recover()
 	p.giveUp()
@@ -83,6 +84,8 @@ type plan struct {
 	// creates these names, and created is the counter after it.
 	creates []string
 	created int64
+	// auto names the Failed Machines that the set preserves by itself.
+	auto sets.Set[string]
 	// backoff of the template, while it fails.
 	backoff *machinev1alpha1.Backoff
 	// updating names the Machines that are updated in place, and updated those that
@@ -119,9 +122,9 @@ func (p *plan) giveUp() {
 	p.events = append(p.events, p.deletedEvent(goes, stays))
 }
 
-// replace the worst Failed Machine, unless a Machine is on its way already: what
-// made one fail may make all fail. It is dropped here, and then missing. A set that
-// creates none gives it up for another set to replace.
+// replace the worst Failed Machine that is not preserved, unless a Machine is on its
+// way already: what made one fail may make all fail. It is dropped here, and then
+// missing. A set that creates none gives it up for another set to replace.
 func (p *plan) replace() {
 	switch {
 	case p.Safety.Frozen:
@@ -135,7 +138,7 @@ func (p *plan) replace() {
 	}
 	var failed []Machine
 	for _, m := range p.kept {
-		if isFailed(m) {
+		if isFailed(m) && !p.isPreserved(m) {
 			failed = append(failed, m)
 		}
 	}

@@ -28,6 +28,7 @@ func (p *plan) status() machinev1alpha1.MachineSetStatus {
 		count(&s.UpdatedReplicas, updated)
 		count(&s.UpdatedAvailableReplicas, updated && available)
 		count(&s.MarkedReplicas, isMarked(m))
+		count(&s.PreservedFailedReplicas, isFailed(m) && p.isPreserved(m))
 	}
 	for _, m := range p.dropping {
 		s.Dropping = append(s.Dropping, m.Name)
@@ -45,7 +46,8 @@ func count(n *int32, yes bool) {
 }
 
 // callAgain at once to carry out what is written down by then, soon while anything
-// is in flight, and when the next Machine becomes available or may be created.
+// is in flight, and when the next Machine becomes available, may be created, or is no
+// longer preserved.
 func (p *plan) callAgain(ready bool) time.Duration {
 	if len(p.dropped)+len(p.selected) > 0 {
 		return step.Soonest
@@ -58,8 +60,11 @@ func (p *plan) callAgain(ready bool) time.Duration {
 		again = min(again, p.backoff.Until.Sub(p.now))
 	}
 	for _, m := range p.kept {
-		if isReady(m) && !p.isAvailable(m) {
+		if isReady(m) && p.untilAvailable(m) > 0 {
 			again = min(again, p.untilAvailable(m))
+		}
+		if isFailed(m) && m.Status.Preservation != nil && p.isPreserved(m) {
+			again = min(again, m.Status.Preservation.Until.Sub(p.now))
 		}
 	}
 	return again
@@ -70,5 +75,7 @@ func (p *plan) moves() bool {
 	if p.missing() > 0 && !p.createsNone() && !p.backingOff() {
 		return true
 	}
-	return slices.ContainsFunc(p.kept, func(m Machine) bool { return !isReady(m) && !updateFailed(m) })
+	return slices.ContainsFunc(p.kept, func(m Machine) bool {
+		return !isReady(m) && !updateFailed(m) && !(isFailed(m) && p.isPreserved(m))
+	})
 }

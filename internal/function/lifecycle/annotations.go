@@ -1,0 +1,37 @@
+package lifecycle
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/function/step"
+)
+
+// annotationsValid is False while annotations have values that Drover passes over. It
+// is nil for a Machine that never had any.
+func annotationsValid(o Observed, n node) *step.Condition {
+	var wrong []string
+	if v, ok := o.Machine.Annotations[machinev1alpha1.AnnotationDeletionCost]; ok {
+		if _, err := strconv.ParseInt(v, 10, 32); err != nil {
+			wrong = append(wrong, fmt.Sprintf("%s: %q of the Machine must be an integer of 32 bits, and counts as 0", machinev1alpha1.AnnotationDeletionCost, v))
+		}
+	}
+	const allowed = "must be now, when-failed or false, and is passed over"
+	if v, ok := o.Machine.Annotations[machinev1alpha1.AnnotationPreserve]; ok && !preservesMachine(v) {
+		wrong = append(wrong, fmt.Sprintf("%s: %q of the Machine %s", machinev1alpha1.AnnotationPreserve, v, allowed))
+	}
+	if v, ok := n.Annotations[machinev1alpha1.AnnotationPreserve]; ok && !preservesNode(v) {
+		wrong = append(wrong, fmt.Sprintf("%s: %q of the Node %s", machinev1alpha1.AnnotationPreserve, v, allowed))
+	}
+	switch {
+	case len(wrong) > 0:
+		return &step.Condition{Type: TypeAnnotationsValid, Status: isFalse, Reason: ReasonAnnotationInvalid, Message: strings.Join(wrong, "; ")}
+	case meta.FindStatusCondition(o.Machine.Status.Conditions, TypeAnnotationsValid) != nil:
+		return &step.Condition{Type: TypeAnnotationsValid, Status: isTrue, Reason: ReasonValid}
+	}
+	return nil
+}

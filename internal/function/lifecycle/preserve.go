@@ -1,0 +1,109 @@
+package lifecycle
+
+import (
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	clusterv1alpha1 "github.com/drover-dev/drover/apis/cluster/v1alpha1"
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/function/step"
+)
+
+// defaultPreserveTimeout is that of the Machine's schema.
+const defaultPreserveTimeout = 96 * time.Hour
+
+// preserve is the value that is in force: the Node's, or else the Machine's. What is
+// none of the values is passed over.
+func preserve(o Observed, n node) string {
+	if v := n.Annotations[machinev1alpha1.AnnotationPreserve]; preservesNode(v) {
+		return v
+	}
+	if v := o.Machine.Annotations[machinev1alpha1.AnnotationPreserve]; preservesMachine(v) {
+		return v
+	}
+	return ""
+}
+
+func preservesNode(value string) bool {
+	switch value {
+	case machinev1alpha1.PreserveNow, machinev1alpha1.PreserveWhenFailed, machinev1alpha1.PreserveFalse:
+		return true
+	default:
+		return false
+	}
+}
+
+// preservesMachine knows one value more, which the Machine's set writes.
+func preservesMachine(value string) bool {
+	return preservesNode(value) || value == machinev1alpha1.PreserveAuto
+}
+
+// preservation that the value asks for. It keeps its time whatever else asks for it
+// meanwhile. Once it is over only another value, or the same after none, begins anew.
+func preservation(now time.Time, o Observed, phase machinev1alpha1.MachinePhase, value string) *machinev1alpha1.Preservation {
+	switch value {
+	case machinev1alpha1.PreserveNow:
+	case machinev1alpha1.PreserveWhenFailed, machinev1alpha1.PreserveAuto:
+		if phase != machinev1alpha1.MachineFailed {
+			return nil
+		}
+	default:
+		return nil
+	}
+	if before := o.Machine.Status.Preservation; before != nil && (before.Value == value || lasts(now, before)) {
+		p := *before
+		p.Value = value
+		return &p
+	}
+	since := now.UTC().Truncate(time.Second)
+	return &machinev1alpha1.Preservation{Value: value, Since: metav1.NewTime(since), Until: metav1.NewTime(since.Add(preserveTimeout(o.Machine)))}
+}
+
+// lasts says whether the Machine is preserved now.
+func lasts(now time.Time, p *machinev1alpha1.Preservation) bool {
+	return p != nil && now.Before(p.Until.Time)
+}
+
+func preserveTimeout(m *machinev1alpha1.Machine) time.Duration {
+	if d := m.Spec.Preserve.Timeout.Duration; d > 0 {
+		return d
+	}
+	return defaultPreserveTimeout
+}
+
+// protect the Node of a Machine that is preserved from the cluster-autoscaler and, if
+// the Machine is Failed, from pods. What was emptied for that stays empty: a Failed
+// Machine that is no longer preserved is about to go.
+func protect(p *clusterv1alpha1.WorkerNodeParameters, o Observed, phase machinev1alpha1.MachinePhase, preserved bool) {
+	failed := phase == machinev1alpha1.MachineFailed
+	if preserved {
+		p.Annotations[machinev1alpha1.AnnotationScaleDownDisabled] = "true"
+	}
+	if preserved && failed {
+		p.Taints = append(p.Taints, clusterv1alpha1.NodeTaint{Key: machinev1alpha1.TaintPreserved, Effect: string(corev1.TaintEffectNoSchedule)})
+		p.Drained = true
+	}
+	if failed && o.WorkerNode != nil && o.WorkerNode.Spec.ForProvider.Drained {
+		p.Drained = true
+	}
+}
+
+// preservedCondition is nil for a Machine that never was preserved.
+func preservedCondition(now time.Time, o Observed, s machinev1alpha1.MachineStatus) *step.Condition {
+	c := &step.Condition{Type: TypePreserved, Status: isFalse, Reason: ReasonNotPreserved}
+	switch p := s.Preservation; {
+	case lasts(now, p):
+		c.Status, c.Reason = isTrue, ReasonPreserved
+		c.Message = fmt.Sprintf("Kept until %s, as %s: %s asks for", p.Until.UTC().Format(time.RFC3339), machinev1alpha1.AnnotationPreserve, p.Value)
+	case p != nil:
+		c.Reason = ReasonPreservationExpired
+		c.Message = fmt.Sprintf("It was kept until %s", p.Until.UTC().Format(time.RFC3339))
+	case meta.FindStatusCondition(o.Machine.Status.Conditions, TypePreserved) == nil:
+		return nil
+	}
+	return c
+}
