@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"github.com/drover-dev/drover/internal/controller/mr"
 	"github.com/drover-dev/drover/internal/operator"
 )
 
@@ -79,7 +80,7 @@ func setup(mgr ctrl.Manager, o tjcontroller.Options, resourceName string, kind s
 		managed.WithExternalConnector(c),
 		managed.WithLogger(log),
 		//lint:ignore SA1019 What crossplane-runtime takes.
-		managed.WithRecorder(event.NewAPIRecorder(mgr.GetEventRecorderFor(name))),
+		managed.WithRecorder(mr.NewRecorder(event.NewAPIRecorder(mgr.GetEventRecorderFor(name)))),
 		managed.WithFinalizer(tjcontroller.NewOperationTrackerFinalizer(o.OperationTrackerStore, resource.NewAPIFinalizer(mgr.GetClient(), managed.FinalizerName))),
 		managed.WithTimeout(reconcileTimeout),
 		managed.WithInitializers(managed.InitializerFn(creations.Initialize)),
@@ -118,7 +119,7 @@ func setup(mgr ctrl.Manager, o tjcontroller.Options, resourceName string, kind s
 		WithOptions(co).
 		WithEventFilter(resource.DesiredStateChanged()).
 		Watches(obj.(client.Object), events).
-		Complete(ratelimiter.NewReconciler(name, managed.NewReconciler(mgr, resource.ManagedKind(kind), opts...), o.GlobalRateLimiter))
+		Complete(ratelimiter.NewReconciler(name, managed.NewReconciler(mr.Quiet(mgr), resource.ManagedKind(kind), opts...), o.GlobalRateLimiter))
 }
 
 // pollInterval is short for what is becoming Ready, and interval for the rest.

@@ -2,7 +2,6 @@ package v1alpha1
 
 import (
 	xpv1 "github.com/crossplane/crossplane-runtime/v2/apis/common/v1"
-	xpv2 "github.com/crossplane/crossplane-runtime/v2/apis/common/v2"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -43,7 +42,7 @@ type ProviderConfigSpec struct {
 	Credentials Credentials `json:"credentials"`
 }
 
-// ProviderConfigStatus counts the users of a configuration.
+// ProviderConfigStatus is what crossplane-runtime asks of every configuration.
 type ProviderConfigStatus struct {
 	xpv1.ProviderConfigStatus `json:",inline"`
 }
@@ -54,7 +53,6 @@ type ProviderConfigStatus struct {
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:scope=Namespaced,categories={crossplane,providerconfig,local}
 // +kubebuilder:printcolumn:name="Secret",type=string,JSONPath=`.spec.credentials.secretRef.name`
-// +kubebuilder:printcolumn:name="Users",type=integer,JSONPath=`.status.users`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 type ProviderConfig struct {
 	metav1.TypeMeta   `json:",inline"`
@@ -81,7 +79,6 @@ type ProviderConfigList struct {
 // +kubebuilder:resource:scope=Cluster,categories={crossplane,providerconfig,local}
 // +kubebuilder:validation:XValidation:rule="has(self.spec.credentials.secretRef.__namespace__)",message="spec.credentials.secretRef.namespace is required: a ClusterProviderConfig has no namespace of its own"
 // +kubebuilder:printcolumn:name="Secret",type=string,JSONPath=`.spec.credentials.secretRef.name`
-// +kubebuilder:printcolumn:name="Users",type=integer,JSONPath=`.status.users`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 type ClusterProviderConfig struct {
 	metav1.TypeMeta   `json:",inline"`
@@ -100,43 +97,15 @@ type ClusterProviderConfigList struct {
 	Items           []ClusterProviderConfig `json:"items"`
 }
 
-// A ProviderConfigUsage says that a resource uses a configuration, which then
-// cannot be deleted.
-//
-// +kubebuilder:object:root=true
-// +kubebuilder:resource:scope=Namespaced,categories={crossplane,provider,local}
-// +kubebuilder:printcolumn:name="Config-Kind",type=string,JSONPath=`.providerConfigRef.kind`
-// +kubebuilder:printcolumn:name="Config-Name",type=string,JSONPath=`.providerConfigRef.name`
-// +kubebuilder:printcolumn:name="Resource-Kind",type=string,JSONPath=`.resourceRef.kind`
-// +kubebuilder:printcolumn:name="Resource-Name",type=string,JSONPath=`.resourceRef.name`
-// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
-type ProviderConfigUsage struct {
-	metav1.TypeMeta   `json:",inline"`
-	metav1.ObjectMeta `json:"metadata,omitempty"`
-
-	xpv2.TypedProviderConfigUsage `json:",inline"`
-}
-
-// A ProviderConfigUsageList is a list of ProviderConfigUsages.
-//
-// +kubebuilder:object:root=true
-type ProviderConfigUsageList struct {
-	metav1.TypeMeta `json:",inline"`
-	metav1.ListMeta `json:"metadata,omitempty"`
-	Items           []ProviderConfigUsage `json:"items"`
-}
-
 // Kinds, as references name them.
 const (
 	ProviderConfigKind        = "ProviderConfig"
 	ClusterProviderConfigKind = "ClusterProviderConfig"
-	ProviderConfigUsageKind   = "ProviderConfigUsage"
 )
 
 func init() {
 	SchemeBuilder.Register(
 		&ProviderConfig{}, &ProviderConfigList{},
 		&ClusterProviderConfig{}, &ClusterProviderConfigList{},
-		&ProviderConfigUsage{}, &ProviderConfigUsageList{},
 	)
 }

@@ -24,7 +24,6 @@ import (
 
 // Reasons of events.
 const (
-	reasonCreated   event.Reason = "TokenCreated"
 	reasonRenewed   event.Reason = "TokenRenewed"
 	reasonAbandoned event.Reason = "TokenAbandoned"
 )
@@ -153,11 +152,7 @@ func (x *external) apply(ctx context.Context, jt *v1alpha1.JoinToken) (*corev1.S
 			return nil, err
 		}
 	}
-	s, err = x.kube.CoreV1().Secrets(metav1.NamespaceSystem).Create(ctx, secretFor(jt, id, secret, x.now()), metav1.CreateOptions{})
-	if err == nil {
-		x.record.Event(jt, event.Normal(reasonCreated, "Created the token "+id))
-	}
-	return s, err
+	return x.kube.CoreV1().Secrets(metav1.NamespaceSystem).Create(ctx, secretFor(jt, id, secret, x.now()), metav1.CreateOptions{})
 }
 
 // published returns the secret half that was published before. A VM that is booting

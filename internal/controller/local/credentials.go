@@ -28,9 +28,6 @@ func terraformSetup(ctx context.Context, c client.Client, mg resource.Managed) (
 	if !ok {
 		return terraform.Setup{}, fmt.Errorf("%T is not a namespaced managed resource", mg)
 	}
-	if err := resource.NewProviderConfigUsageTracker(c, &v1alpha1.ProviderConfigUsage{}).Track(ctx, m); err != nil {
-		return terraform.Setup{}, fmt.Errorf("cannot note the use of the provider config: %w", err)
-	}
 	cr, err := findCredentials(ctx, c, m)
 	if err != nil {
 		return terraform.Setup{}, err

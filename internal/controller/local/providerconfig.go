@@ -1,22 +1,37 @@
 package local
 
 import (
+	"context"
+	"fmt"
+	"time"
+
 	"github.com/crossplane/crossplane-runtime/v2/pkg/controller"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/ratelimiter"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/reconciler/providerconfig"
-	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/drover-dev/drover/apis/local/v1alpha1"
+	"github.com/drover-dev/drover/internal/controller/mr"
 	"github.com/drover-dev/drover/internal/operator"
 )
 
-// setupProviderConfigs adds the controllers that count the users of provider
-// configs, and keep those that have some.
+const (
+	// finalizerInUse is the one that crossplane-runtime gives to provider configs.
+	finalizerInUse = "in-use.crossplane.io"
+	// lookAgain is when a config that is deleted is looked at again while it is used.
+	lookAgain = 10 * time.Second
+
+	reasonInUse event.Reason = "InUse"
+)
+
+// setupProviderConfigs adds the controllers that keep provider configs that are
+// used. crossplane-runtime's own count the users, by an object for each: four
+// writes a VM for a number that nobody reads.
 func setupProviderConfigs(mgr ctrl.Manager, o controller.Options) error {
-	usage := v1alpha1.CRDGroupVersion.WithKind(v1alpha1.ProviderConfigUsageKind)
 	for kind, obj := range map[string]client.Object{
 		v1alpha1.ProviderConfigKind:        &v1alpha1.ProviderConfig{},
 		v1alpha1.ClusterProviderConfigKind: &v1alpha1.ClusterProviderConfig{},
@@ -24,21 +39,75 @@ func setupProviderConfigs(mgr ctrl.Manager, o controller.Options) error {
 		config := v1alpha1.CRDGroupVersion.WithKind(kind)
 		operator.Gated(mgr, o, func() error {
 			name := providerconfig.ControllerName(config.GroupKind().String())
-			r := providerconfig.NewReconciler(mgr, resource.ProviderConfigKinds{
-				Config:    config,
-				Usage:     usage,
-				UsageList: usage.GroupVersion().WithKind(usage.Kind + "List"),
-			},
-				providerconfig.WithLogger(o.Logger.WithValues("controller", name)),
-				//lint:ignore SA1019 What crossplane-runtime takes.
-				providerconfig.WithRecorder(event.NewAPIRecorder(mgr.GetEventRecorderFor(name))))
+			r := &configReconciler{
+				client: mgr.GetClient(),
+				kind:   kind,
+				//lint:ignore SA1019 crossplane-runtime takes this recorder and no other.
+				record: mr.NewRecorder(event.NewAPIRecorder(mgr.GetEventRecorderFor(name))),
+			}
 			return ctrl.NewControllerManagedBy(mgr).
 				Named(name).
 				WithOptions(o.ForControllerRuntime()).
 				For(obj).
-				Watches(&v1alpha1.ProviderConfigUsage{}, &resource.EnqueueRequestForProviderConfig{Kind: kind}).
 				Complete(ratelimiter.NewReconciler(name, r, o.GlobalRateLimiter))
-		}, config, usage)
+		}, config)
 	}
 	return nil
+}
+
+// A configReconciler keeps the provider configs of a kind that VMs use.
+type configReconciler struct {
+	client client.Client
+	kind   string
+	record event.Recorder
+}
+
+func (r *configReconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	var pc client.Object = &v1alpha1.ProviderConfig{}
+	if r.kind == v1alpha1.ClusterProviderConfigKind {
+		pc = &v1alpha1.ClusterProviderConfig{}
+	}
+	if err := r.client.Get(ctx, req.NamespacedName, pc); err != nil {
+		return reconcile.Result{}, client.IgnoreNotFound(err)
+	}
+	held := meta.FinalizerExists(pc, finalizerInUse)
+	if !meta.WasDeleted(pc) {
+		if held {
+			return reconcile.Result{}, nil
+		}
+		return reconcile.Result{}, r.patch(ctx, pc, func() { meta.AddFinalizer(pc, finalizerInUse) })
+	}
+	if !held {
+		return reconcile.Result{}, nil
+	}
+	users, err := r.users(ctx, req)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	if users > 0 {
+		r.record.Event(pc, event.Warning(reasonInUse, fmt.Errorf("not deleted: %d VirtualMachines use it", users)))
+		return reconcile.Result{RequeueAfter: lookAgain}, nil
+	}
+	return reconcile.Result{}, client.IgnoreNotFound(r.patch(ctx, pc, func() { meta.RemoveFinalizer(pc, finalizerInUse) }))
+}
+
+// users of a config. They are counted only when it is deleted.
+func (r *configReconciler) users(ctx context.Context, req reconcile.Request) (int, error) {
+	vms := &v1alpha1.VirtualMachineList{}
+	if err := r.client.List(ctx, vms, client.InNamespace(req.Namespace), client.UnsafeDisableDeepCopy); err != nil {
+		return 0, err
+	}
+	n := 0
+	for i := range vms.Items {
+		if ref := vms.Items[i].GetProviderConfigReference(); ref != nil && ref.Kind == r.kind && ref.Name == req.Name {
+			n++
+		}
+	}
+	return n, nil
+}
+
+func (r *configReconciler) patch(ctx context.Context, pc client.Object, change func()) error {
+	was := pc.DeepCopyObject().(client.Object)
+	change()
+	return r.client.Patch(ctx, pc, client.MergeFromWithOptions(was, client.MergeFromWithOptimisticLock{}))
 }

@@ -16,7 +16,9 @@ type quietManager struct {
 	client client.Client
 }
 
-func quiet(m manager.Manager) manager.Manager {
+// Quiet returns the manager with a client that leaves out the writes of the managed
+// reconciler that change nothing.
+func Quiet(m manager.Manager) manager.Manager {
 	return quietManager{Manager: m, client: quietClient{m.GetClient()}}
 }
 

@@ -358,3 +358,27 @@ func TestObservedGenerationWaitsForSomethingToSayWhileAMachineComesUp(t *testing
 		t.Errorf("the status of a Machine that runs is of generation %d, want 5", got.ObservedGeneration)
 	}
 }
+
+func TestAWorkerNodeKeepsItsFinalizerAndGetsNoneWhenItGoes(t *testing.T) {
+	terminating := func(finalizers ...string) *clusterv1alpha1.WorkerNode {
+		wn := readyNode()
+		wn.DeletionTimestamp, wn.Finalizers = &metav1.Time{Time: soon}, finalizers
+		return wn
+	}
+	for name, tc := range map[string]struct {
+		observed *clusterv1alpha1.WorkerNode
+		want     int
+	}{
+		"ANewOneHasIt":                     {nil, 1},
+		"OneThatStaysHasIt":                {readyNode(), 1},
+		"OneThatGoesKeepsItUntilItsNodeIs": {terminating(finalizerManaged), 1},
+		"OneThatGoesIsNotGivenItOnceMore":  {terminating("foregroundDeletion"), 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := Observed{Machine: machine(machinev1alpha1.MachineStatus{}), VM: step.VM{State: step.VMRunning, ProviderID: id}, WorkerNode: tc.observed}
+			if got := Plan(soon, o).WorkerNode.Finalizers; len(got) != tc.want {
+				t.Errorf("finalizers %v, want %d", got, tc.want)
+			}
+		})
+	}
+}

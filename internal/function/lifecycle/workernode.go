@@ -2,6 +2,7 @@ package lifecycle
 
 import (
 	"maps"
+	"slices"
 
 	xpv1 "github.com/crossplane/crossplane-runtime/v2/apis/common/v1"
 	xpv2 "github.com/crossplane/crossplane-runtime/v2/apis/common/v2"
@@ -11,6 +12,9 @@ import (
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/names"
 )
+
+// finalizerManaged is that of crossplane-runtime on every managed resource.
+const finalizerManaged = "finalizer.managedresource.crossplane.io"
 
 // workerNode is wanted from the moment that the providerID is known, for ever: a
 // Machine without it would be deleted without a drain.
@@ -44,6 +48,11 @@ func workerNode(o Observed, u *machinev1alpha1.UpdateStatus, phase machinev1alph
 	p := &wn.Spec.ForProvider
 	onNode(p, m.Spec.InPlaceUpdate, u)
 	p.Drained = m.Spec.InPlaceUpdate != nil && begun(u)
+	// Its controller would add it with a write of its own. It is kept as long as it
+	// is there, and nothing may be added to what is being deleted.
+	if was := o.WorkerNode; was == nil || was.DeletionTimestamp == nil || slices.Contains(was.Finalizers, finalizerManaged) {
+		wn.Finalizers = []string{finalizerManaged}
+	}
 	for _, t := range m.Spec.Taints {
 		p.Taints = append(p.Taints, clusterv1alpha1.NodeTaint(t))
 	}

@@ -17,11 +17,14 @@ import (
 // missed, and while it is open a step asks to be called again soon, until all has
 // been quiet for long enough that the next event is let through.
 const (
-	// Deaf is for what is not settled while the breaker is open.
-	Deaf = 2 * time.Second
-	// Settling is for what is settled, but was written to so lately that the open
-	// breaker may have dropped an event since.
-	Settling = 10 * time.Second
+	// soonest is for what happened just now. The time until the next call grows with
+	// what the XR composes, since each reconcile applies all of that, and with the
+	// time since anything was written to it.
+	soonest = 300 * time.Millisecond
+	// applied is what each composed resource adds.
+	applied = 10 * time.Millisecond
+	// latest is for what nobody has written to for long, and is not settled.
+	latest = 10 * time.Second
 	// quiet is for how long nobody may have written until the next event is let
 	// through: half a minute, and as much for clocks that differ.
 	quiet = time.Minute
@@ -34,13 +37,16 @@ func MindTheBreaker(now time.Time, req *fnv1.RunFunctionRequest, rsp *fnv1.RunFu
 	if !breakerOpen(req) {
 		return
 	}
-	switch {
-	case most <= InFlight:
-		most = min(most, Deaf)
-	case now.Sub(lastWrite(req)) < quiet:
-		most = min(most, Settling)
+	idle := now.Sub(lastWrite(req))
+	if most > InFlight && idle >= quiet {
+		return
 	}
-	rsp.GetMeta().Ttl = durationpb.New(most)
+	rsp.GetMeta().Ttl = durationpb.New(min(most, deaf(idle, len(rsp.GetDesired().GetResources()))))
+}
+
+// deaf is when to look again at what was last written to idle ago.
+func deaf(idle time.Duration, composed int) time.Duration {
+	return min(max(idle/8, soonest, time.Duration(composed)*applied), latest)
 }
 
 // breakerOpen reads the condition in which Crossplane says so.

@@ -33,17 +33,21 @@ func TestMindTheBreaker(t *testing.T) {
 		"WhatIsInFlightKeepsItsPace": {
 			map[string]any{"metadata": written(time.Second)}, map[string]any{}, nil, InFlight, InFlight},
 		"AnOpenBreakerQuickensWhatIsInFlight": {
-			map[string]any{"status": responsive("False")}, map[string]any{}, nil, InFlight, Deaf},
+			map[string]any{"metadata": written(time.Second), "status": responsive("False")}, map[string]any{}, nil, InFlight, soonest},
+		"TheLongerNothingHappensTheLaterItIsCalled": {
+			map[string]any{"metadata": written(20 * time.Second), "status": responsive("False")}, map[string]any{}, nil, InFlight, 2500 * time.Millisecond},
+		"WhatTakesForEverIsStillCalled": {
+			map[string]any{"metadata": written(time.Hour), "status": responsive("False")}, map[string]any{}, nil, InFlight, latest},
 		"AnOpenBreakerCallsAgainWhatWasWrittenLately": {
-			map[string]any{"metadata": written(30 * time.Second), "status": responsive("False")}, map[string]any{}, nil, AtRest, Settling},
+			map[string]any{"metadata": written(30 * time.Second), "status": responsive("False")}, map[string]any{}, nil, AtRest, 30 * time.Second / 8},
 		"AnOpenBreakerCallsAgainWhatComposesSomethingWrittenLately": {
-			map[string]any{"metadata": written(time.Hour), "status": responsive("False")}, map[string]any{"metadata": written(30 * time.Second)}, nil, AtRest, Settling},
+			map[string]any{"metadata": written(time.Hour), "status": responsive("False")}, map[string]any{"metadata": written(30 * time.Second)}, nil, AtRest, 30 * time.Second / 8},
 		"AnOpenBreakerCallsAgainWhatRequiresSomethingWrittenLately": {
-			map[string]any{"metadata": written(time.Hour), "status": responsive("False")}, map[string]any{}, map[string]any{"metadata": written(30 * time.Second)}, AtRest, Settling},
+			map[string]any{"metadata": written(time.Hour), "status": responsive("False")}, map[string]any{}, map[string]any{"metadata": written(30 * time.Second)}, AtRest, 30 * time.Second / 8},
 		"AnOpenBreakerLetsTheNextEventOfWhatIsQuietThrough": {
 			map[string]any{"metadata": written(2 * time.Minute), "status": responsive("False")}, map[string]any{"metadata": written(2 * time.Minute)}, nil, AtRest, AtRest},
 		"AShorterDeadlineStays": {
-			map[string]any{"status": responsive("False")}, map[string]any{}, nil, time.Second, time.Second},
+			map[string]any{"metadata": written(time.Second), "status": responsive("False")}, map[string]any{}, nil, 100 * time.Millisecond, 100 * time.Millisecond},
 		"GarbageInManagedFieldsIsPassedOver": {
 			map[string]any{"metadata": map[string]any{"managedFields": []any{"x", map[string]any{"time": "yesterday"}}}, "status": responsive("False")}, map[string]any{}, nil, AtRest, AtRest},
 	}
@@ -59,6 +63,14 @@ func TestMindTheBreaker(t *testing.T) {
 				t.Errorf("called again after %s, want %s", got, tc.want)
 			}
 		})
+	}
+}
+
+func TestWhatComposesMuchIsCalledLessOften(t *testing.T) {
+	for composed, want := range map[int]time.Duration{1: soonest, 100: time.Second, 5000: latest} {
+		if got := deaf(0, composed); got != want {
+			t.Errorf("%d composed resources: after %s, want %s", composed, got, want)
+		}
 	}
 }
 

@@ -22,7 +22,7 @@ const (
 	AtRest = time.Hour
 	// Soonest is the least that a step asks for, so that a deadline that passed
 	// is not asked for again at once.
-	Soonest = time.Second
+	Soonest = 250 * time.Millisecond
 )
 
 // An Event tells a user of a decision, once: it belongs into the response that
