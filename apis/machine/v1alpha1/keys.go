@@ -63,7 +63,17 @@ const (
 	AnnotationUpdateRetry = Group + "/update-retry"
 
 	// AnnotationSkipDrain, "true" on a Machine or its Node, deletes without drain.
-	AnnotationSkipDrain = "drover.dev/skip-drain"
+	AnnotationSkipDrain = Domain + "/skip-drain"
+
+	// AnnotationForceDelete, "true" on a Machine, lets it go although its VM resource
+	// cannot be deleted: the finalizers of the VM resource are taken off when the Node
+	// is gone and the provider had a moment. If the VM still exists at its cloud then,
+	// nobody deletes it any more, and it goes on costing money.
+	AnnotationForceDelete = Domain + "/force-delete"
+
+	// AnnotationForceDrain, "true" on a Machine or its Node, drains as after the
+	// drain's timeout, also in the middle of a drain.
+	AnnotationForceDrain = Domain + "/force-drain"
 
 	// AnnotationMachine, AnnotationNamespace and AnnotationCluster on a Node name
 	// the Machine that it belongs to, as the cluster-autoscaler expects.

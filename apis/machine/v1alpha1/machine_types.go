@@ -166,6 +166,54 @@ type UpdateStatus struct {
 	Requested bool `json:"requested,omitempty"`
 }
 
+// A DeletionStage says what the deletion of a Machine waits for.
+// +kubebuilder:validation:Enum=WaitingForPreDrainHooks;Draining;DetachingVolumes;DeletingNode;WaitingForPreTerminateHooks;DeletingVM
+type DeletionStage string
+
+// Stages of a deletion, in their order. A stage that takes no time is not told.
+const (
+	// DeletionPreDrainHooks is held by pre-drain hooks.
+	DeletionPreDrainHooks DeletionStage = "WaitingForPreDrainHooks"
+	// DeletionDraining evicts the pods of the Node.
+	DeletionDraining DeletionStage = "Draining"
+	// DeletionDetachingVolumes waits for volumes to be detached from the Node.
+	DeletionDetachingVolumes DeletionStage = "DetachingVolumes"
+	// DeletionDeletingNode deletes the Node.
+	DeletionDeletingNode DeletionStage = "DeletingNode"
+	// DeletionPreTerminateHooks is held by pre-terminate hooks.
+	DeletionPreTerminateHooks DeletionStage = "WaitingForPreTerminateHooks"
+	// DeletionDeletingVM deletes the VM.
+	DeletionDeletingVM DeletionStage = "DeletingVM"
+)
+
+// A DrainedPod is a pod that keeps a Node from being empty.
+type DrainedPod struct {
+	// Namespace of the pod.
+	Namespace string `json:"namespace"`
+	// Name of the pod.
+	Name string `json:"name"`
+	// Reason that it is still there.
+	Reason string `json:"reason"`
+}
+
+// DeletionStatus is how far the deletion of a Machine is.
+type DeletionStatus struct {
+	// Stage of the deletion.
+	Stage DeletionStage `json:"stage"`
+	// Since when it is in this stage.
+	Since metav1.Time `json:"since"`
+	// Hooks that hold it.
+	// +optional
+	// +listType=atomic
+	Hooks []string `json:"hooks,omitempty"`
+	// Pods that block the drain, ten at most. Those that are terminating are not among
+	// them; the WorkerNode's status.atProvider.drain has all.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=10
+	Pods []DrainedPod `json:"pods,omitempty"`
+}
+
 // Values of the annotation machine.drover.dev/preserve.
 const (
 	// PreserveNow keeps the Machine from now on, until the timeout.
@@ -238,6 +286,10 @@ type MachineStatus struct {
 	// Preservation for analysis, while it is asked for.
 	// +optional
 	Preservation *Preservation `json:"preservation,omitempty"`
+
+	// Deletion of the Machine, while it is being deleted.
+	// +optional
+	Deletion *DeletionStatus `json:"deletion,omitempty"`
 
 	// LastOperation done to the Machine.
 	// +optional

@@ -137,16 +137,6 @@ type Taint struct {
 	Effect string `json:"effect"`
 }
 
-// Drain says how a Node is emptied.
-type Drain struct {
-	// Timeout of the whole drain. After it, pods that are left are deleted
-	// without regard to their PodDisruptionBudgets.
-	// +kubebuilder:validation:Type=string
-	// +kubebuilder:validation:Pattern=`^([0-9]+([.][0-9]+)?(ms|s|m|h))+$`
-	// +kubebuilder:default="2h"
-	Timeout metav1.Duration `json:"timeout,omitempty,omitzero"`
-}
-
 // A MachineUpdate is an update in place: the Node is drained, the node's agent updates what
 // runs on the VM, and the Node is uncordoned. docs/in-place-updates.md has the
 // protocol that the agent speaks.

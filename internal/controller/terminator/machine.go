@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	xpv1 "github.com/crossplane/crossplane-runtime/v2/apis/common/v1"
@@ -22,7 +23,12 @@ import (
 // listTimeout bounds the wait for a cache of VMs that never fills, for want of rights.
 const listTimeout = 3 * time.Second
 
-const reasonUnreadable event.Reason = "VMUnreadable"
+// Reasons of events.
+const (
+	reasonUnreadable  event.Reason = "VMUnreadable"
+	reasonHookTimeout event.Reason = "HookTimeout"
+	reasonForced      event.Reason = "ForceDeleted"
+)
 
 // machines reconciles Machines.
 type machines struct {
@@ -61,19 +67,26 @@ func (r *machines) Reconcile(ctx context.Context, req reconcile.Request) (reconc
 		}
 		p = plan(o.machineState)
 	}
-	return reconcile.Result{}, r.execute(ctx, m, o, p, unlearned)
+	return reconcile.Result{RequeueAfter: p.again}, r.execute(ctx, m, o, p, unlearned)
 }
 
 func (r *machines) execute(ctx context.Context, m *Machine, o observed, p machinePlan, unlearned error) error {
 	errs := []error{unlearned}
-	for _, name := range p.skip {
-		errs = append(errs, skipDrain(ctx, r.client, m.GetNamespace(), name))
+	for name, annotations := range p.pass {
+		errs = append(errs, passTo(ctx, r.client, m.GetNamespace(), name, annotations))
+	}
+	if len(p.timedOut) > 0 {
+		r.record.Event(m, event.Warning(reasonHookTimeout, fmt.Errorf("the deletion goes on, although it is held by %s: that took longer than %s", strings.Join(p.timedOut, ", "), o.hookTimeout)))
 	}
 	for _, v := range p.release {
 		errs = append(errs, release(ctx, r.client, o.objects[v].gvk, o.objects[v].meta, r.now()))
 	}
+	for _, v := range p.abandon {
+		r.record.Event(m, event.Warning(reasonForced, fmt.Errorf("%s %s is let go without its provider, as %s asks: if its VM still exists, nobody deletes it any more; look for the tag %s=%s", v.kind, v.name, v1alpha1.AnnotationForceDelete, v1alpha1.TagMachineUID, m.GetUID())))
+		errs = append(errs, abandon(ctx, r.client, o.objects[v].gvk, o.objects[v].meta))
+	}
 	errs = append(errs,
-		tell(ctx, r.client, m, p.operation, metav1.NewTime(r.now())),
+		tell(ctx, r.client, m, p.operation, p.deletion, metav1.NewTime(r.now())),
 		take(ctx, r.client, v1alpha1.MachineGroupVersionKind, m, p.step))
 	return errors.Join(errs...)
 }
@@ -98,7 +111,17 @@ type lister interface {
 func (r *machines) look(ctx context.Context, m *Machine, from func() lister, unlearned error) (observed, error) {
 	o := observed{objects: map[vm]vmObject{}}
 	o.self = selfOf(m)
-	o.skipDrain = m.GetAnnotations()[v1alpha1.AnnotationSkipDrain] == "true"
+	a := m.GetAnnotations()
+	o.now = r.now()
+	if t := m.GetDeletionTimestamp(); t != nil {
+		o.deletedAt = t.Time
+	}
+	if d := m.Status.Deletion; d != nil {
+		o.stage, o.since = d.Stage, d.Since.Time
+	}
+	o.skipDrain, o.forceDrain, o.forceDelete = yes(a, v1alpha1.AnnotationSkipDrain), yes(a, v1alpha1.AnnotationForceDrain), yes(a, v1alpha1.AnnotationForceDelete)
+	o.preDrain, o.preTerminate = v1alpha1.HooksIn(a, v1alpha1.HookPreDrain), v1alpha1.HooksIn(a, v1alpha1.HookPreTerminate)
+	o.hookTimeout = m.Spec.Drain.HookTimeout.Duration
 	l := from()
 	var err error
 	if o.workerNodes, err = l.workerNodesOf(ctx, m); err != nil {
@@ -115,7 +138,7 @@ func (r *machines) look(ctx context.Context, m *Machine, from func() lister, unl
 			continue
 		}
 		for i := range items {
-			v := vm{kind: gvk.Kind, name: items[i].GetName(), held: controllerutil.ContainsFinalizer(&items[i], v1alpha1.FinalizerDrain)}
+			v := vm{kind: gvk.Kind, name: items[i].GetName(), held: controllerutil.ContainsFinalizer(&items[i], v1alpha1.FinalizerDrain), deleting: items[i].GetDeletionTimestamp() != nil}
 			o.vms = append(o.vms, v)
 			o.objects[v] = vmObject{gvk: gvk, meta: &items[i]}
 		}
@@ -136,7 +159,7 @@ func (l cachedLister) workerNodesOf(ctx context.Context, m *Machine) ([]workerNo
 	var out []workerNode
 	for i := range list.Items {
 		wn := &list.Items[i]
-		out = append(out, workerNode{name: wn.GetName(), skipDrain: wn.GetAnnotations()[v1alpha1.AnnotationSkipDrain] == "true", blocked: blocked(wn)})
+		out = append(out, readWorkerNode(wn))
 	}
 	return out, nil
 }
@@ -153,7 +176,8 @@ func (l freshLister) workerNodesOf(ctx context.Context, m *Machine) ([]workerNod
 	items, err := owned(ctx, l.live, clusterv1alpha1.WorkerNodeGroupVersionKind, v1alpha1.LabelMachine, m)
 	var out []workerNode
 	for i := range items {
-		out = append(out, workerNode{name: items[i].GetName(), skipDrain: items[i].GetAnnotations()[v1alpha1.AnnotationSkipDrain] == "true"})
+		a := items[i].GetAnnotations()
+		out = append(out, workerNode{name: items[i].GetName(), skipDrain: yes(a, v1alpha1.AnnotationSkipDrain), forceDrain: yes(a, v1alpha1.AnnotationForceDrain)})
 	}
 	return out, err
 }
@@ -162,20 +186,34 @@ func (l freshLister) vmsOf(ctx context.Context, gvk schema.GroupVersionKind, m *
 	return owned(ctx, l.live, gvk, v1alpha1.LabelMachine, m)
 }
 
-// blocked returns what keeps a WorkerNode: an error, or the first pod that the drain
-// cannot evict.
-func blocked(wn *clusterv1alpha1.WorkerNode) string {
+// stageOf a drain in a Machine's deletion.
+var stageOf = map[clusterv1alpha1.DrainStage]v1alpha1.DeletionStage{
+	clusterv1alpha1.DrainWaitingForHooks:  v1alpha1.DeletionPreDrainHooks,
+	clusterv1alpha1.DrainEvictingPods:     v1alpha1.DeletionDraining,
+	clusterv1alpha1.DrainDetachingVolumes: v1alpha1.DeletionDetachingVolumes,
+	clusterv1alpha1.DrainDeletingNode:     v1alpha1.DeletionDeletingNode,
+}
+
+func readWorkerNode(wn *clusterv1alpha1.WorkerNode) workerNode {
+	a := wn.GetAnnotations()
+	out := workerNode{name: wn.GetName(), skipDrain: yes(a, v1alpha1.AnnotationSkipDrain), forceDrain: yes(a, v1alpha1.AnnotationForceDrain)}
 	if c := wn.GetCondition(xpv1.TypeSynced); wn.GetDeletionTimestamp() != nil && c.Status == corev1.ConditionFalse {
-		return c.Message
+		out.trouble = c.Message
 	}
 	d := wn.Status.AtProvider.Drain
-	if d == nil {
-		return ""
+	if d == nil || wn.GetDeletionTimestamp() == nil {
+		return out
+	}
+	out.stage, out.hooks = stageOf[d.Stage], d.Hooks
+	if d.StageSince != nil {
+		out.since = d.StageSince.Time
 	}
 	for _, p := range d.Pods {
 		if p.Reason != clusterv1alpha1.ReasonPodTerminating {
-			return fmt.Sprintf("pod %s/%s: %s", p.Namespace, p.Name, p.Reason)
+			out.pods = append(out.pods, v1alpha1.DrainedPod(p))
 		}
 	}
-	return ""
+	return out
 }
+
+func yes(annotations map[string]string, key string) bool { return annotations[key] == "true" }

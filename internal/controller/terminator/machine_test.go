@@ -230,6 +230,38 @@ func TestSkipDrainReachesTheWorkerNode(t *testing.T) {
 	}
 }
 
+func TestAForcedDeletionLetsGoOfAVMThatItsProviderCannotDelete(t *testing.T) {
+	m := aMachine(true, v1alpha1.FinalizerTerminator, metav1.FinalizerDeleteDependents)
+	m.Annotations = map[string]string{v1alpha1.AnnotationForceDelete: "true"}
+	m.Status.Phase = v1alpha1.MachineTerminating
+	m.Status.Deletion = &v1alpha1.DeletionStatus{Stage: v1alpha1.DeletionDeletingVM, Since: metav1.Unix(100, 0).Rfc3339Copy()}
+	v := aVM()
+	v.SetFinalizers([]string{"finalizer.managedresource.crossplane.io"})
+	w := newWorld(t, m, v)
+	if err := w.client.Delete(t.Context(), v); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.reconcile(); err != nil {
+		t.Fatal(err)
+	}
+	if f := w.vm().GetFinalizers(); len(f) != 1 {
+		t.Errorf("finalizers %v: its provider gets a moment", f)
+	}
+	w.r.now = func() time.Time { return time.Unix(100, 0).Add(forceDeleteAfter) }
+	if err := w.reconcile(); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.client.Get(t.Context(), client.ObjectKeyFromObject(v), v); !kerrors.IsNotFound(err) {
+		t.Errorf("the VM resource is still there: %v", err)
+	}
+	if err := w.reconcile(); err != nil {
+		t.Fatal(err)
+	}
+	if slices.Contains(w.machine().GetFinalizers(), v1alpha1.FinalizerTerminator) {
+		t.Error("the Machine is still held")
+	}
+}
+
 // staleReader is a cache that has not seen the WorkerNode and the VM yet.
 type staleReader struct{ client.Reader }
 

@@ -1,7 +1,9 @@
 package terminator
 
 import (
+	"slices"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -50,7 +52,7 @@ func TestPlanOfAMachine(t *testing.T) {
 		"WhileItLivesItsVMIsKept": {machineState: machineState{self: self{held: true}, vms: []vm{heldVM}}, step: nothing},
 		"TheVMWaitsForTheWorkerNode": {machineState: machineState{self: dying, workerNodes: []workerNode{wn}, vms: []vm{heldVM}}, step: nothing,
 			op: op{v1alpha1.OperationDrain, "Waiting for WorkerNode w: its Node is drained and deleted"}},
-		"TheUserLearnsWhichPodBlocks": {machineState: machineState{self: dying, workerNodes: []workerNode{{name: "w", blocked: "pod a/b: its budget"}}, vms: []vm{heldVM}}, step: nothing,
+		"TheUserLearnsWhichPodBlocks": {machineState: machineState{self: dying, workerNodes: []workerNode{{name: "w", stage: v1alpha1.DeletionDraining, pods: []v1alpha1.DrainedPod{{Namespace: "a", Name: "b", Reason: "its budget"}}}}, vms: []vm{heldVM}}, step: nothing,
 			op: op{v1alpha1.OperationDrain, "Waiting for WorkerNode w: pod a/b: its budget"}},
 		"TheVMIsReleasedWhenTheWorkerNodeIsGone": {machineState: machineState{self: dying, vms: []vm{heldVM}}, step: nothing, release: []vm{heldVM},
 			op: op{v1alpha1.OperationDelete, "Waiting for VirtualMachine v: the VM is deleted"}},
@@ -72,7 +74,13 @@ func TestPlanOfAMachine(t *testing.T) {
 			if p.step != tc.step {
 				t.Errorf("step %s, want %s", p.step, tc.step)
 			}
-			if d := cmp.Diff(tc.skip, p.skip); d != "" {
+			var skip []string
+			for name, annotations := range p.pass {
+				if slices.Contains(annotations, v1alpha1.AnnotationSkipDrain) {
+					skip = append(skip, name)
+				}
+			}
+			if d := cmp.Diff(tc.skip, skip); d != "" {
 				t.Errorf("skip (-want +got):\n%s", d)
 			}
 			if d := cmp.Diff(tc.release, p.release, cmp.AllowUnexported(vm{})); d != "" {
@@ -87,6 +95,122 @@ func TestPlanOfAMachine(t *testing.T) {
 			}
 			if want := p.step == letGo || len(p.release) > 0; p.irrevocable() != want {
 				t.Errorf("irrevocable %v, want %v", p.irrevocable(), want)
+			}
+		})
+	}
+}
+
+func TestStagesOfADeletion(t *testing.T) {
+	const timeout = time.Hour
+	now := time.Unix(100_000, 0)
+	ago := func(d time.Duration) time.Time { return now.Add(-d) }
+	heldVM, dyingVM := vm{name: "v", held: true, deleting: true}, vm{name: "v", deleting: true}
+	draining := func(stage v1alpha1.DeletionStage, since time.Duration) []workerNode {
+		return []workerNode{{name: "w", stage: stage, since: ago(since)}}
+	}
+	backup := []string{"backup"}
+	type want struct {
+		stage    v1alpha1.DeletionStage // told, "" for nothing
+		since    time.Time
+		released bool
+		dropped  bool
+		timedOut []string
+		again    time.Duration
+	}
+	cases := map[string]struct {
+		machineState
+		want
+	}{
+		"ItBeginsWithTheDrain": {
+			machineState{workerNodes: draining("", 0), vms: []vm{heldVM}},
+			want{stage: "Draining", since: now},
+		},
+		"AStageKeepsItsTime": {
+			machineState{stage: "Draining", since: ago(time.Minute), workerNodes: draining("Draining", time.Minute), vms: []vm{heldVM}},
+			want{stage: "Draining", since: ago(time.Minute)},
+		},
+		"AHookOfTheMachineIsToldAtOnce": {
+			machineState{preDrain: backup, workerNodes: draining("", 0), vms: []vm{heldVM}},
+			want{stage: "WaitingForPreDrainHooks", since: now},
+		},
+		"TheDrainGoesOnWhenTheWorkerNodeSaysSo": {
+			machineState{stage: "WaitingForPreDrainHooks", since: ago(time.Minute), preDrain: backup, workerNodes: draining("Draining", 0), vms: []vm{heldVM}},
+			want{stage: "Draining", since: now},
+		},
+		"VolumesAreTold": {
+			machineState{stage: "Draining", since: ago(time.Minute), workerNodes: draining("DetachingVolumes", 0), vms: []vm{heldVM}},
+			want{stage: "DetachingVolumes", since: now},
+		},
+		"ANodeThatGoesAtOnceIsNotTold": {
+			machineState{stage: "Draining", since: ago(time.Minute), workerNodes: draining("DeletingNode", time.Second), vms: []vm{heldVM}},
+			want{again: tellNodeAfter - time.Second},
+		},
+		"OneThatDoesNotIs": {
+			machineState{stage: "Draining", since: ago(time.Minute), workerNodes: draining("DeletingNode", tellNodeAfter), vms: []vm{heldVM}},
+			want{stage: "DeletingNode", since: now},
+		},
+		"WithoutWorkerNodeTheVMGoes": {
+			machineState{vms: []vm{heldVM}},
+			want{stage: "DeletingVM", since: now, released: true},
+		},
+		"UnlessAPreDrainHookHoldsIt": {
+			machineState{preDrain: backup, vms: []vm{heldVM}},
+			want{stage: "WaitingForPreDrainHooks", since: now, again: timeout - time.Minute},
+		},
+		"WhichItDoesNotForEver": {
+			machineState{preDrain: backup, deletedAt: ago(timeout), stage: "WaitingForPreDrainHooks", since: ago(timeout), vms: []vm{heldVM}},
+			want{stage: "DeletingVM", since: now, released: true, timedOut: backup},
+		},
+		"NorTwice": {
+			machineState{preDrain: backup, stage: "Draining", vms: []vm{heldVM}},
+			want{stage: "DeletingVM", since: now, released: true},
+		},
+		"APreTerminateHookHoldsTheVM": {
+			machineState{preTerminate: backup, stage: "Draining", vms: []vm{heldVM}},
+			want{stage: "WaitingForPreTerminateHooks", since: now, again: timeout},
+		},
+		"FromThenOnItsTimeoutCounts": {
+			machineState{preTerminate: backup, stage: "WaitingForPreTerminateHooks", since: ago(10 * time.Minute), vms: []vm{heldVM}},
+			want{stage: "WaitingForPreTerminateHooks", since: ago(10 * time.Minute), again: timeout - 10*time.Minute},
+		},
+		"AfterItTheVMGoes": {
+			machineState{preTerminate: backup, stage: "WaitingForPreTerminateHooks", since: ago(timeout), vms: []vm{heldVM}},
+			want{stage: "DeletingVM", since: now, released: true, timedOut: backup},
+		},
+		"AHookThatComesWhenTheVMGoesIsTooLate": {
+			machineState{preTerminate: backup, stage: "DeletingVM", since: ago(time.Minute), vms: []vm{dyingVM}},
+			want{stage: "DeletingVM", since: ago(time.Minute)},
+		},
+		"ByForceItsProviderHasAMoment": {
+			machineState{forceDelete: true, stage: "DeletingVM", since: ago(time.Second), vms: []vm{dyingVM}},
+			want{stage: "DeletingVM", since: ago(time.Second), again: forceDeleteAfter},
+		},
+		"AndNoMore": {
+			machineState{forceDelete: true, stage: "DeletingVM", since: ago(forceDeleteAfter), vms: []vm{dyingVM}},
+			want{stage: "DeletingVM", since: ago(forceDeleteAfter), dropped: true},
+		},
+		"ForceDoesNotSpareTheDrain": {
+			machineState{forceDelete: true, stage: "Draining", since: ago(time.Hour), workerNodes: draining("Draining", time.Hour), vms: []vm{heldVM}},
+			want{stage: "Draining", since: ago(time.Hour)},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			s := tc.machineState
+			s.self, s.now, s.hookTimeout = self{deleting: true, held: true, foreground: true}, now, timeout
+			if s.deletedAt.IsZero() {
+				s.deletedAt = ago(time.Minute)
+			}
+			p := plan(s)
+			got := want{released: len(p.release) > 0, dropped: len(p.abandon) > 0, timedOut: p.timedOut, again: p.again}
+			if p.deletion != nil {
+				got.stage, got.since = p.deletion.Stage, p.deletion.Since.Time.Local()
+			}
+			if d := cmp.Diff(tc.want, got, cmp.AllowUnexported(want{})); d != "" {
+				t.Errorf("(-want +got):\n%s", d)
+			}
+			if (p.deletion == nil) != (p.operation == nil) {
+				t.Errorf("operation %v, deletion %v", p.operation, p.deletion)
 			}
 		})
 	}

@@ -2,6 +2,7 @@ package terminator
 
 import (
 	"context"
+	"encoding/json"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -21,12 +22,24 @@ func release(ctx context.Context, c client.Client, gvk schema.GroupVersionKind, 
 	}))
 }
 
-// skipDrain passes the wish of the Machine on to its WorkerNode.
-func skipDrain(ctx context.Context, c client.Client, namespace, name string) error {
+// abandon a VM resource: it goes without its controller.
+func abandon(ctx context.Context, c client.Client, gvk schema.GroupVersionKind, vm client.Object) error {
+	return client.IgnoreNotFound(patchMetadata(ctx, c, gvk, vm, func(m client.Object) { m.SetFinalizers(nil) }))
+}
+
+// passTo passes wishes of the Machine on to its WorkerNode.
+func passTo(ctx context.Context, c client.Client, namespace, name string, annotations []string) error {
 	m := newMetadata(clusterv1alpha1.WorkerNodeGroupVersionKind)
 	m.SetNamespace(namespace)
 	m.SetName(name)
-	patch := []byte(`{"metadata":{"annotations":{"` + v1alpha1.AnnotationSkipDrain + `":"true"}}}`)
+	wishes := map[string]string{}
+	for _, a := range annotations {
+		wishes[a] = "true"
+	}
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": wishes}})
+	if err != nil {
+		return err
+	}
 	return client.IgnoreNotFound(c.Patch(ctx, m, client.RawPatch(types.MergePatchType, patch)))
 }
 

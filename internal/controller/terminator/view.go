@@ -20,8 +20,11 @@ type Machine struct {
 	Status MachineStatus `json:"status,omitempty"`
 }
 
-// MachineSpec has what a Machine composes.
+// MachineSpec has what a Machine composes, and how long hooks may hold it.
 type MachineSpec struct {
+	Drain struct {
+		HookTimeout metav1.Duration `json:"hookTimeout,omitzero"`
+	} `json:"drain,omitzero"`
 	Crossplane struct {
 		ResourceRefs []corev1.ObjectReference `json:"resourceRefs,omitempty"`
 	} `json:"crossplane,omitempty"`
@@ -29,8 +32,9 @@ type MachineSpec struct {
 
 // MachineStatus has what the terminator writes.
 type MachineStatus struct {
-	Phase         v1alpha1.MachinePhase   `json:"phase,omitempty"`
-	LastOperation *v1alpha1.LastOperation `json:"lastOperation,omitempty"`
+	Phase         v1alpha1.MachinePhase    `json:"phase,omitempty"`
+	LastOperation *v1alpha1.LastOperation  `json:"lastOperation,omitempty"`
+	Deletion      *v1alpha1.DeletionStatus `json:"deletion,omitempty"`
 }
 
 // DeepCopyObject copies the Machine.
@@ -39,6 +43,7 @@ func (m *Machine) DeepCopyObject() runtime.Object {
 	out.ObjectMeta = *m.ObjectMeta.DeepCopy()
 	out.Spec.Crossplane.ResourceRefs = slices.Clone(m.Spec.Crossplane.ResourceRefs)
 	out.Status.LastOperation = m.Status.LastOperation.DeepCopy()
+	out.Status.Deletion = m.Status.Deletion.DeepCopy()
 	return &out
 }
 

@@ -27,6 +27,9 @@ const (
 	// refuses that can be reached.
 	abandonAfter = time.Minute
 
+	// hookEvery so often it is looked whether hooks still hold a drain.
+	hookEvery = 3 * time.Second
+
 	// retryAfter an error, but not later than the drain's timeout.
 	retryAfter = 15 * time.Second
 )
@@ -35,7 +38,7 @@ const (
 func (x *external) observeDeleting(wn *v1alpha1.WorkerNode, nodes []*corev1.Node, err error) (managed.ExternalObservation, error) {
 	d := departure{
 		late:    x.late(wn),
-		skip:    skipDrain(wn),
+		skip:    x.skip(wn, nil),
 		hadNode: wn.Status.AtProvider.NodeName != "",
 		nodes:   len(nodes),
 		err:     err,
@@ -48,6 +51,9 @@ func (x *external) observeDeleting(wn *v1alpha1.WorkerNode, nodes []*corev1.Node
 	if v.err != nil {
 		x.retry(wn)
 		return managed.ExternalObservation{}, v.err
+	}
+	if !v.exists {
+		x.drains.Delete(wn.GetUID())
 	}
 	return managed.ExternalObservation{ResourceExists: v.exists, ResourceUpToDate: true}, nil
 }
@@ -89,14 +95,22 @@ func (d departure) verdict() verdict {
 
 // Delete does one pass of the drain, and deletes the Node when nothing is left on it.
 func (x *external) Delete(ctx context.Context, wn *v1alpha1.WorkerNode) (managed.ExternalDelete, error) {
+	if x.held {
+		x.again.After(wn, hookEvery)
+		return managed.ExternalDelete{}, nil
+	}
 	nodes, err := x.find(ctx, wn)
 	if err != nil {
 		x.retry(wn)
 		return managed.ExternalDelete{}, err
 	}
+	s := wn.Status.AtProvider.Drain.DeepCopy()
+	if s == nil {
+		s = &v1alpha1.DrainStatus{StartTime: *wn.GetDeletionTimestamp()}
+	}
 	left := remaining{}
 	for _, n := range nodes {
-		more, nerr := x.deleteNode(ctx, wn, n.GetName(), n)
+		more, nerr := x.deleteNode(ctx, wn, n.GetName(), n, s)
 		maps.Copy(left, more)
 		err = errors.Join(err, nerr)
 	}
@@ -104,21 +118,18 @@ func (x *external) Delete(ctx context.Context, wn *v1alpha1.WorkerNode) (managed
 	if err != nil && (x.now().After(x.deadline(wn).Add(abandonAfter)) || (x.late(wn) && target.Is(err))) {
 		x.abandoned.Store(wn.GetUID(), true)
 	}
-	x.tell(wn, nodes, left)
-	if s := left.status(wn.GetDeletionTimestamp().Time); s != nil {
-		wn.Status.AtProvider.Drain = s
-		x.again.After(wn, left.again())
-	} else {
-		x.again.After(wn, afterNode)
-	}
+	x.tell(wn, nodes, s, left)
+	left.fill(s)
+	wn.Status.AtProvider.Drain = s
+	x.again.After(wn, left.again())
 	if err != nil {
 		x.retry(wn)
 	}
 	return managed.ExternalDelete{}, err
 }
 
-// deleteNode unless pods remain on it, which it returns.
-func (x *external) deleteNode(ctx context.Context, wn *v1alpha1.WorkerNode, name string, seen *corev1.Node) (remaining, error) {
+// deleteNode unless something remains on it, which it returns and notes in s.
+func (x *external) deleteNode(ctx context.Context, wn *v1alpha1.WorkerNode, name string, seen *corev1.Node, s *v1alpha1.DrainStatus) (remaining, error) {
 	node, err := x.kube.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
 	if kerrors.IsNotFound(err) || (err == nil && node.GetUID() != seen.GetUID()) {
 		return nil, nil
@@ -126,13 +137,14 @@ func (x *external) deleteNode(ctx context.Context, wn *v1alpha1.WorkerNode, name
 	if err != nil {
 		return nil, err
 	}
-	if !skipDrain(wn) && node.GetAnnotations()[machinev1alpha1.AnnotationSkipDrain] != "true" {
-		left, err := x.drain(ctx, wn, node)
-		if len(left) > 0 || (err != nil && !x.late(wn)) {
+	if !x.skip(wn, node) {
+		left, err := x.drain(ctx, wn, node, s)
+		if err == nil && s.Stage != v1alpha1.DrainDeletingNode || len(left) > 0 || (err != nil && !x.late(wn)) {
 			return left, err
 		}
 		// After the timeout the Node goes even if its pods cannot be listed.
 	}
+	x.stage(s, v1alpha1.DrainDeletingNode)
 	err = x.kube.CoreV1().Nodes().Delete(ctx, name, metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(node.GetUID()))})
 	if kerrors.IsNotFound(err) || kerrors.IsConflict(err) {
 		return nil, nil
@@ -143,36 +155,43 @@ func (x *external) deleteNode(ctx context.Context, wn *v1alpha1.WorkerNode, name
 	return nil, err
 }
 
-func (x *external) drain(ctx context.Context, wn *v1alpha1.WorkerNode, node *corev1.Node) (remaining, error) {
-	pass := drainPass{now: x.now(), late: x.late(wn), nodeReady: nodeReady(node).Status == corev1.ConditionTrue}
-	if err := cordon(ctx, x.kube, node); err != nil {
-		return nil, err
-	}
-	pods, err := podsOf(ctx, x.kube, node.GetName())
-	if err != nil {
-		return nil, err
-	}
-	return act(ctx, x.kube, pass, pods)
-}
-
 // tell what a user will ask about, each once.
-func (x *external) tell(wn *v1alpha1.WorkerNode, nodes []*corev1.Node, left remaining) {
-	if len(left) == 0 {
-		return
+func (x *external) tell(wn *v1alpha1.WorkerNode, nodes []*corev1.Node, s *v1alpha1.DrainStatus, left remaining) {
+	was := wn.Status.AtProvider.Drain
+	if was == nil {
+		was = &v1alpha1.DrainStatus{}
 	}
-	if wn.Status.AtProvider.Drain == nil {
+	if s.Stage == v1alpha1.DrainEvictingPods && was.Stage != s.Stage && len(left) > 0 {
 		x.record.Event(wn, event.Normal(reasonDraining, fmt.Sprintf("Draining Node %s: %d pods to go", strings.Join(namesOf(nodes), ", "), len(left))))
 	}
-	if x.late(wn) {
+	if moving := inState(s.Volumes, v1alpha1.VolumeDetaching); s.Stage == v1alpha1.DrainDetachingVolumes && was.Stage != s.Stage && len(moving) > 0 {
+		x.record.Event(wn, event.Normal(reasonDetaching, fmt.Sprintf("Waiting for the volumes %s to be detached", strings.Join(moving, ", "))))
+	}
+	switch {
+	case len(left) == 0:
+		return
+	case x.late(wn):
 		x.record.Event(wn, event.Warning(reasonTimeout, fmt.Errorf("the drain took longer than %s: pods that are left are deleted without regard to their PodDisruptionBudgets", wn.Spec.ForProvider.Drain.Timeout.Duration)))
+		return
+	case s.Forced:
+		x.record.Event(wn, event.Warning(reasonForced, errors.New("the drain is forced: pods that are left are deleted without regard to their PodDisruptionBudgets")))
 		return
 	}
 	for _, name := range left.names() {
-		if reason := left[name]; reason != reasonTerminating {
+		if reason := left[name]; blocks(reason) {
 			x.record.Event(wn, event.Warning(reasonBlocked, fmt.Errorf("pod %s: %s", name, reason)))
 			return
 		}
 	}
+}
+
+// blocks says whether the reason that a pod is still there is worth a warning.
+func blocks(reason string) bool {
+	switch reason {
+	case reasonTerminating, reasonOrder, reasonTurn, reasonCompletes, reasonLater:
+		return false
+	}
+	return true
 }
 
 func (x *external) retry(wn *v1alpha1.WorkerNode) {
@@ -187,18 +206,20 @@ func (x *external) retry(wn *v1alpha1.WorkerNode) {
 
 func (x *external) late(wn *v1alpha1.WorkerNode) bool { return x.now().After(x.deadline(wn)) }
 
-// deadline of the drain, which began with the deletion, or with the wish for a
-// drained Node.
+// deadline of the drain, which began with the deletion, when the hooks let go, or with
+// the wish for a drained Node.
 func (x *external) deadline(wn *v1alpha1.WorkerNode) time.Time {
 	began := x.now()
 	if t := wn.GetDeletionTimestamp(); t != nil {
 		began = t.Time
-	} else if d := wn.Status.AtProvider.Drain; d != nil {
+	}
+	if d := wn.Status.AtProvider.Drain; d != nil {
 		began = d.StartTime.Time
 	}
 	return began.Add(wn.Spec.ForProvider.Drain.Timeout.Duration)
 }
 
-func skipDrain(wn *v1alpha1.WorkerNode) bool {
-	return wn.Spec.ForProvider.Drain.Skip || wn.GetAnnotations()[machinev1alpha1.AnnotationSkipDrain] == "true"
+// skip the drain, as the user wants it. The Node may be nil.
+func (x *external) skip(wn *v1alpha1.WorkerNode, node *corev1.Node) bool {
+	return wn.Spec.ForProvider.Drain.Skip || asked(machinev1alpha1.AnnotationSkipDrain, wn, node)
 }

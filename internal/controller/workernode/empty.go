@@ -3,14 +3,11 @@ package workernode
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/drover-dev/drover/apis/cluster/v1alpha1"
-	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 )
 
 // toDrain says whether the Node shall be empty, and is not known to be so.
@@ -26,28 +23,31 @@ func (x *external) empty(ctx context.Context, wn *v1alpha1.WorkerNode, node *cor
 		x.again.After(wn, afterNode)
 		return nil
 	}
-	began := metav1.NewTime(x.now().Truncate(time.Second))
-	if d := wn.Status.AtProvider.Drain; d != nil {
-		began = d.StartTime
+	s := wn.Status.AtProvider.Drain.DeepCopy()
+	if s == nil {
+		s = &v1alpha1.DrainStatus{StartTime: x.stamp()}
 	}
 	left := remaining{}
-	if !skipDrain(wn) && node.GetAnnotations()[machinev1alpha1.AnnotationSkipDrain] != "true" {
+	if x.skip(wn, node) {
+		x.stage(s, v1alpha1.DrainDeletingNode)
+	} else {
 		var err error
-		if left, err = x.drain(ctx, wn, node); err != nil {
-			if wn.Status.AtProvider.Drain == nil { // The timeout counts from now on all the same.
-				wn.Status.AtProvider.Drain = &v1alpha1.DrainStatus{StartTime: began}
-			}
+		if left, err = x.drain(ctx, wn, node, s); err != nil {
+			left.fill(s)
+			wn.Status.AtProvider.Drain = s // The timeout counts all the same.
 			x.retry(wn)
 			return err
 		}
 	}
-	x.tell(wn, []*corev1.Node{node}, left)
-	if len(left) == 0 {
+	x.tell(wn, []*corev1.Node{node}, s, left)
+	if s.Stage == v1alpha1.DrainDeletingNode {
+		x.drains.Delete(wn.GetUID())
 		wn.Status.AtProvider.Drain, wn.Status.AtProvider.Drained = nil, true
 		x.record.Event(wn, event.Normal(reasonDrained, fmt.Sprintf("Node %s is cordoned and empty", node.GetName())))
 		return nil
 	}
-	wn.Status.AtProvider.Drain = left.status(began.Time)
+	left.fill(s)
+	wn.Status.AtProvider.Drain = s
 	x.again.After(wn, left.again())
 	return nil
 }

@@ -30,8 +30,16 @@ const (
 	reasonDraining    event.Reason = "Draining"
 	reasonDrained     event.Reason = "Drained"
 	reasonBlocked     event.Reason = "EvictionBlocked"
+	reasonDetaching   event.Reason = "DetachingVolumes"
 	reasonTimeout     event.Reason = "DrainTimeout"
-	reasonGaveUp      event.Reason = "NodeAbandoned"
+	reasonForced      event.Reason = "DrainForced"
+	reasonHookTimeout event.Reason = "HookTimeout"
+	reasonInvalidRule event.Reason = "InvalidPodRule"
+
+	reasonVolumeTimeout     event.Reason = "VolumeDetachTimeout"
+	reasonVolumesUnreadable event.Reason = "VolumesUnreadable"
+
+	reasonGaveUp event.Reason = "NodeAbandoned"
 )
 
 // cluster is what is needed of a target.Conn.
@@ -50,6 +58,12 @@ type shared struct {
 	now    func() time.Time
 	// rivals are WorkerNodes for the same Node, maybe the given one among them.
 	rivals func(context.Context, *v1alpha1.WorkerNode) ([]v1alpha1.WorkerNode, error)
+	// hooks that hold the drain.
+	hooks func(context.Context, *v1alpha1.WorkerNode) ([]string, error)
+	// drains has the memory of drains, by the UIDs of WorkerNodes.
+	drains sync.Map
+	// attachments of volumes are the same for all drains of a cluster.
+	attachments attachments
 	// abandoned has the UIDs of WorkerNodes whose Node could not be deleted after
 	// the drain's timeout.
 	abandoned sync.Map
@@ -74,9 +88,12 @@ func (c *connector) Connect(ctx context.Context, wn *v1alpha1.WorkerNode) (manag
 	return &external{cluster: unconnected, shared: c.shared}, nil
 }
 
+// external serves one reconcile.
 type external struct {
 	cluster
 	*shared
+	// held means that hooks hold the drain.
+	held bool
 }
 
 func (x *external) Disconnect(context.Context) error { return nil }
@@ -87,10 +104,15 @@ func (x *external) Create(context.Context, *v1alpha1.WorkerNode) (managed.Extern
 }
 
 func (x *external) Observe(ctx context.Context, wn *v1alpha1.WorkerNode) (managed.ExternalObservation, error) {
-	nodes, err := x.find(ctx, wn)
 	if meta.WasDeleted(wn) {
+		var err error
+		if x.held, err = x.begin(ctx, wn); err != nil || x.held {
+			return managed.ExternalObservation{ResourceExists: true, ResourceUpToDate: true}, err
+		}
+		nodes, err := x.find(ctx, wn)
 		return x.observeDeleting(wn, nodes, err)
 	}
+	nodes, err := x.find(ctx, wn)
 	if err != nil {
 		return managed.ExternalObservation{}, err
 	}
@@ -150,6 +172,9 @@ func (x *external) report(wn *v1alpha1.WorkerNode, node *corev1.Node) {
 		x.record.Event(wn, event.Normal(reasonJoined, fmt.Sprintf("Node %s joined", node.GetName())))
 	}
 	report(wn, node)
+	if wn.Status.AtProvider.Drain == nil {
+		x.drains.Delete(wn.GetUID())
+	}
 }
 
 func patchFor(node *corev1.Node, wn *v1alpha1.WorkerNode) ([]byte, error) {

@@ -67,11 +67,13 @@ func always(nodes ...*corev1.Node) func(context.Context, string) ([]*corev1.Node
 
 func noRivals(context.Context, *v1alpha1.WorkerNode) ([]v1alpha1.WorkerNode, error) { return nil, nil }
 
+func noHooks(context.Context, *v1alpha1.WorkerNode) ([]string, error) { return nil, nil }
+
 func newExternal(now time.Time, kube *fake.Clientset, nodes ...*corev1.Node) (*external, *events) {
 	e := &events{}
 	return &external{
 		cluster: cluster{kube: kube, nodes: always(nodes...), classify: passed},
-		shared:  &shared{again: &mr.Again{}, record: e, now: func() time.Time { return now }, rivals: noRivals},
+		shared:  &shared{again: &mr.Again{}, record: e, now: func() time.Time { return now }, rivals: noRivals, hooks: noHooks},
 	}, e
 }
 
@@ -290,7 +292,7 @@ func TestDelete(t *testing.T) {
 			if d := cmp.Diff(tc.writes, writes(kube)); d != "" {
 				t.Errorf("writes (-want +got):\n%s", d)
 			}
-			if d := wn.Status.AtProvider.Drain; tc.remaining == 0 && d != nil {
+			if d := wn.Status.AtProvider.Drain; tc.remaining == 0 && d.Remaining != 0 {
 				t.Errorf("drain %+v, want none", d)
 			} else if tc.remaining > 0 && (d == nil || d.Remaining != tc.remaining || d.Pods[0].Reason != tc.reason) {
 				t.Errorf("drain %+v", d)

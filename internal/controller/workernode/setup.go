@@ -41,7 +41,7 @@ func Setup(ctx context.Context, mgr ctrl.Manager, o controller.Options, pool *ta
 		Kind:      v1alpha1.WorkerNodeGroupVersionKind,
 		Object:    &v1alpha1.WorkerNode{},
 		List:      &v1alpha1.WorkerNodeList{},
-		Connector: &connector{pool: pool, shared: &shared{again: again, record: recorder, now: time.Now, rivals: rivals(mgr.GetClient())}},
+		Connector: &connector{pool: pool, shared: &shared{again: again, record: recorder, now: time.Now, rivals: rivals(mgr.GetClient()), hooks: hooksOfOwner(mgr.GetAPIReader())}},
 		Again:     again,
 		Recorder:  recorder,
 		Sources:   []source.Source{nodes(mgr.GetClient(), pool)},

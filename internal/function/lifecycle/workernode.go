@@ -39,8 +39,8 @@ func workerNode(o Observed, u *machinev1alpha1.UpdateStatus, phase machinev1alph
 				Labels:      labels(m),
 				Annotations: annotations(m),
 				Drain: clusterv1alpha1.WorkerNodeDrain{
-					Timeout: m.Spec.Drain.Timeout,
-					Skip:    m.Annotations[machinev1alpha1.AnnotationSkipDrain] == "true",
+					Drain: m.Spec.Drain,
+					Skip:  m.Annotations[machinev1alpha1.AnnotationSkipDrain] == "true",
 				},
 			},
 		},

@@ -1,0 +1,208 @@
+package workernode
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
+	corev1 "k8s.io/api/core/v1"
+	kerrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/drover-dev/drover/apis/cluster/v1alpha1"
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/target"
+)
+
+// memory of a drain. It is lost with the process: then the evictions of a pod count
+// from the beginning.
+type memory struct {
+	attempts map[types.UID]attempt
+	volumes  map[string]string // of claims
+}
+
+func (x *external) memoryOf(wn *v1alpha1.WorkerNode) *memory {
+	m, _ := x.drains.LoadOrStore(wn.GetUID(), &memory{attempts: map[types.UID]attempt{}, volumes: map[string]string{}})
+	return m.(*memory) //nolint:forcetypeassert // Nothing else is stored.
+}
+
+// drain does one pass over a Node, notes in s what it saw, and returns what is left.
+// Nothing is left on a Node in stage DrainDeletingNode.
+func (x *external) drain(ctx context.Context, wn *v1alpha1.WorkerNode, node *corev1.Node, s *v1alpha1.DrainStatus) (remaining, error) {
+	if err := cordon(ctx, x.kube, node); err != nil {
+		return nil, err
+	}
+	list, err := podsOf(ctx, x.kube, node.GetName())
+	if err != nil {
+		return nil, err
+	}
+	m := x.memoryOf(wn)
+	pods, explain, err := x.understand(ctx, wn, m, list)
+	if err != nil {
+		return nil, err
+	}
+	p := x.passOf(wn, node)
+	if s.Volumes, err = x.volumes(ctx, wn, m, node, p, list, pods, s.Volumes); err != nil {
+		return nil, err
+	}
+	p.moving = len(inState(s.Volumes, v1alpha1.VolumeDetaching, v1alpha1.VolumeReattaching)) > 0
+
+	c := &crew{kube: x.kube, now: p.now, explain: explain.explain, left: remaining{}, attempts: m.attempts}
+	err = c.work(ctx, p.plan(pods))
+	s.Forced = p.forced
+	detaching := len(inState(s.Volumes, v1alpha1.VolumeDetaching)) > 0
+	used := slices.ContainsFunc(pods, func(pod pod) bool { return len(pod.volumes) > 0 && p.decide(pod) != ignore })
+	switch {
+	case err != nil || len(c.left) > 0:
+		x.stage(s, v1alpha1.DrainEvictingPods)
+	case detaching || used: // What a pod used that is gone now is seen by the next pass.
+		x.stage(s, v1alpha1.DrainDetachingVolumes)
+	default:
+		x.stage(s, v1alpha1.DrainDeletingNode)
+	}
+	return c.left, err
+}
+
+// passOf says how a pass decides.
+func (x *external) passOf(wn *v1alpha1.WorkerNode, node *corev1.Node) drainPass {
+	d := wn.Spec.ForProvider.Drain
+	ready := nodeReady(node)
+	p := drainPass{
+		now:    x.now(),
+		forced: x.late(wn) || asked(machinev1alpha1.AnnotationForceDrain, wn, node),
+		silent: ready.Status != corev1.ConditionTrue && ready.Status != corev1.ConditionFalse,
+		dead:   ready.Status != corev1.ConditionTrue && !ready.LastTransitionTime.IsZero() && x.now().Sub(ready.LastTransitionTime.Time) > deadAfter,
+	}
+	if d.MaxEvictRetries != nil {
+		p.maxRefused = *d.MaxEvictRetries
+	}
+	if d.GracePeriod != nil {
+		p.grace = &d.GracePeriod.Duration
+	}
+	return p
+}
+
+// understand the pods: how the rules treat them, and what was tried before.
+func (x *external) understand(ctx context.Context, wn *v1alpha1.WorkerNode, m *memory, list []corev1.Pod) ([]pod, explainer, error) {
+	rules, problems := rulesOf(wn.Spec.ForProvider.Drain.PodRules)
+	if len(problems) > 0 {
+		x.record.Event(wn, event.Warning(reasonInvalidRule, errors.New(strings.Join(problems, "; "))))
+	}
+	namespaces := map[string]labels.Set{}
+	e := explainer{kube: x.kube, labels: map[string]labels.Set{}}
+	var out []pod
+	for i := range list {
+		p := readPod(&list[i])
+		ns, known := namespaces[p.name.Namespace]
+		if !known && needNamespaces(rules) {
+			got, err := x.kube.CoreV1().Namespaces().Get(ctx, p.name.Namespace, metav1.GetOptions{})
+			if err != nil && !kerrors.IsNotFound(err) {
+				return nil, e, err
+			}
+			ns = labels.Set(got.GetLabels())
+			namespaces[p.name.Namespace] = ns
+		}
+		p.behavior, p.order = treat(rules, &list[i], ns)
+		p.attempt = m.attempts[p.uid]
+		e.labels[p.name.String()] = labels.Set(list[i].GetLabels())
+		out = append(out, p)
+	}
+	return out, e, nil
+}
+
+// volumes says which volumes leave the Node, and notes which pods use some. A cluster
+// whose volumes we may not read is drained without regard to them.
+func (x *external) volumes(ctx context.Context, wn *v1alpha1.WorkerNode, m *memory, node *corev1.Node, p drainPass, list []corev1.Pod, pods []pod, was []v1alpha1.MovingVolume) ([]v1alpha1.MovingVolume, error) {
+	left, claims := false, len(was) > 0
+	for i := range list {
+		if p.decide(pods[i]) != ignore {
+			left = true
+		}
+		claims = claims || len(claimsOf(&list[i])) > 0
+	}
+	if left && !claims {
+		return nil, nil
+	}
+	moving, err := x.moving(ctx, wn, m, node, p, list, pods, was, !left)
+	if kerrors.IsForbidden(err) {
+		x.record.Event(wn, event.Warning(reasonVolumesUnreadable, fmt.Errorf("volumes are not waited for: %w", err)))
+		return nil, nil
+	}
+	return moving, err
+}
+
+func (x *external) moving(ctx context.Context, wn *v1alpha1.WorkerNode, m *memory, node *corev1.Node, p drainPass, list []corev1.Pod, pods []pod, was []v1alpha1.MovingVolume, last bool) ([]v1alpha1.MovingVolume, error) {
+	all, err := x.attachments.in(ctx, target.RefOf(wn), x.kube, p.now)
+	if err != nil {
+		return nil, err
+	}
+	d := wn.Spec.ForProvider.Drain
+	v := volumeView{
+		now: p.now, node: node.GetName(), used: map[string]bool{}, attachments: all, silent: p.silent,
+		detach: d.VolumeDetachTimeout.Duration, reattach: d.VolumeReattachTimeout.Duration,
+	}
+	here := map[string]bool{}
+	for _, a := range all {
+		if a.node == v.node {
+			here[a.volume] = true
+		}
+	}
+	if last && len(here) > 0 {
+		// What holds a volume now are pods that stay: those of DaemonSets.
+		l, err := x.kube.CoreV1().Pods("").List(ctx, metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector("spec.nodeName", node.GetName()).String()})
+		if err != nil {
+			return nil, err
+		}
+		list, pods = l.Items, nil
+	}
+	for i := range list {
+		if len(here) == 0 {
+			break
+		}
+		if f := readPod(&list[i]); f.finished {
+			continue
+		}
+		for _, claim := range claimsOf(&list[i]) {
+			name, err := volumeOf(ctx, x.kube, m.volumes, list[i].GetNamespace(), claim)
+			if err != nil {
+				return nil, err
+			}
+			if !here[name] {
+				continue
+			}
+			v.used[name] = true
+			if pods != nil {
+				pods[i].volumes = append(pods[i].volumes, name)
+			}
+		}
+	}
+	moving := v.move(was)
+	if stuck := inState(moving, v1alpha1.VolumeStuck); len(stuck) > 0 {
+		x.record.Event(wn, event.Warning(reasonVolumeTimeout, fmt.Errorf("the volumes %s were not detached from Node %s within %s, and are not waited for", strings.Join(stuck, ", "), node.GetName(), d.VolumeDetachTimeout.Duration)))
+	}
+	return moving, nil
+}
+
+// stage notes what a drain waits for.
+func (x *external) stage(s *v1alpha1.DrainStatus, stage v1alpha1.DrainStage) {
+	if s.Stage == stage {
+		return
+	}
+	now := x.stamp()
+	s.Stage, s.StageSince, s.Hooks = stage, &now, nil
+}
+
+// stamp is a time as a status keeps it.
+func (x *external) stamp() metav1.Time { return metav1.NewTime(x.now().Truncate(time.Second)) }
+
+// asked says whether the WorkerNode or the Node has an annotation that is "true".
+func asked(annotation string, wn *v1alpha1.WorkerNode, node *corev1.Node) bool {
+	return wn.GetAnnotations()[annotation] == "true" || node != nil && node.GetAnnotations()[annotation] == "true"
+}
