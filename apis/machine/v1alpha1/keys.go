@@ -125,8 +125,9 @@ const (
 	// AnnotationUpdateClass is set by Drover: the MachineClass that is wanted.
 	AnnotationUpdateClass = Group + "/update-class"
 
-	// LabelUpdateSelected, "true" on a Node, or as an annotation of its Machine,
-	// selects it for an update whose orchestration is Manual.
+	// LabelUpdateSelected on a Node, or as an annotation of its Machine, selects it for
+	// an update whose orchestration is Manual: for the one whose ID is the value, or
+	// for all to come if that is "true".
 	LabelUpdateSelected = Group + "/update-selected"
 
 	// LabelUpdatedTo is set by the agent: the ID of the update that it has done.
@@ -136,6 +137,9 @@ const (
 	// AnnotationUpdateMessage is set by the agent: why it failed.
 	AnnotationUpdateMessage = Group + "/update-message"
 )
+
+// SelectsUpdate says whether the value of LabelUpdateSelected selects the update.
+func SelectsUpdate(value, id string) bool { return value == id || value == "true" }
 
 // Names of the resources that a Machine composes, and, where a composed
 // resource has a counterpart of the same name, the role they play.

@@ -39,7 +39,7 @@ func update(now time.Time, o Observed, n node) *machinev1alpha1.UpdateStatus {
 	}
 	if !want.Selected {
 		s.State, s.Message = machinev1alpha1.UpdateCandidate, ""
-		s.Requested = n.Labels[machinev1alpha1.LabelUpdateSelected] == "true"
+		s.Requested = machinev1alpha1.SelectsUpdate(n.Labels[machinev1alpha1.LabelUpdateSelected], want.ID)
 	} else {
 		s.State, s.Message = next(now, s, want, o.WorkerNode)
 	}
@@ -130,13 +130,7 @@ func onNode(p *clusterv1alpha1.WorkerNodeParameters, want *machinev1alpha1.Machi
 	p.Labels[machinev1alpha1.LabelUpdateTo] = want.ID
 	p.Annotations[machinev1alpha1.AnnotationUpdateVersion] = want.Version
 	p.Annotations[machinev1alpha1.AnnotationUpdateClass] = want.ClassRef.Name
-	if !want.Selected {
-		return
-	}
-	// It becomes ours, and so goes with the others when the update is over: it does
-	// not select the next one too.
-	p.Labels[machinev1alpha1.LabelUpdateSelected] = "true"
-	if s.State != machinev1alpha1.UpdateDraining {
+	if want.Selected && s.State != machinev1alpha1.UpdateDraining {
 		p.Labels[machinev1alpha1.LabelUpdate] = machinev1alpha1.UpdateLabelReady
 	}
 }

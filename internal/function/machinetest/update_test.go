@@ -161,18 +161,11 @@ func TestAUserSelectsANodeForAnUpdate(t *testing.T) {
 	if got := selected(); got != nil {
 		t.Errorf("nobody selected it: %v", got)
 	}
-	p.NodeSays(map[string]any{"machine.drover.dev/update-selected": "true"}, nil)
-	if got := selected(); got != true {
-		t.Errorf("the Node is labelled: %v", got)
-	}
-
-	// From then on the label is Drover's, which takes it off with its own.
-	candidate["selected"] = true
-	Set(p.Machine, candidate, "spec", "inPlaceUpdate")
-	selected()
-	labels, _, _ := unstructured.NestedStringMap(p.Composed["worker-node"].Object, "spec", "forProvider", "labels")
-	if labels["machine.drover.dev/update-selected"] != "true" {
-		t.Errorf("labels: %v", labels)
+	for value, want := range map[string]any{"true": true, "two": true, "one": nil, "false": nil} {
+		p.NodeSays(map[string]any{"machine.drover.dev/update-selected": value}, nil)
+		if got := selected(); got != want {
+			t.Errorf("the Node is labelled %q: %v", value, got)
+		}
 	}
 }
 

@@ -161,12 +161,13 @@ func (p *plan) mayUpdate(m Machine) bool {
 		return false
 	}
 	manual := p.Set.Spec.InPlaceUpdate.Orchestration == machinev1alpha1.OrchestrationManual
-	return !manual || isRequested(m)
+	return !manual || p.isRequested(m)
 }
 
-// isRequested says whether somebody selected the Machine, or its Node.
-func isRequested(m Machine) bool {
-	return m.Annotations[machinev1alpha1.LabelUpdateSelected] == "true" || m.Status.Update != nil && m.Status.Update.Requested
+// isRequested says whether somebody selected the Machine, or its Node, for this update.
+func (p *plan) isRequested(m Machine) bool {
+	id, u := p.updateIDOf(m), m.Status.Update
+	return machinev1alpha1.SelectsUpdate(m.Annotations[machinev1alpha1.LabelUpdateSelected], id) || u != nil && u.ID == id && u.Requested
 }
 
 // composeUpdate puts onto a Machine what it is to know of updates in place.

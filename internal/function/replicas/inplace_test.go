@@ -199,6 +199,18 @@ func TestWhichMachinesAreSelectedForAnUpdate(t *testing.T) {
 			machines: []Machine{machine("a", running, old), machine("b", running, old, annotated(machinev1alpha1.LabelUpdateSelected, "true"))},
 			want:     []string{"b"},
 		},
+		"ManuallyTheOneIsThatIsAnnotatedWithTheUpdate": {
+			set: set(2, inPlace(1, manually)),
+			machines: []Machine{
+				machine("a", running, old, annotated(machinev1alpha1.LabelUpdateSelected, "another")),
+				machine("b", running, old, annotated(machinev1alpha1.LabelUpdateSelected, "new")),
+			},
+			want: []string{"b"},
+		},
+		"ManuallyWhatWasSelectedForAnotherUpdateIsNot": {
+			set:      set(1, inPlace(1, manually)),
+			machines: []Machine{machine("a", running, old, reports("earlier", candidate), requested)},
+		},
 		"ManuallyTheBoundHoldsToo": {
 			set: set(2, inPlace(1, manually)),
 			machines: []Machine{
