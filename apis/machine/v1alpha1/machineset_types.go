@@ -14,7 +14,8 @@ type MachineSetSpec struct {
 	// +kubebuilder:validation:Maximum=10000
 	Replicas int32 `json:"replicas"`
 
-	// Selector of the set's Machines. It cannot change.
+	// Selector of the set's Machines. It cannot change. A Machine that matches it and
+	// that nobody controls is adopted.
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="selector is immutable"
 	Selector Selector `json:"selector"`
 
@@ -169,6 +170,12 @@ type MachineSetStatus struct {
 	// next ones come from it.
 	// +optional
 	Created int64 `json:"created,omitempty"`
+
+	// Adopting names the Machines that the set takes on: they match its selector, and
+	// nobody controls them.
+	// +optional
+	// +listType=atomic
+	Adopting []string `json:"adopting,omitempty"`
 
 	// Dropping names the Machines that the set gives up. A decision is written
 	// here first and carried out when it is read back, so that a view that lags

@@ -691,6 +691,11 @@ func (in *MachineSetStatus) DeepCopyInto(out *MachineSetStatus) {
 		*out = make([]string, len(*in))
 		copy(*out, *in)
 	}
+	if in.Adopting != nil {
+		in, out := &in.Adopting, &out.Adopting
+		*out = make([]string, len(*in))
+		copy(*out, *in)
+	}
 	if in.Dropping != nil {
 		in, out := &in.Dropping, &out.Dropping
 		*out = make([]string, len(*in))

@@ -21,6 +21,9 @@ const (
 	// conditionUpToDate is False while Machines of a set that updates in place are not
 	// what the template says. Other sets do not have it.
 	conditionUpToDate = "UpToDate"
+	// conditionSelectorExclusive is False while Machines match the set's selector that
+	// somebody else controls.
+	conditionSelectorExclusive = "SelectorExclusive"
 )
 
 const (
@@ -30,12 +33,17 @@ const (
 	reasonUpToDate     = "UpToDate"
 	reasonUpdating     = "Updating"
 	reasonUpdateFailed = "UpdateFailed"
+
+	reasonExclusive          = "Exclusive"
+	reasonControlledByOthers = "ControlledByOthers"
 )
 
 func (p *plan) conditions() []step.Condition {
 	out := []step.Condition{p.valid(), p.replicaFailure()}
-	if c := p.upToDate(); c != nil {
-		out = append(out, *c)
+	for _, c := range []*step.Condition{p.upToDate(), p.exclusive()} {
+		if c != nil {
+			out = append(out, *c)
+		}
 	}
 	return out
 }

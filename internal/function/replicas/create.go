@@ -26,9 +26,10 @@ func (p *plan) createsNone() bool {
 	return p.Set.Spec.Creation == machinev1alpha1.CreationDisabled
 }
 
-// missing Machines. What is dropped now is missing when that is written down.
+// missing Machines. What is dropped now is missing when that is written down, and what
+// is adopted now is there then.
 func (p *plan) missing() int {
-	return max(0, int(p.Set.Spec.Replicas)-len(p.kept)-len(p.dropped))
+	return max(0, int(p.Set.Spec.Replicas)-len(p.kept)-len(p.dropped)-len(p.takesOn))
 }
 
 // window is how many Machines may wait for their VM at a time: one at first, and one

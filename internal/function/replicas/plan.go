@@ -28,6 +28,11 @@ type Observed struct {
 	Set *machinev1alpha1.MachineSet
 	// Machines that the set controls, in any order.
 	Machines []Machine
+	// Orphans match the selector, and nobody controls them.
+	Orphans []Machine
+	// Foreign are the controllers, as kind and name, of Machines that match the
+	// selector and are not the set's.
+	Foreign []string
 	// Provider of the template's class. It is empty when there is no such class.
 	Provider string
 	// Problem with the class, for which no Machines are created.
@@ -59,6 +64,7 @@ func Plan(now time.Time, o Observed) Decision {
 	slices.SortFunc(o.Machines, func(a, b Machine) int { return cmp.Compare(a.Name, b.Name) })
 	p := plan{Observed: o, now: now, created: o.Set.Status.Created}
 	p.sort()
+	p.adopt()
 	p.preserve()
 	p.resumeUpdates()
 	p.recover()
@@ -81,6 +87,9 @@ type plan struct {
 	// dropped Machines are kept ones whose end this plan decides. They stay
 	// composed until that is written down.
 	dropped []Machine
+	// adopting names the Machines that are being adopted, and takesOn those of them
+	// that this plan adds.
+	adopting, takesOn []string
 	// creates these names, and created is the counter after it.
 	creates []string
 	created int64
@@ -174,7 +183,7 @@ func (p *plan) decide() Decision {
 	}
 
 	for _, c := range d.Conditions {
-		if c.Type == conditionValid && c.Status != "True" && c.IsNew(p.Set.Status.Conditions) {
+		if (c.Type == conditionValid || c.Type == conditionSelectorExclusive) && c.Status != "True" && c.IsNew(p.Set.Status.Conditions) {
 			d.Events = append(d.Events, step.Event{Warning: true, Reason: c.Reason, Message: c.Message})
 		}
 	}

@@ -20,6 +20,7 @@ func (p *plan) status() machinev1alpha1.MachineSetStatus {
 		Created:             p.created,
 		Backoff:             p.backoff,
 		Updating:            p.updating,
+		Adopting:            p.adopting,
 	}
 	for _, m := range p.kept {
 		available, updated := p.isAvailable(m), !p.isOutdated(m)
@@ -49,7 +50,7 @@ func count(n *int32, yes bool) {
 // is in flight, and when the next Machine becomes available, may be created, or is no
 // longer preserved.
 func (p *plan) callAgain(ready bool) time.Duration {
-	if len(p.dropped)+len(p.selected) > 0 {
+	if len(p.dropped)+len(p.selected)+len(p.takesOn) > 0 {
 		return step.Soonest
 	}
 	again := step.AtRest

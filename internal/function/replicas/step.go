@@ -5,6 +5,7 @@ import (
 	"time"
 
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
@@ -33,7 +34,7 @@ func Run(now time.Time, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse
 	rsp := step.NewResponse(req)
 	rsp.RequireClass(next)
 	rsp.RequireByLabels(requirementMachines, machinev1alpha1.SchemeGroupVersion.String(), machinev1alpha1.MachineGroupVersionKind.Kind,
-		set.Namespace, map[string]string{machinev1alpha1.LabelSet: set.Name})
+		set.Namespace, matchLabels(set))
 
 	o, selections, looked, err := observe(req, rsp, set, next)
 	if err != nil || !looked {
@@ -61,15 +62,35 @@ func observe(req *fnv1.RunFunctionRequest, rsp step.Response, set *machinev1alph
 	}
 	o.Problem = problem
 	for _, c := range children {
-		m, err := step.As[machinev1alpha1.Machine](c.Object)
+		m, err := s.machine(c.Object)
 		if err != nil {
 			return o, s, false, err
 		}
-		s.existing[m.Name] = selectionOf(c.Object)
-		provider, _, _ := unstructured.NestedString(c.Object.Object, providerSelector...)
-		o.Machines = append(o.Machines, Machine{Machine: m, Provider: provider, Observed: c.Observed, Terminating: c.Terminating})
+		m.Observed, m.Terminating = c.Observed, c.Terminating
+		o.Machines = append(o.Machines, m)
+	}
+	orphans, foreign := step.Others(req, requirementMachines, set.UID)
+	for _, orphan := range orphans {
+		// What cannot be read is not the set's yet, and nothing it has to keep.
+		if m, err := s.machine(orphan); err == nil {
+			o.Orphans = append(o.Orphans, m)
+		}
+	}
+	for _, f := range foreign {
+		by := metav1.GetControllerOfNoCopy(f)
+		o.Foreign = append(o.Foreign, by.Kind+" "+by.Name)
 	}
 	return o, s, true, nil
+}
+
+// matchLabels of the set's selector. All of its Machines have them, because the template
+// has, and those do that it may adopt.
+func matchLabels(set *machinev1alpha1.MachineSet) map[string]string {
+	labels := map[string]string{}
+	for k, v := range set.Spec.Selector.MatchLabels {
+		labels[k] = string(v)
+	}
+	return labels
 }
 
 func respond(req *fnv1.RunFunctionRequest, rsp step.Response, d Decision, s selections) error {
@@ -97,6 +118,17 @@ func respond(req *fnv1.RunFunctionRequest, rsp step.Response, d Decision, s sele
 type selections struct {
 	existing map[string]selection
 	next     selection
+}
+
+// machine decodes one that exists.
+func (s selections) machine(o step.Object) (Machine, error) {
+	m, err := step.As[machinev1alpha1.Machine](o)
+	if err != nil {
+		return Machine{}, err
+	}
+	s.existing[m.Name] = selectionOf(o)
+	provider, _, _ := unstructured.NestedString(o.Object, providerSelector...)
+	return Machine{Machine: m, Provider: provider}, nil
 }
 
 func (s selections) of(name string) selection {

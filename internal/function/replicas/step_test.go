@@ -121,7 +121,7 @@ func TestRunAsksForWhatItNeedsFirst(t *testing.T) {
 		},
 		"machines": {
 			ApiVersion: "machine.drover.dev/v1alpha1", Kind: "Machine", Namespace: proto.String("default"),
-			Match: &fnv1.ResourceSelector_MatchLabels{MatchLabels: &fnv1.MatchLabels{Labels: map[string]string{"machine.drover.dev/set": "workers-x7k2p"}}},
+			Match: &fnv1.ResourceSelector_MatchLabels{MatchLabels: &fnv1.MatchLabels{Labels: map[string]string{"pool": "workers", "machine.drover.dev/template-hash": "776sbch24k"}}},
 		},
 	}}
 	if diff := cmp.Diff(want, rsp.GetRequirements(), protocmp.Transform()); diff != "" {
@@ -202,6 +202,67 @@ func TestRunHeedsAFreeze(t *testing.T) {
 	}
 	if n := len(rsp.GetDesired().GetResources()); n != 0 {
 		t.Errorf("created %d Machines", n)
+	}
+}
+
+// standalone is a request of a set that no MachineDeployment made, beside a Machine that
+// nobody controls and one that another set does.
+func standalone(adopting ...any) *fnv1.RunFunctionRequest {
+	req := request(2, 5, "own")
+	set := req.GetObserved().GetComposite().GetResource()
+	delete(set.GetFields()["metadata"].GetStructValue().GetFields(), "labels")
+	list, _ := structpb.NewList(adopting)
+	set.GetFields()["status"].GetStructValue().GetFields()["adopting"] = structpb.NewListValue(list)
+
+	orphan, foreign := resource.MustStructJSON(fmt.Sprintf(machineJSON, "orphan")), resource.MustStructJSON(fmt.Sprintf(machineJSON, "foreign"))
+	delete(orphan.GetFields()["metadata"].GetStructValue().GetFields(), "ownerReferences")
+	owner := foreign.GetFields()["metadata"].GetStructValue().GetFields()["ownerReferences"].GetListValue().GetValues()[0].GetStructValue()
+	owner.Fields["name"], owner.Fields["uid"] = structpb.NewStringValue("other"), structpb.NewStringValue("uid-of-other")
+	machines := req.GetRequiredResources()["machines"]
+	machines.Items = append(machines.Items, &fnv1.Resource{Resource: orphan}, &fnv1.Resource{Resource: foreign})
+	return req
+}
+
+func TestAStandaloneSetAdoptsWhatNobodyControls(t *testing.T) {
+	rsp, err := Run(now, standalone())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := rsp.GetDesired().GetResources(); len(got) != 1 || got["own"] == nil {
+		t.Errorf("composes %d Machines before that is written down", len(got))
+	}
+	status := rsp.GetDesired().GetComposite().GetResource().AsMap()["status"].(map[string]any)
+	if diff := cmp.Diff([]any{"orphan"}, status["adopting"]); diff != "" {
+		t.Errorf("adopting: -want +got:\n%s", diff)
+	}
+	if got := rsp.GetMeta().GetTtl().AsDuration(); got != step.Soonest {
+		t.Errorf("calls again after %s", got)
+	}
+
+	rsp, err = Run(now, standalone("orphan"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := rsp.GetDesired().GetResources()
+	if len(got) != 2 || got["orphan"] == nil {
+		t.Fatalf("composes %d Machines", len(got))
+	}
+	spec := got["orphan"].GetResource().AsMap()["spec"].(map[string]any)
+	if spec["version"] != "v1.35.3" || spec["providerID"] != "local:///zone-a/vm-0123456789" {
+		t.Errorf("got %v", spec)
+	}
+	own := got["own"].GetResource().AsMap()["spec"].(map[string]any)
+	if diff := cmp.Diff(own["crossplane"], spec["crossplane"]); diff != "" {
+		t.Errorf("its Composition: -others +its:\n%s", diff)
+	}
+	told := ""
+	for _, c := range rsp.GetConditions() {
+		if c.GetType() == conditionSelectorExclusive {
+			told = c.GetMessage()
+		}
+	}
+	if told != "Machines that spec.selector matches are controlled by MachineSet other, and left alone" {
+		t.Errorf("condition %q", told)
 	}
 }
 

@@ -54,3 +54,21 @@ func Children(req *fnv1.RunFunctionRequest, requirement, kind string, owner type
 	slices.SortFunc(out, func(a, b Child) int { return strings.Compare(a.GetName(), b.GetName()) })
 	return out, true
 }
+
+// Others returns what the requirement found that the XR does not control, sorted by
+// name, without what is being deleted: what nobody controls, and what somebody else does.
+func Others(req *fnv1.RunFunctionRequest, requirement string, owner types.UID) (orphans, foreign []Object) {
+	found, _ := Required(req, requirement)
+	slices.SortFunc(found, func(a, b Object) int { return strings.Compare(a.GetName(), b.GetName()) })
+	for _, o := range found {
+		by := metav1.GetControllerOfNoCopy(o)
+		switch {
+		case o.GetDeletionTimestamp() != nil:
+		case by == nil:
+			orphans = append(orphans, o)
+		case by.UID != owner:
+			foreign = append(foreign, o)
+		}
+	}
+	return orphans, foreign
+}

@@ -13,3 +13,8 @@ func (c Condition) IsNew(observed []metav1.Condition) bool {
 		return o.Type == c.Type && string(o.Status) == c.Status && o.Reason == c.Reason && o.Message == c.Message
 	})
 }
+
+// IsKnown says whether there is a condition of the type among the observed ones.
+func (c Condition) IsKnown(observed []metav1.Condition) bool {
+	return slices.ContainsFunc(observed, func(o metav1.Condition) bool { return o.Type == c.Type })
+}

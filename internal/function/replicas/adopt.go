@@ -1,0 +1,49 @@
+package replicas
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/drover-dev/drover/internal/function/step"
+)
+
+// adopt Machines that match the selector and that nobody controls. Crossplane takes on
+// what is composed under the name of something that has no controller. They are named
+// in the status first: the status that comes with a new reference is refused, and its
+// events with it.
+func (p *plan) adopt() {
+	for _, m := range p.Orphans {
+		p.adopting = append(p.adopting, m.Name)
+		if !slices.Contains(p.Set.Status.Adopting, m.Name) {
+			p.takesOn = append(p.takesOn, m.Name)
+			continue
+		}
+		m.Observed = true
+		p.kept = append(p.kept, m)
+	}
+	if len(p.takesOn) > 0 {
+		p.events = append(p.events, step.Event{
+			Reason:  "AdoptingMachine",
+			Message: "Adopting " + list(p.takesOn) + ", which spec.selector matches and nobody controls",
+		})
+	}
+}
+
+// exclusive is False while Machines match the selector that somebody else controls. A
+// set that never saw any does not have it.
+func (p *plan) exclusive() *step.Condition {
+	c := step.Condition{Type: conditionSelectorExclusive, Status: "True", Reason: reasonExclusive}
+	if len(p.Foreign) > 0 {
+		// The Machines may come and go: who controls them says enough.
+		by := slices.Clone(p.Foreign)
+		slices.Sort(by)
+		c.Status, c.Reason = "False", reasonControlledByOthers
+		c.Message = fmt.Sprintf("Machines that spec.selector matches are controlled by %s, and left alone", strings.Join(slices.Compact(by), ", "))
+		return &c
+	}
+	if !c.IsKnown(p.Set.Status.Conditions) {
+		return nil
+	}
+	return &c
+}
