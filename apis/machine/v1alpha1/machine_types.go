@@ -315,6 +315,8 @@ type MachineStatus struct {
 // +kubebuilder:printcolumn:name="Class",type=string,JSONPath=`.spec.classRef.name`,priority=1
 // +kubebuilder:printcolumn:name="Failure-Domain",type=string,JSONPath=`.spec.failureDomain`,priority=1
 // +kubebuilder:printcolumn:name="ProviderID",type=string,JSONPath=`.status.providerID`,priority=1
+// +kubebuilder:printcolumn:name="Update",type=string,JSONPath=`.status.update.state`,priority=1
+// +kubebuilder:printcolumn:name="Preserved-Until",type=string,JSONPath=`.status.preservation.until`,priority=1
 type Machine struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`

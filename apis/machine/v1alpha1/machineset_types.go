@@ -201,8 +201,10 @@ type MachineSetStatus struct {
 // +kubebuilder:printcolumn:name="Current",type=integer,JSONPath=`.status.replicas`
 // +kubebuilder:printcolumn:name="Ready-Replicas",type=integer,JSONPath=`.status.readyReplicas`
 // +kubebuilder:printcolumn:name="Available",type=integer,JSONPath=`.status.availableReplicas`,priority=1
+// +kubebuilder:printcolumn:name="Up-to-date",type=integer,JSONPath=`.status.updatedReplicas`,priority=1
 // +kubebuilder:printcolumn:name="Terminating",type=integer,JSONPath=`.status.terminatingReplicas`,priority=1
 // +kubebuilder:printcolumn:name="Version",type=string,JSONPath=`.spec.template.spec.version`
+// +kubebuilder:printcolumn:name="Failing",type=string,JSONPath=`.status.backoff.errorCode`,priority=1
 // +kubebuilder:printcolumn:name="Revision",type=string,JSONPath=`.metadata.annotations.machinedeployment\.clusters\.x-k8s\.io/revision`,priority=1
 type MachineSet struct {
 	metav1.TypeMeta   `json:",inline"`

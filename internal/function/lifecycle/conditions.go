@@ -19,9 +19,9 @@ const (
 	TypeInfrastructureReady = "InfrastructureReady"
 	// TypeNodeReady is True while the Node is Ready.
 	TypeNodeReady = "NodeReady"
-	// TypeUpToDate is False while an update in place is asked for. Machines that never
-	// were updated in place do not have it.
-	TypeUpToDate = "UpToDate"
+	// TypeUpdated is False while an update in place is asked for. Machines that never
+	// were updated in place do not have it. UpToDate is Crossplane's own.
+	TypeUpdated = "Updated"
 	// TypePreserved is True while the Machine is preserved for analysis. Machines that
 	// never were do not have it.
 	TypePreserved = "Preserved"
@@ -60,7 +60,7 @@ const (
 
 func conditions(now time.Time, o Observed, n node, s machinev1alpha1.MachineStatus) []step.Condition {
 	out := []step.Condition{valid(o), infrastructureReady(o, n), nodeReady(o, n)}
-	for _, c := range []*step.Condition{upToDateCondition(o, s), preservedCondition(now, o, s), annotationsValid(o, n)} {
+	for _, c := range []*step.Condition{updatedCondition(o, s), preservedCondition(now, o, s), annotationsValid(o, n)} {
 		if c != nil {
 			out = append(out, *c)
 		}
@@ -120,12 +120,12 @@ func nodeReady(o Observed, n node) step.Condition {
 	return c
 }
 
-func upToDateCondition(o Observed, s machinev1alpha1.MachineStatus) *step.Condition {
+func updatedCondition(o Observed, s machinev1alpha1.MachineStatus) *step.Condition {
 	switch {
 	case s.Update != nil:
-		return &step.Condition{Type: TypeUpToDate, Status: isFalse, Reason: reasonOf(s.Update.State), Message: describe(o.Machine, s.Update)}
-	case meta.FindStatusCondition(o.Machine.Status.Conditions, TypeUpToDate) != nil:
-		return &step.Condition{Type: TypeUpToDate, Status: isTrue, Reason: ReasonUpToDate}
+		return &step.Condition{Type: TypeUpdated, Status: isFalse, Reason: reasonOf(s.Update.State), Message: describe(o.Machine, s.Update)}
+	case meta.FindStatusCondition(o.Machine.Status.Conditions, TypeUpdated) != nil:
+		return &step.Condition{Type: TypeUpdated, Status: isTrue, Reason: ReasonUpToDate}
 	}
 	return nil
 }

@@ -40,7 +40,7 @@ func TestAMachineIsUpdatedInPlace(t *testing.T) {
 		phase, state string
 		// what the Node is told: label update and update-to, whether it is drained.
 		node   []any
-		upTo   string // reason of UpToDate
+		upTo   string // reason of Updated
 		events []string
 		ttl    time.Duration
 	}{
@@ -131,7 +131,7 @@ func TestAMachineIsUpdatedInPlace(t *testing.T) {
 		label, _, _ := unstructured.NestedString(wn.Object, "spec", "forProvider", "labels", "machine.drover.dev/update")
 		to, _, _ := unstructured.NestedString(wn.Object, "spec", "forProvider", "labels", "machine.drover.dev/update-to")
 		drained, _, _ := unstructured.NestedBool(wn.Object, "spec", "forProvider", "drained")
-		got := []any{phase(p), state, []any{label, to, drained}, r.Conditions["UpToDate"].GetReason(), eventReasons(r), r.TTL}
+		got := []any{phase(p), state, []any{label, to, drained}, r.Conditions["Updated"].GetReason(), eventReasons(r), r.TTL}
 		want := []any{s.phase, s.state, s.node, s.upTo, s.events, s.ttl}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Fatalf("%s: -want +got:\n%s", s.name, diff)

@@ -18,9 +18,9 @@ const (
 	// conditionReplicaFailure is True while Machines cannot be created. Its reason is
 	// the provider's class of the error, its message the first error's text.
 	conditionReplicaFailure = "ReplicaFailure"
-	// conditionUpToDate is False while Machines of a set that updates in place are not
-	// what the template says. Other sets do not have it.
-	conditionUpToDate = "UpToDate"
+	// conditionUpdated is False while Machines of a set that updates in place are not
+	// what the template says. Other sets do not have it. UpToDate is Crossplane's own.
+	conditionUpdated = "Updated"
 	// conditionSelectorExclusive is False while Machines match the set's selector that
 	// somebody else controls.
 	conditionSelectorExclusive = "SelectorExclusive"
@@ -40,7 +40,7 @@ const (
 
 func (p *plan) conditions() []step.Condition {
 	out := []step.Condition{p.valid(), p.replicaFailure()}
-	for _, c := range []*step.Condition{p.upToDate(), p.exclusive()} {
+	for _, c := range []*step.Condition{p.updatedCondition(), p.exclusive()} {
 		if c != nil {
 			out = append(out, *c)
 		}

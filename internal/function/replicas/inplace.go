@@ -216,12 +216,12 @@ func version(t machinev1alpha1.MachineSpec) string {
 	return fmt.Sprintf("version %s of class %q", t.Version, t.ClassRef.Name)
 }
 
-// upToDate tells how far the updates are; nil for a set that has none.
-func (p *plan) upToDate() *step.Condition {
+// updatedCondition tells how far the updates are; nil for a set that has none.
+func (p *plan) updatedCondition() *step.Condition {
 	if !p.updatesInPlace() {
 		return nil
 	}
-	c := &step.Condition{Type: conditionUpToDate, Status: "True", Reason: reasonUpToDate}
+	c := &step.Condition{Type: conditionUpdated, Status: "True", Reason: reasonUpToDate}
 	var failed []string
 	for _, m := range p.kept {
 		if !p.isOutdated(m) {
