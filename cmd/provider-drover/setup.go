@@ -12,6 +12,7 @@ import (
 
 	clusterv1alpha1 "github.com/drover-dev/drover/apis/cluster/v1alpha1"
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/controller/approver"
 	"github.com/drover-dev/drover/internal/controller/config"
 	"github.com/drover-dev/drover/internal/controller/jointoken"
 	"github.com/drover-dev/drover/internal/controller/terminator"
@@ -38,7 +39,10 @@ func setup(ctx context.Context, mgr ctrl.Manager, o controller.Options) error {
 		if err := workernode.Setup(ctx, mgr, o, pool); err != nil {
 			return err
 		}
-		return jointoken.Setup(ctx, mgr, o, pool)
+		if err := jointoken.Setup(ctx, mgr, o, pool); err != nil {
+			return err
+		}
+		return approver.Setup(ctx, mgr, o, pool)
 	},
 		clusterv1alpha1.WorkerNodeGroupVersionKind,
 		clusterv1alpha1.JoinTokenGroupVersionKind,

@@ -24,6 +24,9 @@ var Rights = []string{"package/provider-drover/rbac.yaml", TargetRights, "packag
 // TargetRights is for a cluster that Machines join.
 const TargetRights = "package/provider-drover/rbac-target.yaml"
 
+// ClientCertificateRights is for one that approves no client certificates of kubelets.
+const ClientCertificateRights = "package/provider-drover/rbac-target-client-certificates.yaml"
+
 // Packages are what a user of the local cloud installs, by kind. The
 // configuration brings what it depends on.
 var Packages = [][2]string{

@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"strings"
 
+	certificatesv1 "k8s.io/api/certificates/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/drover-dev/drover/apis/cluster/v1alpha1"
@@ -15,8 +17,9 @@ import (
 type Conn struct {
 	// Ref names the configuration that the connection is made from.
 	Ref Ref
-	// Spec of the configuration.
+	// Spec and UID of the configuration.
 	Spec v1alpha1.ProviderConfigSpec
+	UID  types.UID
 	// Kube is a client whose calls end after 10 s at the latest. Its errors
 	// should go through Classify.
 	Kube kubernetes.Interface
@@ -28,17 +31,21 @@ type Conn struct {
 	credentials string
 	hash        string
 	link        *link
+	rights      *rights
 }
 
 func newConn(ref Ref, c credentials, sum string, l *link) *Conn {
-	return &Conn{Ref: ref, Spec: c.spec, Kube: l.kube, Host: l.host, CA: l.ca, credentials: c.text, hash: sum, link: l}
+	return &Conn{
+		Ref: ref, Spec: c.spec, UID: c.uid, Kube: l.kube, Host: l.host, CA: l.ca,
+		credentials: c.text, hash: sum, link: l, rights: &rights{needed: needed(c.spec.Certificates)},
+	}
 }
 
 // Nodes returns the Nodes with the providerID, from a cache that the first call
 // fills. When the cluster becomes unreachable later, they are as last seen. They
 // must not be changed.
 func (c *Conn) Nodes(ctx context.Context, providerID string) ([]*corev1.Node, error) {
-	n, err := c.link.watchNodes(c.Ref)
+	n, err := c.link.watch(c.Ref, signersOf(c.Spec.Certificates))
 	if err != nil {
 		return nil, err
 	}
@@ -56,10 +63,48 @@ func (c *Conn) Probe(ctx context.Context) (version string, err error) {
 	return version, err
 }
 
+// Request returns a CertificateSigningRequest that Drover is to decide on, from a cache
+// that the first call of Nodes fills; nil if there is none of the name. It must not be
+// changed.
+func (c *Conn) Request(name string) *certificatesv1.CertificateSigningRequest {
+	for _, r := range c.requests() {
+		if obj, ok, err := r.informer.GetIndexer().GetByKey(name); ok && err == nil {
+			if csr, ok := obj.(*certificatesv1.CertificateSigningRequest); ok {
+				return csr
+			}
+		}
+	}
+	return nil
+}
+
+// RequestsOf returns the names of the requests of a user that nobody has decided on.
+func (c *Conn) RequestsOf(user string) []string {
+	var out []string
+	for _, r := range c.requests() {
+		names, err := r.informer.GetIndexer().IndexKeys(byUser, user)
+		if err == nil {
+			out = append(out, names...)
+		}
+	}
+	return out
+}
+
+func (c *Conn) requests() []*requests {
+	c.link.mu.Lock()
+	defer c.link.mu.Unlock()
+	var out []*requests
+	for _, signer := range signersOf(c.Spec.Certificates) {
+		if r := c.link.requests[signer]; r != nil {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
 // Lacking says which of the rights that Drover needs the credentials do not give, in
 // words, empty if none.
 func (c *Conn) Lacking(ctx context.Context) (string, error) {
-	missing, err := c.link.rights.lacking(ctx, c.Kube, c.link.now())
+	missing, err := c.rights.lacking(ctx, c.Kube, c.link.now())
 	if err != nil || len(missing) == 0 {
 		return "", c.Classify(err)
 	}

@@ -29,26 +29,24 @@ type Readers struct {
 	Self *rest.Config
 }
 
-// spec of the configuration.
-func (r Readers) spec(ctx context.Context, ref Ref) (v1alpha1.ProviderConfigSpec, error) {
-	var err error
-	var spec v1alpha1.ProviderConfigSpec
+// spec and UID of the configuration.
+func (r Readers) spec(ctx context.Context, ref Ref) (spec v1alpha1.ProviderConfigSpec, uid types.UID, err error) {
 	switch ref.Kind {
 	case kindProviderConfig:
 		pc := &v1alpha1.ProviderConfig{}
 		err = r.Configs.Get(ctx, types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}, pc)
-		spec = pc.Spec
+		spec, uid = pc.Spec, pc.GetUID()
 	case kindClusterProviderConfig:
 		pc := &v1alpha1.ClusterProviderConfig{}
 		err = r.Configs.Get(ctx, types.NamespacedName{Name: ref.Name}, pc)
-		spec = pc.Spec
+		spec, uid = pc.Spec, pc.GetUID()
 	default:
-		return spec, &Error{Kind: ConfigInvalid, Ref: ref, Detail: fmt.Sprintf("providerConfigRef.kind is %q, but must be %s or %s", ref.Kind, kindProviderConfig, kindClusterProviderConfig)}
+		return spec, uid, &Error{Kind: ConfigInvalid, Ref: ref, Detail: fmt.Sprintf("providerConfigRef.kind is %q, but must be %s or %s", ref.Kind, kindProviderConfig, kindClusterProviderConfig)}
 	}
 	if kerrors.IsNotFound(err) {
-		return spec, &Error{Kind: ConfigNotFound, Ref: ref, Detail: "there is no such configuration"}
+		return spec, uid, &Error{Kind: ConfigNotFound, Ref: ref, Detail: "there is no such configuration"}
 	}
-	return spec, err
+	return spec, uid, err
 }
 
 // SecretOf returns where the kubeconfig of a configuration is, and false if it has none.
@@ -66,7 +64,9 @@ func SecretOf(ref Ref, spec v1alpha1.ProviderConfigSpec) (types.NamespacedName, 
 
 // credentials of a target cluster.
 type credentials struct {
+	// spec and uid of the configuration.
 	spec v1alpha1.ProviderConfigSpec
+	uid  types.UID
 	// version is what tells without reading the Secret that nothing changed.
 	version string
 	// text names the Secret and its key, for people.
@@ -75,11 +75,11 @@ type credentials struct {
 
 // look at what the configuration says, without reading its Secret.
 func (r Readers) look(ctx context.Context, ref Ref) (credentials, error) {
-	spec, err := r.spec(ctx, ref)
+	spec, uid, err := r.spec(ctx, ref)
 	if err != nil {
 		return credentials{}, err
 	}
-	out := credentials{spec: spec, text: "the provider's own identity", version: hash(spec)}
+	out := credentials{spec: spec, uid: uid, text: "the provider's own identity", version: string(uid) + "/" + hash(spec)}
 	switch spec.Credentials.Source {
 	case v1alpha1.CredentialsInjectedIdentity:
 		return out, nil

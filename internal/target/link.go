@@ -34,16 +34,15 @@ type link struct {
 	host      string
 	ca        []byte
 
-	now    func() time.Time
-	notify func(ref Ref, providerID string)
+	now func() time.Time
+	observer
 
 	mu sync.Mutex
 	// users has when each configuration that is attached asked for Nodes last, zero
 	// for never.
-	users map[Ref]time.Time
-	nodes *nodes
-
-	rights rights
+	users    map[Ref]time.Time
+	nodes    *nodes
+	requests map[string]*requests // by their signer
 
 	probing sync.Mutex
 	probed  time.Time
@@ -51,7 +50,13 @@ type link struct {
 	err     error
 }
 
-func newLink(cfg *rest.Config, now func() time.Time, notify func(Ref, string)) (*link, error) {
+// An observer is told of what happens in a cluster, for a configuration.
+type observer struct {
+	node    func(ref Ref, providerID string)
+	request func(ref Ref, name string)
+}
+
+func newLink(cfg *rest.Config, now func() time.Time, o observer) (*link, error) {
 	cfg.QPS, cfg.Burst, cfg.UserAgent, cfg.RateLimiter = qps, burst, userAgent, nil
 	if err := rest.LoadTLSFiles(cfg); err != nil {
 		return nil, err
@@ -66,7 +71,7 @@ func newLink(cfg *rest.Config, now func() time.Time, notify func(Ref, string)) (
 	if err != nil {
 		return nil, err
 	}
-	l := &link{transport: rt, host: cfg.Host, ca: cfg.CAData, now: now, notify: notify, users: map[Ref]time.Time{}}
+	l := &link{transport: rt, host: cfg.Host, ca: cfg.CAData, now: now, observer: o, users: map[Ref]time.Time{}, requests: map[string]*requests{}}
 	if l.kube, err = kubernetes.NewForConfigAndClient(cfg, &http.Client{Transport: rt, Timeout: callTimeout}); err != nil {
 		return nil, err
 	}
@@ -95,18 +100,29 @@ func (l *link) detach(ref Ref) (closed bool) {
 	return true
 }
 
-// watchNodes for a configuration. The watch starts with the first who asks.
-func (l *link) watchNodes(ref Ref) (*nodes, error) {
+// watch Nodes for a configuration, and the requests of the signers. Each watch starts
+// with the first who asks, and all end with the last.
+func (l *link) watch(ref Ref, signers []string) (*nodes, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.nodes == nil {
-		n, err := startNodes(l.watching, l.tell)
+		n, err := startNodes(l.watching, func(providerID string) { l.tell(l.node, providerID) })
 		if err != nil {
 			return nil, err
 		}
 		l.nodes = n
 	}
 	l.users[ref] = l.now()
+	for _, signer := range signers {
+		if l.requests[signer] != nil {
+			continue
+		}
+		r, err := startRequests(l.watching, signer, func(name string) { l.tell(l.request, name) })
+		if err != nil {
+			return nil, err
+		}
+		l.requests[signer] = r
+	}
 	return l.nodes, nil
 }
 
@@ -128,31 +144,52 @@ func (l *link) idle(ref Ref, since time.Time) {
 }
 
 func (l *link) stopUnused() {
-	if l.nodes == nil {
+	if l.nodes == nil || len(l.using()) > 0 {
 		return
-	}
-	for _, used := range l.users {
-		if !used.IsZero() {
-			return
-		}
 	}
 	l.nodes.stop()
 	l.nodes = nil
+	for signer, r := range l.requests {
+		r.stop()
+		delete(l.requests, signer)
+	}
 }
 
-// tell all configurations that use the Nodes of a change of one.
-func (l *link) tell(providerID string) {
+// tell all configurations that use the cluster.
+func (l *link) tell(observe func(Ref, string), what string) {
 	l.mu.Lock()
+	refs := l.using()
+	l.mu.Unlock()
+	for _, ref := range refs {
+		observe(ref, what)
+	}
+}
+
+// replay tells of all requests that are known.
+func (l *link) replay(observe func(Ref, string)) {
+	l.mu.Lock()
+	refs := l.using()
+	var names []string
+	for _, r := range l.requests {
+		names = append(names, r.informer.GetIndexer().ListKeys()...)
+	}
+	l.mu.Unlock()
+	for _, ref := range refs {
+		for _, name := range names {
+			observe(ref, name)
+		}
+	}
+}
+
+// using returns the configurations that use the cluster.
+func (l *link) using() []Ref {
 	var refs []Ref
 	for ref, used := range l.users {
 		if !used.IsZero() {
 			refs = append(refs, ref)
 		}
 	}
-	l.mu.Unlock()
-	for _, ref := range refs {
-		l.notify(ref, providerID)
-	}
+	return refs
 }
 
 // probe asks for the version of the API server, and for a Node, which needs the

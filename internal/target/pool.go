@@ -3,6 +3,8 @@ package target
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -17,10 +19,11 @@ type Pool struct {
 	readers Readers
 	now     func() time.Time
 
-	mu          sync.Mutex
-	entries     map[Ref]*entry
-	links       map[string]*link // by the hash of their credentials
-	subscribers []func(Ref, string)
+	mu       sync.Mutex
+	entries  map[Ref]*entry
+	links    map[string]*link    // by the hash of their credentials
+	nodes    []func(Ref, string) // who are told of Nodes
+	requests []func(Ref, string) // who are told of requests
 }
 
 // An entry is locked while its connection is made, so that others need not wait.
@@ -38,18 +41,35 @@ func NewPool(r Readers) *Pool {
 
 // Subscribe has fn called for each change of a Node that is more than a
 // heartbeat, with the Node's providerID. It must not block.
-func (p *Pool) Subscribe(fn func(ref Ref, providerID string)) {
+func (p *Pool) Subscribe(fn func(ref Ref, providerID string)) { p.subscribe(&p.nodes, fn) }
+
+// SubscribeRequests has fn called for each CertificateSigningRequest that Drover is to
+// decide on, those that are there and those that are new or changed, with its name. It
+// must not block.
+func (p *Pool) SubscribeRequests(fn func(ref Ref, name string)) {
+	p.subscribe(&p.requests, fn)
 	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.subscribers = append(p.subscribers, fn)
+	links := slices.Collect(maps.Values(p.links))
+	p.mu.Unlock()
+	for _, l := range links {
+		l.replay(fn)
+	}
 }
 
-func (p *Pool) notify(ref Ref, providerID string) {
+func (p *Pool) subscribe(to *[]func(Ref, string), fn func(Ref, string)) {
 	p.mu.Lock()
-	fns := p.subscribers
-	p.mu.Unlock()
-	for _, fn := range fns {
-		fn(ref, providerID)
+	defer p.mu.Unlock()
+	*to = append(*to, fn)
+}
+
+func (p *Pool) notify(list *[]func(Ref, string)) func(Ref, string) {
+	return func(ref Ref, what string) {
+		p.mu.Lock()
+		fns := *list
+		p.mu.Unlock()
+		for _, fn := range fns {
+			fn(ref, what)
+		}
 	}
 }
 
@@ -94,11 +114,11 @@ func (p *Pool) make(ctx context.Context, ref Ref, c credentials, old *Conn) (*Co
 	if old != nil && old.link != l && old.link.watches(ref) {
 		// Nobody else would ask before something happens to a Node, and only this
 		// watch tells of that.
-		if _, err := l.watchNodes(ref); err != nil {
+		if _, err := l.watch(ref, signersOf(c.spec.Certificates)); err != nil {
 			return nil, err
 		}
 	}
-	if old != nil && old.link == l && equality.Semantic.DeepEqual(old.Spec, c.spec) {
+	if old != nil && old.link == l && old.UID == c.uid && equality.Semantic.DeepEqual(old.Spec, c.spec) {
 		return old, nil // A label of the Secret changed, or another key.
 	}
 	return newConn(ref, c, sum, l), nil
@@ -111,7 +131,7 @@ func (p *Pool) attach(ref Ref, sum string, cfg *rest.Config) (*link, error) {
 	l, ok := p.links[sum]
 	if !ok {
 		var err error
-		if l, err = newLink(cfg, p.now, p.notify); err != nil {
+		if l, err = newLink(cfg, p.now, observer{node: p.notify(&p.nodes), request: p.notify(&p.requests)}); err != nil {
 			return nil, err
 		}
 		p.links[sum] = l

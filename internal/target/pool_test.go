@@ -217,7 +217,7 @@ func TestConfigurationsWithTheSameCredentialsShareAConnection(t *testing.T) {
 	if l.nodes == nil {
 		t.Fatal("the watch was stopped under the other configuration")
 	}
-	l.tell("local:///a/vm-1")
+	l.tell(l.node, "local:///a/vm-1")
 	for ref := <-woken; ; ref = <-woken {
 		if ref == ClusterRef("b") {
 			break

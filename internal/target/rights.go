@@ -3,16 +3,19 @@ package target
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	authv1 "k8s.io/api/authorization/v1"
+	certificatesv1 "k8s.io/api/certificates/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"sigs.k8s.io/yaml"
 
+	"github.com/drover-dev/drover/apis/cluster/v1alpha1"
 	manifests "github.com/drover-dev/drover/package/provider-drover"
 )
 
@@ -22,6 +25,8 @@ const rightsAgain = 10 * time.Minute
 
 // rights of one set of credentials.
 type rights struct {
+	needed []authv1.ResourceAttributes
+
 	mu      sync.Mutex
 	checked time.Time
 	missing []authv1.ResourceAttributes
@@ -36,7 +41,7 @@ func (r *rights) lacking(ctx context.Context, kube kubernetes.Interface, now tim
 		if !r.checked.IsZero() && now.Sub(r.checked) < rightsAgain {
 			return nil, nil
 		}
-		ask = needed()
+		ask = r.needed
 	}
 	var missing []authv1.ResourceAttributes
 	for _, a := range ask {
@@ -53,19 +58,32 @@ func (r *rights) lacking(ctx context.Context, kube kubernetes.Interface, now tim
 	return missing, nil
 }
 
-// needed are the rights of the shipped roles, each on its own.
-var needed = sync.OnceValue(func() []authv1.ResourceAttributes {
+// needed are the rights of the shipped roles, each on its own, without those that it
+// takes to approve certificates that are left to others.
+func needed(c v1alpha1.Certificates) []authv1.ResourceAttributes {
+	signers := signersOf(c)
+	return slices.DeleteFunc(slices.Clone(shipped()), func(a authv1.ResourceAttributes) bool {
+		if a.Group != certificatesv1.GroupName {
+			return false
+		}
+		return len(signers) == 0 || a.Resource == "signers" && !slices.Contains(signers, a.Name)
+	})
+}
+
+var shipped = sync.OnceValue(func() []authv1.ResourceAttributes {
 	var out []authv1.ResourceAttributes
-	for _, doc := range strings.Split(string(manifests.TargetRights), "\n---\n") {
-		role := &rbacv1.Role{} // A ClusterRole has the same fields that matter here.
-		if err := yaml.Unmarshal([]byte(doc), role); err != nil {
-			panic(fmt.Sprintf("rbac-target.yaml: %v", err)) // It is embedded, and tested.
-		}
-		if role.Kind != "Role" && role.Kind != "ClusterRole" {
-			continue
-		}
-		for _, rule := range role.Rules {
-			out = append(out, attributesOf(role.GetNamespace(), rule)...)
+	for _, file := range [][]byte{manifests.TargetRights, manifests.ClientCertificateRights} {
+		for _, doc := range strings.Split(string(file), "\n---\n") {
+			role := &rbacv1.Role{} // A ClusterRole has the same fields that matter here.
+			if err := yaml.Unmarshal([]byte(doc), role); err != nil {
+				panic(fmt.Sprintf("shipped rights: %v", err)) // They are embedded, and tested.
+			}
+			if role.Kind != "Role" && role.Kind != "ClusterRole" {
+				continue
+			}
+			for _, rule := range role.Rules {
+				out = append(out, attributesOf(role.GetNamespace(), rule)...)
+			}
 		}
 	}
 	return out

@@ -56,7 +56,7 @@ func TestCloudInit(t *testing.T) {
 			in.StartupTaints = []machinev1alpha1.Taint{{Key: "example.org/network-missing", Effect: "NoSchedule"}}
 			in.Kubelet.ClusterDNS = []string{"10.96.0.10"}
 			in.Kubelet.MaxPods = ptr.To[int32](50)
-		}, configuration(`{"maxPods": 60, "serverTLSBootstrap": true, "systemReserved": {"memory": "1Gi"}, "registerWithTaints": [{"key": "class", "effect": "NoSchedule"}, {"key": "dedicated", "value": "class", "effect": "NoSchedule"}], "authentication": {"webhook": {"cacheTTL": "2m"}}}`)),
+		}, configuration(`{"maxPods": 60, "serverTLSBootstrap": false, "systemReserved": {"memory": "1Gi"}, "registerWithTaints": [{"key": "class", "effect": "NoSchedule"}, {"key": "dedicated", "value": "class", "effect": "NoSchedule"}], "authentication": {"webhook": {"cacheTTL": "2m"}}}`)),
 	}
 	for name, in := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -41,9 +41,9 @@ WantedBy=multi-user.target
 // them: only the API server's users may talk to the kubelet, what they may do is
 // asked of the API server, and the client certificate renews itself.
 //
-// The serving certificate stays self-signed unless the class sets
-// serverTLSBootstrap: a cluster in which nobody approves the kubelet's request
-// could otherwise not read its logs.
+// The cluster signs the serving certificate, as soon as somebody approves it: Drover
+// does, unless it is told not to. Then the class has to set serverTLSBootstrap to false,
+// for a kubelet without a certificate serves nobody.
 func kubeletConfiguration(in Input, path *field.Path) (string, field.ErrorList) {
 	k := in.Kubelet
 	base, err := encode(kubeletv1.KubeletConfiguration{
@@ -59,6 +59,7 @@ func kubeletConfiguration(in Input, path *field.Path) (string, field.ErrorList) 
 		ContainerRuntimeEndpoint: "unix:///run/containerd/containerd.sock",
 		MaxPods:                  ptr.Deref(k.MaxPods, 0),
 		RotateCertificates:       true,
+		ServerTLSBootstrap:       true,
 	})
 	if err != nil {
 		return "", field.ErrorList{field.InternalError(path, err)}

@@ -7,3 +7,9 @@ import _ "embed"
 //
 //go:embed rbac-target.yaml
 var TargetRights []byte
+
+// ClientCertificateRights are what it needs beside them where it is to approve the
+// client certificates of kubelets.
+//
+//go:embed rbac-target-client-certificates.yaml
+var ClientCertificateRights []byte

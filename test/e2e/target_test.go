@@ -3,10 +3,15 @@ package e2e
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
+	"time"
 
 	xpv1 "github.com/crossplane/crossplane-runtime/v2/apis/common/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	bootstraputil "k8s.io/cluster-bootstrap/token/util"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1alpha1 "github.com/drover-dev/drover/apis/cluster/v1alpha1"
@@ -20,6 +25,15 @@ func TestMachinesJoinAnotherCluster(t *testing.T) {
 	t.Parallel()
 	f := plane.NewTargetFleet(t)
 	md := f.Deployment("workers", 2, 1, 0)
+	pc, err := f.Config(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Machines go to the API server by another name than Drover.
+	server := strings.Replace(f.Cluster.Server, "127.0.0.1", "localhost", 1)
+	f.Patch(t, pc, fmt.Sprintf(`{"spec":{"apiServer":{"endpoint":%q}}}`, server))
+	leftOver := bootstrapToken(t, f, map[string]string{clusterv1alpha1.LabelConfig: string(pc.UID), clusterv1alpha1.LabelJoinToken: "no-such-join-token"})
+	others := bootstrapToken(t, f, map[string]string{clusterv1alpha1.LabelConfig: "of-another-drover", clusterv1alpha1.LabelJoinToken: "no-such-join-token"})
 
 	step(t, "TheyJoinThereAndOnlyThere", func(t *testing.T) {
 		f.Create(t, md)
@@ -28,6 +42,24 @@ func TestMachinesJoinAnotherCluster(t *testing.T) {
 		here := kit.Fleet{Plane: f.Plane, Namespace: f.Namespace, Cluster: f.Control}
 		if nodes, err := here.Nodes(t.Context()); err != nil || len(nodes) > 0 {
 			t.Errorf("%d Nodes in the control cluster, %v", len(nodes), err)
+		}
+	})
+	step(t, "ByTheEndpointOfTheConfiguration", func(t *testing.T) {
+		l := &corev1.SecretList{}
+		if err := f.Client.List(t.Context(), l, client.InNamespace(f.Namespace)); err != nil {
+			t.Fatal(err)
+		}
+		n := 0
+		for _, s := range l.Items {
+			if data, ok := s.Data["userData"]; ok {
+				n++
+				if !strings.Contains(string(data), server) || strings.Contains(string(data), f.Cluster.Server) {
+					t.Errorf("the user data of Secret %s does not name %s alone", s.Name, server)
+				}
+			}
+		}
+		if n != 2 {
+			t.Errorf("%d Secrets with user data, want 2", n)
 		}
 	})
 	before, err := f.VMs(t.Context())
@@ -105,11 +137,40 @@ func TestMachinesJoinAnotherCluster(t *testing.T) {
 			}
 		}
 	})
+	step(t, "TokensThatWereLeftOverAreSwept", func(t *testing.T) {
+		kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+			if err := f.Cluster.Client.Get(ctx, client.ObjectKeyFromObject(leftOver), leftOver); !apierrors.IsNotFound(err) {
+				return fmt.Sprintf("it is still there: %v", err)
+			}
+			return ""
+		})
+		if err := f.Cluster.Client.Get(t.Context(), client.ObjectKeyFromObject(others), others); err != nil {
+			t.Errorf("a token of others is gone: %v", err)
+		}
+	})
 	step(t, "DeletionLeavesNothing", func(t *testing.T) {
 		kubectl(t, f, "delete", "md", md.Name)
 		f.AwaitNothing(t)
 		kubectl(t, f, "delete", "providerconfigs.cluster.drover.dev", "--all")
 	})
+}
+
+// bootstrapToken makes one in the target cluster.
+func bootstrapToken(t *testing.T, f kit.Fleet, labels map[string]string) *corev1.Secret {
+	t.Helper()
+	token, err := bootstraputil.GenerateBootstrapToken()
+	if err != nil {
+		t.Fatal(err)
+	}
+	id, secret, _ := strings.Cut(token, ".")
+	s := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceSystem, Name: bootstraputil.BootstrapTokenSecretName(id), Labels: labels}}
+	s.Type = corev1.SecretTypeBootstrapToken
+	s.StringData = map[string]string{"token-id": id, "token-secret": secret, "expiration": time.Now().Add(time.Hour).UTC().Format(time.RFC3339)}
+	if err := f.Cluster.Client.Create(t.Context(), s); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = f.Cluster.Client.Delete(context.Background(), s) })
+	return s
 }
 
 func reachable(t *testing.T, f kit.Fleet) xpv1.Condition {

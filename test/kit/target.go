@@ -8,8 +8,10 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -34,9 +36,53 @@ func newCluster(c localplane.Cluster) (*Cluster, error) {
 	return &Cluster{Server: c.Server, Kubeconfig: c.Kubeconfig, Client: cl}, err
 }
 
-// prepare a separate target cluster as docs/install.md tells a user to.
+// prepare a separate target cluster as docs/install.md tells a user to, and have nobody
+// in it approve certificates, so that Drover has to.
 func (c *Cluster) prepare(ctx context.Context) error {
-	return localplane.Apply(ctx, c.Client, filepath.Join(Root(), localplane.TargetRights))
+	for _, file := range []string{localplane.TargetRights, localplane.ClientCertificateRights} {
+		if err := localplane.Apply(ctx, c.Client, filepath.Join(Root(), file)); err != nil {
+			return err
+		}
+	}
+	for _, name := range []string{"kubeadm:node-autoapprove-bootstrap", "kubeadm:node-autoapprove-certificate-rotation"} {
+		if err := c.Client.Delete(ctx, &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: name}}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// As returns a client of the cluster as another user, in groups beside
+// system:authenticated.
+func (c *Cluster) As(t testing.TB, user string, groups ...string) client.Client {
+	t.Helper()
+	return c.clientAs(t, func(cfg *rest.Config) *rest.Config {
+		cfg.Impersonate = rest.ImpersonationConfig{UserName: user, Groups: append([]string{"system:authenticated"}, groups...)}
+		return cfg
+	})
+}
+
+// WithToken returns a client of the cluster that authenticates with a token.
+func (c *Cluster) WithToken(t testing.TB, token string) client.Client {
+	t.Helper()
+	return c.clientAs(t, func(cfg *rest.Config) *rest.Config {
+		cfg = rest.AnonymousClientConfig(cfg)
+		cfg.BearerToken = token
+		return cfg
+	})
+}
+
+func (c *Cluster) clientAs(t testing.TB, who func(*rest.Config) *rest.Config) client.Client {
+	t.Helper()
+	cfg, err := clientcmd.BuildConfigFromFlags("", c.Kubeconfig)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := client.New(who(cfg), client.Options{Scheme: scheme(), Mapper: c.Client.RESTMapper()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
 }
 
 // Credentials of an account in a cluster. They last until they are revoked.
@@ -101,8 +147,8 @@ func (c *Credentials) Revoke(t testing.TB) {
 // the Secret with its kubeconfig.
 const configName = "target"
 
-// NewTargetFleet is a NewFleet whose Machines join the separate target cluster. A
-// namespace of the same name is there too, for pods.
+// NewTargetFleet is a NewFleet whose Machines join the separate target cluster, in which
+// Drover approves all certificates. A namespace of the same name is there too, for pods.
 func (p *Plane) NewTargetFleet(t testing.TB) Fleet {
 	t.Helper()
 	if p.Target == nil {
@@ -120,6 +166,7 @@ func (p *Plane) NewTargetFleet(t testing.TB) Fleet {
 		Source:    clusterv1alpha1.CredentialsSecret,
 		SecretRef: &clusterv1alpha1.SecretKeySelector{Name: configName, Key: "kubeconfig"},
 	}
+	pc.Spec.Certificates.Client = clusterv1alpha1.CertificatesApprove
 	f.Create(t, pc)
 	return f
 }

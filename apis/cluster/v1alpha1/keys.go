@@ -9,6 +9,10 @@ const (
 	// UID of the JoinToken that made it.
 	LabelJoinToken = Group + "/join-token"
 
+	// LabelConfig beside it is the UID of the configuration that it was made through,
+	// so that nobody takes the token of another Drover for one of theirs.
+	LabelConfig = Group + "/config"
+
 	// FinalizerInUse keeps a ProviderConfig or ClusterProviderConfig while a
 	// WorkerNode or JoinToken uses it.
 	FinalizerInUse = Group + "/in-use"

@@ -55,6 +55,35 @@ type APIServer struct {
 	CABundle []byte `json:"caBundle,omitempty"`
 }
 
+// A CertificatePolicy says what is done with the certificates that the kubelets of
+// Machines ask for.
+// +kubebuilder:validation:Enum=Approve;Ignore
+type CertificatePolicy string
+
+// Policies for certificates.
+const (
+	// CertificatesApprove approves those of a Machine's Node that hold nothing but
+	// its own, and denies others that it asks for.
+	CertificatesApprove CertificatePolicy = "Approve"
+	// CertificatesIgnore leaves all to others.
+	CertificatesIgnore CertificatePolicy = "Ignore"
+)
+
+// Certificates that the kubelets of Machines ask for in the target cluster. Requests
+// that are not about a Machine of Drover are always left to others.
+type Certificates struct {
+	// Serving certificates (signer kubernetes.io/kubelet-serving), for the name of the
+	// Node and the addresses of its VM. Nothing in Kubernetes approves these; without
+	// one, a kubelet that Drover set up shows no logs.
+	// +kubebuilder:default=Approve
+	Serving CertificatePolicy `json:"serving,omitempty"`
+	// Client certificates (signer kubernetes.io/kube-apiserver-client-kubelet), by
+	// which a Machine joins as the Node that its join token was made for, and no other.
+	// A cluster that kubeadm made approves them itself.
+	// +kubebuilder:default=Ignore
+	Client CertificatePolicy `json:"client,omitempty"`
+}
+
 // ProviderConfigSpec says how to reach a target cluster.
 type ProviderConfigSpec struct {
 	// Credentials that Drover uses in the target cluster.
@@ -62,6 +91,9 @@ type ProviderConfigSpec struct {
 	// APIServer as Machines see it.
 	// +optional
 	APIServer *APIServer `json:"apiServer,omitempty"`
+	// Certificates of kubelets.
+	// +kubebuilder:default={}
+	Certificates Certificates `json:"certificates,omitempty,omitzero"`
 }
 
 // Conditions of a configuration.

@@ -39,6 +39,13 @@ type WorkerNodeParameters struct {
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="providerID is immutable"
 	ProviderID string `json:"providerID"`
 
+	// Addresses of the VM, as its cloud tells them. The serving certificate of the
+	// Node's kubelet is approved for these and for the Node's name, and no others.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=64
+	Addresses []NodeAddress `json:"addresses,omitempty"`
+
 	// NodeName finds the Node at clouds whose Nodes have no providerID: the Node of
 	// this name is given the ProviderID. One that has another is not touched.
 	// +optional

@@ -48,6 +48,14 @@ type Bootstrap struct {
 	// the Node joined.
 	// +kubebuilder:default="1h"
 	TokenTTL metav1.Duration `json:"tokenTTL,omitempty,omitzero"`
+
+	// TokenGroups that the join token authenticates as, beside system:bootstrappers:
+	// those that the target cluster lets join. The default is kubeadm's.
+	// +optional
+	// +kubebuilder:default={"system:bootstrappers:kubeadm:default-node-token"}
+	// +kubebuilder:validation:MaxItems=8
+	// +kubebuilder:validation:items:Pattern=`^system:bootstrappers:[a-z0-9:-]{0,255}[a-z0-9]$`
+	TokenGroups []string `json:"tokenGroups,omitempty"`
 }
 
 // Lifecycle composes a Machine's WorkerNode, keeps its VM from being deleted

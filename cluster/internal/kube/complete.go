@@ -14,6 +14,9 @@ import (
 	"github.com/drover-dev/drover/cluster/internal/kubeconfig"
 )
 
+// nodeTokens is the group of bootstrap tokens that kubeadm lets join.
+const nodeTokens = "system:bootstrappers:kubeadm:default-node-token"
+
 // Complete gives the cluster what kubeadm leaves in one: the human's rights,
 // what joining kubelets may do, and how they find the cluster.
 func (k ControlPlane) Complete(ctx context.Context, c client.Client) error {
@@ -42,8 +45,8 @@ func clusterObjects(server string, ca []byte) ([]client.Object, error) {
 	readClusterInfo := metav1.ObjectMeta{Namespace: metav1.NamespacePublic, Name: "kubeadm:bootstrap-signer-clusterinfo"}
 	return []client.Object{
 		bindGroup("drover:cluster-admins", adminGroup, "cluster-admin"),
-		bindGroup("kubeadm:kubelet-bootstrap", "system:bootstrappers", "system:node-bootstrapper"),
-		bindGroup("kubeadm:node-autoapprove-bootstrap", "system:bootstrappers",
+		bindGroup("kubeadm:kubelet-bootstrap", nodeTokens, "system:node-bootstrapper"),
+		bindGroup("kubeadm:node-autoapprove-bootstrap", nodeTokens,
 			"system:certificates.k8s.io:certificatesigningrequests:nodeclient"),
 		bindGroup("kubeadm:node-autoapprove-certificate-rotation", "system:nodes",
 			"system:certificates.k8s.io:certificatesigningrequests:selfnodeclient"),

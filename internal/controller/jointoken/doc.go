@@ -4,4 +4,7 @@
 // The token's ID comes from the JoinToken's UID, so that an answer that is lost
 // leaves one token and not two. The secret half is random; it is kept in the target
 // cluster and in the connection Secret, and nowhere else.
+//
+// Tokens carry the UIDs of their JoinToken and of the configuration that they were made
+// through. One whose JoinToken is gone was left over, and is swept.
 package jointoken

@@ -2,6 +2,8 @@ package jointoken
 
 import (
 	"context"
+	"crypto/x509"
+	"errors"
 	"fmt"
 
 	kerrors "k8s.io/apimachinery/pkg/api/errors"
@@ -37,6 +39,15 @@ func endpointOf(override *v1alpha1.APIServer, says, ourselves endpoint) endpoint
 		}
 	}
 	return out
+}
+
+// checkCA says what is wrong with the bundle of a configuration. A kubelet would only
+// say it on the console of its VM.
+func checkCA(override *v1alpha1.APIServer) error {
+	if override == nil || len(override.CABundle) == 0 || x509.NewCertPool().AppendCertsFromPEM(override.CABundle) {
+		return nil
+	}
+	return errors.New("spec.apiServer.caBundle of the configuration: invalid value: must be certificates as PEM, encoded as base64")
 }
 
 // whatClusterSays reads kube-public/cluster-info, which kubeadm writes. Clusters

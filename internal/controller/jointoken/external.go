@@ -33,7 +33,9 @@ type cluster struct {
 	kube      kubernetes.Interface
 	ourselves endpoint
 	override  *v1alpha1.APIServer
-	classify  func(error) error
+	// config is the UID of the configuration.
+	config   types.UID
+	classify func(error) error
 }
 
 type shared struct {
@@ -58,7 +60,7 @@ func (c *connector) Connect(ctx context.Context, jt *v1alpha1.JoinToken) (manage
 	}
 	return &external{shared: c.shared, cluster: cluster{
 		kube: conn.Kube, classify: conn.Classify,
-		ourselves: endpoint{server: conn.Host, ca: conn.CA}, override: conn.Spec.APIServer,
+		ourselves: endpoint{server: conn.Host, ca: conn.CA}, override: conn.Spec.APIServer, config: conn.UID,
 	}}, nil
 }
 
@@ -152,7 +154,7 @@ func (x *external) apply(ctx context.Context, jt *v1alpha1.JoinToken) (*corev1.S
 			return nil, err
 		}
 	}
-	return x.kube.CoreV1().Secrets(metav1.NamespaceSystem).Create(ctx, secretFor(jt, id, secret, x.now()), metav1.CreateOptions{})
+	return x.kube.CoreV1().Secrets(metav1.NamespaceSystem).Create(ctx, secretFor(jt, x.config, id, secret, x.now()), metav1.CreateOptions{})
 }
 
 // published returns the secret half that was published before. A VM that is booting
@@ -210,6 +212,9 @@ func (x *external) get(ctx context.Context, jt *v1alpha1.JoinToken) (*corev1.Sec
 }
 
 func (x *external) details(ctx context.Context, s *corev1.Secret) (managed.ConnectionDetails, error) {
+	if err := checkCA(x.override); err != nil {
+		return nil, err
+	}
 	says, err := whatClusterSays(ctx, x.kube)
 	if err != nil {
 		return nil, x.classify(err)

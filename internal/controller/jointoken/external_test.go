@@ -119,7 +119,7 @@ func TestATokenThatWasLostComesBackAsItWas(t *testing.T) {
 }
 
 func TestATokenOfAnotherIsNotTouched(t *testing.T) {
-	other := secretFor(joinToken(func(jt *v1alpha1.JoinToken) { jt.UID = "other" }), tokenID("uid-1"), "0123456789abcdef", start)
+	other := secretFor(joinToken(func(jt *v1alpha1.JoinToken) { jt.UID = "other" }), "config", tokenID("uid-1"), "0123456789abcdef", start)
 	kube := fake.NewClientset(other)
 	x, _ := newExternal(kube)
 	jt := joinToken(named)

@@ -18,6 +18,18 @@ import (
 // Setup adds the controller to the manager.
 func Setup(_ context.Context, mgr ctrl.Manager, o controller.Options, pool *target.Pool) error {
 	recorder := mr.RecorderFor(mgr, v1alpha1.JoinTokenGroupVersionKind)
+	if err := mgr.Add(&sweeper{
+		connect: func(ctx context.Context, ref target.Ref) (sweepable, error) {
+			conn, err := pool.Get(ctx, ref)
+			if err != nil {
+				return sweepable{}, err
+			}
+			return sweepable{kube: conn.Kube, classify: conn.Classify, config: conn.UID}, nil
+		},
+		cached: mgr.GetClient(), live: mgr.GetAPIReader(), record: recorder, log: o.Logger, every: o.PollInterval,
+	}); err != nil {
+		return err
+	}
 	return mr.Controller[*v1alpha1.JoinToken]{
 		Kind:      v1alpha1.JoinTokenGroupVersionKind,
 		Object:    &v1alpha1.JoinToken{},

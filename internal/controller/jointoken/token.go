@@ -50,13 +50,13 @@ func checkTTL(ttl time.Duration) error {
 }
 
 // secretFor returns the Secret that is the token, in the target cluster.
-func secretFor(jt *v1alpha1.JoinToken, id, secret string, now time.Time) *corev1.Secret {
+func secretFor(jt *v1alpha1.JoinToken, config types.UID, id, secret string, now time.Time) *corev1.Secret {
 	p := jt.Spec.ForProvider
 	s := &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: metav1.NamespaceSystem,
 			Name:      bootstraputil.BootstrapTokenSecretName(id),
-			Labels:    map[string]string{v1alpha1.LabelJoinToken: string(jt.GetUID())},
+			Labels:    map[string]string{v1alpha1.LabelJoinToken: string(jt.GetUID()), v1alpha1.LabelConfig: string(config)},
 		},
 		Type: bootstrapapi.SecretTypeBootstrapToken,
 		Data: map[string][]byte{

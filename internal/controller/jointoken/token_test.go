@@ -56,7 +56,7 @@ func TestATokenIsRenewedBeforeItLapses(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			jt := joinToken()
-			s := secretFor(jt, "abcdef", "0123456789abcdef", start)
+			s := secretFor(jt, "config", "abcdef", "0123456789abcdef", start)
 			if tc.edit != nil {
 				tc.edit(jt)
 			}
@@ -66,7 +66,7 @@ func TestATokenIsRenewedBeforeItLapses(t *testing.T) {
 		})
 	}
 	t.Run("OneWithoutAnExpirationThatCanBeRead", func(t *testing.T) {
-		s := secretFor(joinToken(), "abcdef", "0123456789abcdef", start)
+		s := secretFor(joinToken(), "config", "abcdef", "0123456789abcdef", start)
 		s.Data["expiration"] = []byte("tomorrow")
 		if upToDate(s, joinToken().Spec.ForProvider, start) {
 			t.Error("is up to date, but the API server takes it for expired")
@@ -120,6 +120,7 @@ func TestBadInputIsNamed(t *testing.T) {
 		want []string
 	}{
 		"AnExternalNameThatIsNoTokenID": {checkID("UPPER!"), []string{"crossplane.io/external-name", "UPPER!", "6 characters"}},
+		"ABundleThatIsNoPEM":            {checkCA(&v1alpha1.APIServer{CABundle: []byte("x")}), []string{"spec.apiServer.caBundle", "PEM"}},
 		"ATTLThatIsTooShort":            {checkTTL(0), []string{"spec.forProvider.ttl", "0s", "1m"}},
 	} {
 		t.Run(name, func(t *testing.T) {

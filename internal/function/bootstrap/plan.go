@@ -67,11 +67,19 @@ type Desired struct {
 	Bootstrap step.Bootstrap
 }
 
+// Settings of the step.
+type Settings struct {
+	// TokenTTL is how long a join token lives at most.
+	TokenTTL time.Duration
+	// TokenGroups that a join token authenticates as, beside system:bootstrappers.
+	TokenGroups []string
+}
+
 // Plan decides what a Machine needs to join.
-func Plan(o Observed, tokenTTL time.Duration) Desired {
+func Plan(o Observed, settings Settings) Desired {
 	d := Desired{}
 	if wantsToken(o) {
-		d.JoinToken = joinToken(o.Machine, tokenTTL)
+		d.JoinToken = joinToken(o.Machine, settings)
 	}
 
 	data := o.UserData
@@ -134,7 +142,7 @@ func render(o Observed) (data map[string][]byte, problem *step.Problem, waiting 
 	return map[string][]byte{userDataKey: b}, nil, ""
 }
 
-func joinToken(m *machinev1alpha1.Machine, ttl time.Duration) *clusterv1alpha1.JoinToken {
+func joinToken(m *machinev1alpha1.Machine, settings Settings) *clusterv1alpha1.JoinToken {
 	return &clusterv1alpha1.JoinToken{
 		TypeMeta: metav1.TypeMeta{APIVersion: clusterv1alpha1.SchemeGroupVersion.String(), Kind: "JoinToken"},
 		ObjectMeta: metav1.ObjectMeta{
@@ -147,8 +155,9 @@ func joinToken(m *machinev1alpha1.Machine, ttl time.Duration) *clusterv1alpha1.J
 				WriteConnectionSecretToReference: &xpv1.LocalSecretReference{Name: names.JoinConnection(m.Name, m.UID)},
 			},
 			ForProvider: clusterv1alpha1.JoinTokenParameters{
-				TTL:         metav1.Duration{Duration: ttl},
+				TTL:         metav1.Duration{Duration: settings.TokenTTL},
 				Description: "machine " + m.Namespace + "/" + m.Name,
+				Groups:      settings.TokenGroups,
 			},
 		},
 	}

@@ -1,12 +1,15 @@
 package bootstrap
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	fn "github.com/drover-dev/drover/apis/fn/v1alpha1"
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/function/step"
 )
@@ -34,7 +37,7 @@ func token() *Token {
 
 func TestPlan(t *testing.T) {
 	old := map[string][]byte{userDataKey: []byte("#cloud-config\nold: true\n")}
-	current := Plan(Observed{Machine: machine("Pending"), Class: class(""), Token: token()}, time.Hour).Secret.Data
+	current := Plan(Observed{Machine: machine("Pending"), Class: class(""), Token: token()}, Settings{TokenTTL: time.Hour}).Secret.Data
 
 	type want struct {
 		token bool
@@ -104,9 +107,12 @@ func TestPlan(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			d := Plan(tc.o, time.Hour)
+			d := Plan(tc.o, Settings{TokenTTL: time.Hour, TokenGroups: []string{"system:bootstrappers:a"}})
 			if got := d.JoinToken != nil; got != tc.want.token {
 				t.Errorf("token: want %v, got %v", tc.want.token, got)
+			}
+			if jt := d.JoinToken; jt != nil && (jt.Spec.ForProvider.TTL.Duration != time.Hour || !slices.Equal(jt.Spec.ForProvider.Groups, []string{"system:bootstrappers:a"})) {
+				t.Errorf("token: %+v", jt.Spec.ForProvider)
 			}
 			switch {
 			case d.Secret == nil:
@@ -133,5 +139,16 @@ func TestPlan(t *testing.T) {
 				t.Errorf("problem: want %q, got %q", tc.want.problem, problem)
 			}
 		})
+	}
+}
+
+func TestSettingsHaveTheDefaultsOfTheSchema(t *testing.T) {
+	s := settingsOf(&fn.Bootstrap{})
+	if s.TokenTTL != time.Hour || !slices.Equal(s.TokenGroups, []string{"system:bootstrappers:kubeadm:default-node-token"}) {
+		t.Errorf("%+v", s)
+	}
+	s = settingsOf(&fn.Bootstrap{TokenTTL: metav1.Duration{Duration: time.Minute}, TokenGroups: []string{}})
+	if s.TokenTTL != time.Minute || len(s.TokenGroups) > 0 {
+		t.Errorf("%+v, want no groups as asked", s)
 	}
 }

@@ -16,8 +16,11 @@ import (
 	"github.com/drover-dev/drover/internal/function/step"
 )
 
-// defaultTokenTTL is that of the input's schema, which Crossplane does not apply.
+// Defaults are those of the input's schema, which Crossplane does not apply.
 const defaultTokenTTL = time.Hour
+
+// defaultTokenGroup is what kubeadm lets join.
+const defaultTokenGroup = "system:bootstrappers:kubeadm:default-node-token"
 
 // Run the step. An error means that nothing can be said of the Machine, and that
 // all shall stay as it is.
@@ -40,11 +43,7 @@ func Run(_ time.Time, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, 
 		}
 	}
 
-	ttl := input.TokenTTL.Duration
-	if ttl <= 0 {
-		ttl = defaultTokenTTL
-	}
-	d := Plan(o, ttl)
+	d := Plan(o, settingsOf(input))
 	if d.JoinToken != nil {
 		if err := rsp.Compose(machinev1alpha1.ResourceJoinToken, d.JoinToken, o.Token != nil && o.Token.Ready); err != nil {
 			return nil, err
@@ -56,6 +55,17 @@ func Run(_ time.Time, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, 
 		}
 	}
 	return rsp.RunFunctionResponse, rsp.SetContext(step.ContextBootstrap, d.Bootstrap)
+}
+
+func settingsOf(input *fn.Bootstrap) Settings {
+	s := Settings{TokenTTL: input.TokenTTL.Duration, TokenGroups: input.TokenGroups}
+	if s.TokenTTL <= 0 {
+		s.TokenTTL = defaultTokenTTL
+	}
+	if s.TokenGroups == nil {
+		s.TokenGroups = []string{defaultTokenGroup}
+	}
+	return s
 }
 
 func observe(req *fnv1.RunFunctionRequest) (Observed, error) {

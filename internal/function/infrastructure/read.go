@@ -37,9 +37,6 @@ const maxMessage = 1024
 func read(b *binding, m *machinev1alpha1.Machine, raw map[string]any, vm step.Object) (step.VM, error) {
 	conditions := conditionsOf(vm.Unstructured)
 	out := step.VM{State: step.VMCreating, Name: vm.GetName(), ProviderID: m.Status.ProviderID}
-	for _, a := range m.Status.Addresses {
-		out.Addresses = append(out.Addresses, step.VMAddress{Type: string(a.Type), Address: a.Address})
-	}
 
 	said := facts{
 		running: conditions.Get(xpv1.TypeReady).Status == corev1.ConditionTrue,
@@ -53,9 +50,9 @@ func read(b *binding, m *machinev1alpha1.Machine, raw map[string]any, vm step.Ob
 	if said.providerID != "" {
 		out.ProviderID = said.providerID
 	}
-	if len(said.addresses) > 0 {
-		out.Addresses = said.addresses
-	}
+	// Those of the Machine may be what its Node said of itself, and certificates are
+	// given out for these.
+	out.Addresses = said.addresses
 
 	if out.Message = providerError(conditions); out.Message != "" && b != nil {
 		out.ErrorCode = string(b.classify(out.Message))

@@ -46,6 +46,7 @@ func TestRead(t *testing.T) {
 		change     func(*fn.Infrastructure)
 		vm         step.Object
 		remembered string
+		addresses  []machinev1alpha1.Address
 		want       step.VM
 		err        string
 	}{
@@ -120,6 +121,11 @@ func TestRead(t *testing.T) {
 			want: step.VM{State: step.VMCreating, ProviderID: "test:///1",
 				Addresses: []step.VMAddress{{Type: "InternalIP", Address: "10.0.0.1"}}},
 		},
+		"WhatTheNodeSaysOfItselfIsNotTheVMs": {
+			addresses: []machinev1alpha1.Address{{Type: "InternalIP", Address: "10.0.0.66"}},
+			vm:        vm(nil, id),
+			want:      step.VM{State: step.VMCreating, ProviderID: "test:///1"},
+		},
 		"AnAddressOfAnUnknownTypeIsRefused": {
 			change: func(in *fn.Infrastructure) { in.Status.Addresses = `[{"type": "PublicIP", "address": "1.2.3.4"}]` },
 			vm:     vm(nil, id),
@@ -145,7 +151,7 @@ func TestRead(t *testing.T) {
 				t.Fatal(err)
 			}
 			m := &machinev1alpha1.Machine{}
-			m.Status.ProviderID = tc.remembered
+			m.Status.ProviderID, m.Status.Addresses = tc.remembered, tc.addresses
 			got, err := read(b, m, map[string]any{}, tc.vm)
 			tc.want.Name = "vm"
 			if diff := cmp.Diff(tc.want, got); diff != "" {

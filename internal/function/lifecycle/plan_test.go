@@ -318,6 +318,32 @@ func TestWhatWasKnownOfTheNodeStays(t *testing.T) {
 	}
 }
 
+func TestAWorkerNodeHasTheAddressesThatTheCloudTells(t *testing.T) {
+	told := []clusterv1alpha1.NodeAddress{{Type: "InternalIP", Address: "10.0.0.1"}}
+	node := readyNode()
+	node.Status.AtProvider.Addresses = []clusterv1alpha1.NodeAddress{{Type: "InternalIP", Address: "10.0.0.66"}}
+	o := Observed{
+		Machine: machine(machinev1alpha1.MachineStatus{Addresses: []machinev1alpha1.Address{{Type: "InternalIP", Address: "10.0.0.66"}}}),
+		VM:      step.VM{State: step.VMRunning, ProviderID: id}, WorkerNode: node,
+	}
+	if got := Plan(soon, o).WorkerNode.Spec.ForProvider.Addresses; len(got) > 0 {
+		t.Errorf("%v are what the Node says of itself", got)
+	}
+	o.VM.Addresses = []step.VMAddress{{Type: "InternalIP", Address: "10.0.0.1"}}
+	d := Plan(soon, o)
+	if diff := cmp.Diff(told, d.WorkerNode.Spec.ForProvider.Addresses); diff != "" {
+		t.Error(diff)
+	}
+	o.VM.Addresses, o.WorkerNode = nil, d.WorkerNode
+	d = Plan(soon, o)
+	if diff := cmp.Diff(told, d.WorkerNode.Spec.ForProvider.Addresses); diff != "" {
+		t.Errorf("forgotten when the cloud cannot be asked: %s", diff)
+	}
+	if len(d.Status.Addresses) != 1 || d.Status.Addresses[0].Address != "10.0.0.1" {
+		t.Errorf("the Machine has %v", d.Status.Addresses)
+	}
+}
+
 func TestAPlanIsTheSameForTheSameView(t *testing.T) {
 	o := Observed{Machine: machine(phaseIs("Joining")), VM: step.VM{State: step.VMRunning, ProviderID: id}, WorkerNode: readyNode()}
 	o.Machine.Spec.Metadata.Labels = map[string]string{"a": "b", "c": "d", "e": "f"}

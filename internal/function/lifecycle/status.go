@@ -60,7 +60,7 @@ func observedGeneration(now int64, before, s machinev1alpha1.MachineStatus) int6
 // addresses of the VM or, at clouds that do not tell, of the Node.
 func addresses(o Observed, n node) []machinev1alpha1.Address {
 	var out []machinev1alpha1.Address
-	for _, a := range o.VM.Addresses {
+	for _, a := range vmAddresses(o) {
 		out = append(out, machinev1alpha1.Address{Type: machinev1alpha1.AddressType(a.Type), Address: a.Address})
 	}
 	if len(out) > 0 {

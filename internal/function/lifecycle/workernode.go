@@ -36,6 +36,7 @@ func workerNode(o Observed, u *machinev1alpha1.UpdateStatus, phase machinev1alph
 			},
 			ForProvider: clusterv1alpha1.WorkerNodeParameters{
 				ProviderID:  id,
+				Addresses:   vmAddresses(o),
 				Labels:      labels(m),
 				Annotations: annotations(m),
 				Drain: clusterv1alpha1.WorkerNodeDrain{
@@ -76,6 +77,19 @@ func providerID(o Observed) string {
 		return o.VM.ProviderID
 	}
 	return o.Machine.Status.ProviderID
+}
+
+// vmAddresses are those that the cloud tells of the VM, or told last: never what the
+// Node says of itself.
+func vmAddresses(o Observed) []clusterv1alpha1.NodeAddress {
+	if len(o.VM.Addresses) == 0 && o.WorkerNode != nil {
+		return o.WorkerNode.Spec.ForProvider.Addresses
+	}
+	var out []clusterv1alpha1.NodeAddress
+	for _, a := range o.VM.Addresses {
+		out = append(out, clusterv1alpha1.NodeAddress{Type: a.Type, Address: a.Address})
+	}
+	return out
 }
 
 func labels(m *machinev1alpha1.Machine) map[string]string {

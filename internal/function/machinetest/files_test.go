@@ -2,6 +2,7 @@ package machinetest
 
 import (
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -58,7 +59,7 @@ func filesOf(t *testing.T, dir string) []string {
 }
 
 func TestExamplesHaveNoUnknownFields(t *testing.T) {
-	for _, f := range filesOf(t, "examples/local") {
+	for _, f := range slices.Concat(filesOf(t, "examples/local"), filesOf(t, "examples/target")) {
 		strict(t, f, readYAML(t, f))
 	}
 }

@@ -197,6 +197,7 @@ func TestWhatIsComposedIsAsTheContractSays(t *testing.T) {
 	if diff := cmp.Diff(map[string]any{
 		"forProvider": map[string]any{
 			"providerID": "local:///zone-a/vm-0123456789",
+			"addresses":  []any{map[string]any{"type": "InternalIP", "address": "10.0.0.7"}},
 			"labels":     map[string]any{"pool": "a", "node-role.kubernetes.io/worker": ""},
 			"annotations": map[string]any{
 				"example.org/note":                     "hello",
@@ -239,7 +240,10 @@ func TestAJoinTokenOfTheMachineIsAskedFor(t *testing.T) {
 	p.Reconcile()
 	name := p.Composed["join-token"].GetName()
 	if diff := cmp.Diff(map[string]any{
-		"forProvider":                map[string]any{"ttl": "1h0m0s", "description": "machine ns/workers-x7k2p"},
+		"forProvider": map[string]any{
+			"ttl": "1h0m0s", "description": "machine ns/workers-x7k2p",
+			"groups": []any{"system:bootstrappers:kubeadm:default-node-token"},
+		},
 		"providerConfigRef":          map[string]any{"kind": "ClusterProviderConfig", "name": "target"},
 		"writeConnectionSecretToRef": map[string]any{"name": name + "-join"},
 	}, p.Composed["join-token"].Object["spec"]); diff != "" {

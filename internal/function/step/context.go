@@ -75,7 +75,7 @@ type VM struct {
 	Name string `json:"name,omitempty"`
 	// ProviderID, once it is known.
 	ProviderID string `json:"providerID,omitempty"`
-	// Addresses of the VM.
+	// Addresses of the VM that its provider tells, none while it does not.
 	Addresses []VMAddress `json:"addresses,omitempty"`
 	// ErrorCode and Message of the provider's last error, if it is in error.
 	ErrorCode string `json:"errorCode,omitempty"`

@@ -1,0 +1,210 @@
+package approver
+
+import (
+	"fmt"
+	"net"
+	"slices"
+	"strings"
+
+	certificatesv1 "k8s.io/api/certificates/v1"
+
+	"github.com/drover-dev/drover/apis/cluster/v1alpha1"
+)
+
+// An outcome of a decision.
+type outcome string
+
+const (
+	// leave it to others: it is not about a Machine of ours.
+	leave outcome = "leave"
+	// wait until more is known of the Machine.
+	wait    outcome = "wait"
+	approve outcome = "approve"
+	deny    outcome = "deny"
+)
+
+// A verdict on a request.
+type verdict struct {
+	outcome outcome
+	// message says why, for people.
+	message string
+}
+
+// A machine is what is known of a Machine of ours whose certificate is asked for.
+type machine struct {
+	// node is the name that its Node may have.
+	node string
+	// joined is the name of the Node that was found to be its, empty if none was yet.
+	joined string
+	// addresses of the VM, as its cloud tells.
+	addresses []v1alpha1.NodeAddress
+}
+
+// facts are the Machines of ours that a request is about, each nil if there is none.
+type facts struct {
+	// requestor is the Machine whose Node asks.
+	requestor *machine
+	// subject is the Machine whose Node the certificate would be for.
+	subject *machine
+	// token is the Machine that the bootstrap token that asks was made for.
+	token *machine
+}
+
+// none says that the request is not about a Machine of ours.
+func (f facts) none() bool { return f.requestor == nil && f.subject == nil && f.token == nil }
+
+// decide on a request.
+func decide(r request, f facts) verdict {
+	switch {
+	case f.none():
+		return verdict{outcome: leave}
+	case r.signer == certificatesv1.KubeletServingSignerName:
+		return decideServing(r, f)
+	case r.signer == certificatesv1.KubeAPIServerClientKubeletSignerName:
+		return decideClient(r, f)
+	}
+	return verdict{outcome: leave}
+}
+
+// decideServing lets a Node of ours have a certificate for its own name and the
+// addresses of its VM.
+func decideServing(r request, f facts) verdict {
+	m := f.subject
+	switch {
+	case r.malformed != nil:
+		return denied("%v", r.malformed)
+	case m == nil || f.requestor == nil || f.requestor.node != m.node:
+		return denied("%s asks for the certificate of %q: only %s may have one, and only of its own name", r.user, r.asked.Subject.CommonName, nodeUserPrefix+nodeOfFacts(f))
+	case !slices.Contains(r.groups, nodesGroup):
+		return denied("%s is not in the group %s", r.user, nodesGroup)
+	}
+	if v := checkSubject(r); v != nil {
+		return *v
+	}
+	if !r.has(
+		[]certificatesv1.KeyUsage{certificatesv1.UsageDigitalSignature, certificatesv1.UsageServerAuth},
+		[]certificatesv1.KeyUsage{certificatesv1.UsageDigitalSignature, certificatesv1.UsageKeyEncipherment, certificatesv1.UsageServerAuth},
+	) {
+		return denied("the usages are %v: must be digital signature, server auth and perhaps key encipherment", r.usages)
+	}
+	switch m.joined {
+	case m.node:
+	case "":
+		return verdict{wait, fmt.Sprintf("the Node %s has not been found to be the machine's yet", m.node)}
+	default:
+		return denied("the machine's Node is %s", m.joined)
+	}
+	return checkNames(r, m)
+}
+
+// checkNames lets a certificate hold fewer names than the machine has, as kubelets do
+// not know all of them, and never another.
+func checkNames(r request, m *machine) verdict {
+	dns, addresses, others := r.names()
+	if len(others) > 0 {
+		return denied("%q must not be in it: only DNS names and IP addresses may be", others)
+	}
+	if len(dns)+len(addresses) == 0 {
+		return denied("no name and no address is in it")
+	}
+	knownDNS, knownAddresses := known(m)
+	for _, n := range dns {
+		if !slices.Contains(knownDNS, n) {
+			return foreign(m, "the DNS name", n, knownDNS)
+		}
+	}
+	for _, a := range addresses {
+		if !slices.Contains(knownAddresses, a) {
+			return foreign(m, "the IP address", a, knownAddresses)
+		}
+	}
+	return verdict{approve, "the names and addresses are those of the machine"}
+}
+
+// foreign waits for a cloud that has not told of any address yet.
+func foreign(m *machine, what, name string, known []string) verdict {
+	if len(m.addresses) == 0 {
+		return verdict{wait, "the cloud has told no address of the VM yet"}
+	}
+	return denied("%s %s is not the machine's: it has %v", what, name, known)
+}
+
+// known names of a machine, by their form as a kubelet sorts them.
+func known(m *machine) (dns, addresses []string) {
+	dns = []string{strings.ToLower(m.node)}
+	for _, a := range m.addresses {
+		if ip := net.ParseIP(a.Address); ip != nil {
+			addresses = append(addresses, ip.String())
+		} else {
+			dns = append(dns, strings.ToLower(a.Address))
+		}
+	}
+	return dns, addresses
+}
+
+// decideClient lets a bootstrap token of ours become the Node that it was made for,
+// once, and a Node of ours renew what it has.
+func decideClient(r request, f facts) verdict {
+	m := f.token
+	switch {
+	case r.malformed != nil:
+		return denied("%v", r.malformed)
+	case m == nil:
+		m = f.requestor
+		if m == nil {
+			// Of others who may know what they do: an administrator, or a token that is
+			// not ours.
+			return verdict{outcome: leave}
+		}
+		if !slices.Contains(r.groups, nodesGroup) {
+			return denied("%s is not in the group %s", r.user, nodesGroup)
+		}
+	case !slices.Contains(r.groups, bootstrapGroup):
+		return denied("%s is not in the group %s", r.user, bootstrapGroup)
+	case m.joined != "":
+		return denied("the machine has joined already, as the Node %s", m.joined)
+	}
+	if cn := r.asked.Subject.CommonName; cn != nodeUserPrefix+m.node {
+		return denied("%s asks for the certificate of %q: must be %s", r.user, cn, nodeUserPrefix+m.node)
+	}
+	if v := checkSubject(r); v != nil {
+		return *v
+	}
+	if !r.has(
+		[]certificatesv1.KeyUsage{certificatesv1.UsageDigitalSignature, certificatesv1.UsageClientAuth},
+		[]certificatesv1.KeyUsage{certificatesv1.UsageDigitalSignature, certificatesv1.UsageKeyEncipherment, certificatesv1.UsageClientAuth},
+	) {
+		return denied("the usages are %v: must be digital signature, client auth and perhaps key encipherment", r.usages)
+	}
+	if dns, addresses, others := r.names(); len(dns)+len(addresses)+len(others) > 0 {
+		return denied("%v must not be in it: a client certificate has no names beside its subject", slices.Concat(dns, addresses, others))
+	}
+	return verdict{approve, "the node's name is the machine's"}
+}
+
+// checkSubject of a kubelet's certificate, whose common name was looked at.
+func checkSubject(r request) *verdict {
+	if o := r.asked.Subject.Organization; !slices.Equal(o, []string{nodesGroup}) {
+		v := denied("the organization is %q: must be %s", o, nodesGroup)
+		return &v
+	}
+	if n := len(r.asked.Subject.Names); n > 2 {
+		v := denied("the subject is %q: must have a common name and an organization, and nothing else", r.asked.Subject.String())
+		return &v
+	}
+	return nil
+}
+
+func nodeOfFacts(f facts) string {
+	if f.subject != nil {
+		return f.subject.node
+	}
+	if f.requestor != nil {
+		return f.requestor.node
+	}
+	return f.token.node
+}
+
+func denied(format string, args ...any) verdict {
+	return verdict{deny, fmt.Sprintf(format, args...)}
+}

@@ -1,0 +1,109 @@
+package approver
+
+import (
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	certificatesv1 "k8s.io/api/certificates/v1"
+)
+
+const (
+	nodeUserPrefix = "system:node:"
+	nodesGroup     = "system:nodes"
+	bootstrapUser  = "system:bootstrap:"
+	bootstrapGroup = "system:bootstrappers"
+)
+
+// A request is what a CertificateSigningRequest asks for, and who asks.
+type request struct {
+	signer string
+	// user and groups are those that the API server authenticated.
+	user   string
+	groups []string
+	usages []certificatesv1.KeyUsage
+	// asked is nil if it could not be read, and malformed says why.
+	asked     *x509.CertificateRequest
+	malformed error
+}
+
+func requestOf(csr *certificatesv1.CertificateSigningRequest) request {
+	r := request{signer: csr.Spec.SignerName, user: csr.Spec.Username, groups: csr.Spec.Groups, usages: csr.Spec.Usages}
+	r.asked, r.malformed = parse(csr.Spec.Request)
+	return r
+}
+
+func parse(text []byte) (*x509.CertificateRequest, error) {
+	block, rest := pem.Decode(text)
+	if block == nil || block.Type != "CERTIFICATE REQUEST" || len(strings.TrimSpace(string(rest))) > 0 {
+		return nil, errors.New("it is not one PEM block of type CERTIFICATE REQUEST")
+	}
+	asked, err := x509.ParseCertificateRequest(block.Bytes)
+	if err != nil {
+		return nil, fmt.Errorf("it cannot be read: %w", err)
+	}
+	if err := asked.CheckSignature(); err != nil {
+		return nil, fmt.Errorf("it is not signed with its key: %w", err)
+	}
+	return asked, nil
+}
+
+// decided requests are nobody's business any more.
+func decided(csr *certificatesv1.CertificateSigningRequest) bool {
+	return len(csr.Status.Certificate) > 0 || len(csr.Status.Conditions) > 0
+}
+
+// requestor is the node that asks, empty if it is none.
+func (r request) requestor() string { return nodeOf(r.user) }
+
+// subject is the node that the certificate would be for, empty if it is none.
+func (r request) subject() string {
+	if r.asked == nil {
+		return ""
+	}
+	return nodeOf(r.asked.Subject.CommonName)
+}
+
+// token is the ID of the bootstrap token that asks, empty if it is none.
+func (r request) token() string {
+	if id, ok := strings.CutPrefix(r.user, bootstrapUser); ok {
+		return id
+	}
+	return ""
+}
+
+func nodeOf(user string) string {
+	if name, ok := strings.CutPrefix(user, nodeUserPrefix); ok {
+		return name
+	}
+	return ""
+}
+
+// has exactly the usages of one of the sets.
+func (r request) has(sets ...[]certificatesv1.KeyUsage) bool {
+	got := slices.Sorted(slices.Values(r.usages))
+	for _, want := range sets {
+		if slices.Equal(got, slices.Sorted(slices.Values(want))) {
+			return true
+		}
+	}
+	return false
+}
+
+// names that the certificate would hold, of every kind.
+func (r request) names() (dns []string, addresses []string, others []string) {
+	for _, n := range r.asked.DNSNames {
+		dns = append(dns, strings.ToLower(n))
+	}
+	for _, ip := range r.asked.IPAddresses {
+		addresses = append(addresses, ip.String())
+	}
+	others = append(others, r.asked.EmailAddresses...)
+	for _, u := range r.asked.URIs {
+		others = append(others, u.String())
+	}
+	return dns, addresses, others
+}

@@ -1,0 +1,70 @@
+package target
+
+import (
+	"context"
+
+	certificatesv1 "k8s.io/api/certificates/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	certificatesinformers "k8s.io/client-go/informers/certificates/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/drover-dev/drover/apis/cluster/v1alpha1"
+)
+
+const byUser = "user"
+
+// requests is the watch of a cluster's CertificateSigningRequests of one signer.
+type requests struct {
+	informer cache.SharedIndexInformer
+	stop     context.CancelFunc
+}
+
+func startRequests(kube kubernetes.Interface, signer string, notify func(name string)) (*requests, error) {
+	r := &requests{informer: certificatesinformers.NewFilteredCertificateSigningRequestInformer(kube, 0, cache.Indexers{byUser: func(obj any) ([]string, error) {
+		csr, ok := obj.(*certificatesv1.CertificateSigningRequest)
+		if !ok || len(csr.Status.Conditions) > 0 {
+			return nil, nil
+		}
+		return []string{csr.Spec.Username}, nil
+	}}, func(o *metav1.ListOptions) {
+		o.FieldSelector = fields.OneTermEqualSelector("spec.signerName", signer).String()
+	})}
+	if err := r.informer.SetTransform(func(obj any) (any, error) {
+		if csr, ok := obj.(*certificatesv1.CertificateSigningRequest); ok {
+			csr.ManagedFields = nil
+		}
+		return obj, nil
+	}); err != nil {
+		return nil, err
+	}
+	// Rights that lack are told by the condition Authorized, and an outage by Reachable.
+	if err := r.informer.SetWatchErrorHandlerWithContext(func(context.Context, *cache.Reflector, error) {}); err != nil {
+		return nil, err
+	}
+	tell := func(obj any) {
+		if csr, ok := obj.(*certificatesv1.CertificateSigningRequest); ok {
+			notify(csr.GetName())
+		}
+	}
+	if _, err := r.informer.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: tell, UpdateFunc: func(_, obj any) { tell(obj) }}); err != nil {
+		return nil, err
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	r.stop = stop
+	go r.informer.RunWithContext(ctx)
+	return r, nil
+}
+
+// signersOf the certificates that Drover decides on in a target cluster.
+func signersOf(c v1alpha1.Certificates) []string {
+	var out []string
+	if c.Serving != v1alpha1.CertificatesIgnore {
+		out = append(out, certificatesv1.KubeletServingSignerName)
+	}
+	if c.Client == v1alpha1.CertificatesApprove {
+		out = append(out, certificatesv1.KubeAPIServerClientKubeletSignerName)
+	}
+	return out
+}
