@@ -20,13 +20,17 @@ func TestMain(m *testing.M) {
 
 func run(m *testing.M) int {
 	var err error
-	plane, err = kit.Up(context.Background(), kit.Options{Target: true})
+	plane, err = kit.Up(context.Background(), kit.Options{Target: true, Witness: true})
 	defer plane.Down()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
 	code := m.Run()
+	for _, leak := range plane.Leaks() {
+		fmt.Fprintln(os.Stderr, "leak:", leak)
+		code = 1
+	}
 	if code != 0 && plane != nil {
 		plane.KeepLogs()
 	}

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"testing"
 
+	authv1 "k8s.io/api/authentication/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
@@ -96,11 +98,31 @@ func TestMachineDeploymentFromNothingToNothing(t *testing.T) {
 			}
 			return ""
 		})
+		theTokensAreRefused(t, f, 10)
 	})
 	step(t, "DeletionLeavesNothing", func(t *testing.T) {
 		kubectl(t, f, "delete", "md", md.Name)
 		f.AwaitNothing(t)
 	})
+}
+
+// theTokensAreRefused tries each join token that the fleet ever had, of which there were
+// as many as Machines.
+func theTokensAreRefused(t *testing.T, f kit.Fleet, atLeast int) {
+	t.Helper()
+	tokens := plane.Witness.Tokens(f.Namespace)
+	if len(tokens) < atLeast {
+		t.Errorf("%d tokens were seen, want %d or more", len(tokens), atLeast)
+	}
+	for _, token := range tokens {
+		kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+			who := &authv1.SelfSubjectReview{}
+			if err := f.Cluster.WithToken(t, token).Create(ctx, who); !apierrors.IsUnauthorized(err) {
+				return fmt.Sprintf("a token whose Machine has joined authenticates as %q, %v", who.Status.UserInfo.Username, err)
+			}
+			return ""
+		})
+	}
 }
 
 func TestALoneMachineWorks(t *testing.T) {

@@ -42,6 +42,9 @@ type Plane struct {
 	// Machines can join, nil without Options.Target.
 	Control, Target *Cluster
 
+	// Witness of the run, nil without Options.Witness.
+	Witness *Witness
+
 	bin, packages string
 }
 
@@ -54,6 +57,8 @@ type Options struct {
 	Args []string
 	// Target asks for a separate target cluster.
 	Target bool
+	// Witness asks for one: see Leaks.
+	Witness bool
 	// Before is called on the empty control plane, before Drover is installed.
 	Before func(ctx context.Context, p *Plane) error
 }
@@ -94,6 +99,11 @@ func Up(ctx context.Context, o Options) (*Plane, error) {
 			return p, err
 		}
 	}
+	if o.Witness {
+		if p.Witness, err = newWitness(p.Dir, p.clusters()...); err != nil {
+			return p, err
+		}
+	}
 	if p.Cloud, err = p.LocalCloud.Client(); err != nil {
 		return p, err
 	}
@@ -103,6 +113,13 @@ func Up(ctx context.Context, o Options) (*Plane, error) {
 		}
 	}
 	return p, p.Install(ctx)
+}
+
+func (p *Plane) clusters() []*Cluster {
+	if p.Target == nil {
+		return []*Cluster{p.Control}
+	}
+	return []*Cluster{p.Control, p.Target}
 }
 
 // Down ends the control plane and deletes all that it made. With DROVER_KEEP set
