@@ -120,6 +120,8 @@ func TestBadInputIsRefusedByTheSchema(t *testing.T) {
 			[]string{"spec.drain.maxEvictRetries", "greater than or equal to 1"}},
 		"HookTimeoutWithoutUnit": {machineXRD, machine, map[string]any{"spec.drain.hookTimeout": "60"},
 			[]string{"spec.drain.hookTimeout", "should match"}},
+		"UpdateWhoseIDIsNoLabelValue": {setXRD, strings.Replace(deployment, "MachineDeployment", "MachineSet", 1), map[string]any{"spec.inPlaceUpdate": map[string]any{"id": "a/b", "maxUnavailable": int64(1)}},
+			[]string{"spec.inPlaceUpdate.id", "a/b"}},
 		"SetWithNegativeReplicas": {setXRD, strings.Replace(deployment, "MachineDeployment", "MachineSet", 1), map[string]any{"spec.replicas": int64(-3)},
 			[]string{"spec.replicas", "-3"}},
 		"ClassWithoutProvider": {classCRD, class, map[string]any{"spec.provider": ""},

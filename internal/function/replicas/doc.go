@@ -1,15 +1,21 @@
 // Package replicas is the step that composes the Machines of a MachineSet: it
-// creates those that are missing, gives up those that are too many, and replaces
-// those that failed.
+// creates those that are missing, gives up those that are too many, replaces those
+// that failed, and updates those in place that are not what the template says.
+//
+// Each of these is a file: who goes first (order.go), how fast Machines are created
+// (create.go) and when not at all (backoff.go), updates in place (inplace.go), what
+// is kept for analysis (preserve.go) and what is taken on (adopt.go).
 //
 // Crossplane may show a MachineSet or its Machines as they were some time ago.
 // That does no harm:
 //
 //   - The names of new Machines come from a counter in the set's status, so that the
 //     same Machine is created twice and not two Machines.
-//   - The Machines to give up are named in the status first, and given up when they
-//     are read back from it. The API server takes a status only from whoever saw
-//     the one before it, so that nobody chooses others in addition.
+//   - The Machines to give up, to update and to adopt are named in the status first,
+//     and the decision is carried out when it is read back. The API server takes a
+//     status only from whoever saw the one before it, so that nobody chooses others in
+//     addition, and what goes with a decision, an event or a failure that counts, is
+//     there once.
 //   - Machines that are given up are not composed again, whatever is seen of them:
 //     that could bring back one that is gone.
 package replicas
