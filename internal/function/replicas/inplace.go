@@ -1,13 +1,20 @@
 package replicas
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/function/step"
 	"github.com/drover-dev/drover/internal/names"
 )
+
+// defaultUpdateTimeout is that of the schemas.
+const defaultUpdateTimeout = 20 * time.Minute
 
 // updatesInPlace says whether Machines follow the template in place.
 func (p *plan) updatesInPlace() bool { return p.Set.Spec.InPlaceUpdate != nil }
@@ -184,7 +191,8 @@ func (p *plan) composeUpdate(d *Desired, m Machine) {
 			Version:  t.Version,
 			ClassRef: t.ClassRef,
 			Selected: isSelected(m) || slices.Contains(p.Set.Status.Updating, m.Name),
-			Timeout:  p.Set.Spec.InPlaceUpdate.Timeout,
+			// Always set: what the schema defaulted would stay when the rest is taken back.
+			Timeout: cmp.Or(p.Set.Spec.InPlaceUpdate.Timeout, metav1.Duration{Duration: defaultUpdateTimeout}),
 		}
 	}
 	if labelled {
