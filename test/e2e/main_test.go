@@ -6,13 +6,48 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/drover-dev/drover/test/kit"
 )
 
-// plane is shared by all tests of this package: each has a namespace of its own.
+// plane is shared by all tests of this package: each has a namespace of its own. Its
+// Crossplane has the circuit breaker that it has by default.
 var plane *kit.Plane
+
+// raised is another one, whose circuit breaker is raised as docs/install.md says. It
+// is started by the first test that asks for it.
+var raised = sync.OnceValues(func() (*kit.Plane, error) {
+	return kit.Up(context.Background(), kit.Options{Args: kit.Limits, Witness: true})
+})
+
+// startedRaised says whether a test asked for it.
+var startedRaised atomic.Bool
+
+// onEachBreaker runs a test with the default and with a raised circuit breaker.
+func onEachBreaker(t *testing.T, test func(t *testing.T, f kit.Fleet)) {
+	t.Parallel()
+	t.Run("DefaultBreaker", func(t *testing.T) {
+		t.Parallel()
+		test(t, plane.NewFleet(t))
+	})
+	t.Run("RaisedBreaker", func(t *testing.T) {
+		t.Parallel()
+		test(t, raisedFleet(t))
+	})
+}
+
+func raisedFleet(t *testing.T) kit.Fleet {
+	t.Helper()
+	startedRaised.Store(true)
+	p, err := raised()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p.NewFleet(t)
+}
 
 func TestMain(m *testing.M) {
 	os.Exit(run(m))
@@ -27,12 +62,24 @@ func run(m *testing.M) int {
 		return 1
 	}
 	code := m.Run()
-	for _, leak := range plane.Leaks() {
-		fmt.Fprintln(os.Stderr, "leak:", leak)
-		code = 1
+	planes := []*kit.Plane{plane}
+	if startedRaised.Load() {
+		p, err := raised()
+		defer p.Down()
+		if err == nil {
+			planes = append(planes, p)
+		}
 	}
-	if code != 0 && plane != nil {
-		plane.KeepLogs()
+	for _, p := range planes {
+		for _, leak := range p.Leaks() {
+			fmt.Fprintln(os.Stderr, "leak:", leak)
+			code = 1
+		}
+	}
+	if code != 0 {
+		for _, p := range planes {
+			p.KeepLogs()
+		}
 	}
 	return code
 }

@@ -13,19 +13,20 @@ const interval = 200 * time.Millisecond
 // said when timeout passes before.
 func Eventually(t testing.TB, timeout time.Duration, check func(ctx context.Context) string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), timeout)
+	// A call has a deadline of its own, later than the last look: what it says of a
+	// deadline that comes would hide what is awaited.
+	ctx, cancel := context.WithTimeout(t.Context(), timeout+time.Minute)
 	defer cancel()
+	end := time.After(timeout)
 	tick := time.NewTicker(interval)
 	defer tick.Stop()
-	said := "it was never looked at"
 	for {
-		if s := check(ctx); s == "" {
+		said := check(ctx)
+		if said == "" {
 			return
-		} else if ctx.Err() == nil {
-			said = s
 		}
 		select {
-		case <-ctx.Done():
+		case <-end:
 			t.Fatalf("not within %s: %s", timeout, said)
 		case <-tick.C:
 		}

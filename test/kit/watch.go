@@ -32,6 +32,13 @@ type Guard struct {
 // Guard asserts bounds from now on at every change of any Machine, until Done.
 func (f Fleet) Guard(t testing.TB, b Bounds) *Guard {
 	t.Helper()
+	return f.GuardBy(t, b.check)
+}
+
+// GuardBy asserts something of all Machines at every change of any, until Done: that
+// check finds nothing to say against them.
+func (f Fleet) GuardBy(t testing.TB, check func(machines map[string]*machinev1alpha1.Machine) []string) *Guard {
+	t.Helper()
 	now, err := f.Machines(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -70,27 +77,47 @@ func (f Fleet) Guard(t testing.TB, b Bounds) *Guard {
 			if len(missing) > 0 {
 				continue
 			}
-			g.check(b, machines, fmt.Sprintf("%s %s", e.Type, m.Name))
+			g.saw(fmt.Sprintf("%s %s", e.Type, m.Name), check(machines))
 		}
 	}()
 	return g
 }
 
-func (g *Guard) check(b Bounds, machines map[string]*machinev1alpha1.Machine, at string) {
+func (b Bounds) check(machines map[string]*machinev1alpha1.Machine) []string {
+	var broken []string
 	available := 0
 	for _, m := range machines {
 		if m.DeletionTimestamp.IsZero() && m.Status.Phase == machinev1alpha1.MachineRunning {
 			available++
 		}
 	}
+	if len(machines) > b.MaxMachines {
+		broken = append(broken, fmt.Sprintf("%d Machines, allowed %d", len(machines), b.MaxMachines))
+	}
+	if available < b.MinAvailable {
+		broken = append(broken, fmt.Sprintf("%d available, wanted %d", available, b.MinAvailable))
+	}
+	return broken
+}
+
+// OneVersion says what is wrong when Machines of several versions exist at once.
+func OneVersion(machines map[string]*machinev1alpha1.Machine) []string {
+	of := map[string]string{}
+	for _, m := range machines {
+		of[m.Spec.Version] = m.Name
+	}
+	if len(of) > 1 {
+		return []string{fmt.Sprintf("Machines of %d versions at once: %v", len(of), of)}
+	}
+	return nil
+}
+
+func (g *Guard) saw(at string, broken []string) {
 	g.mu.Lock()
 	g.seen++
 	g.mu.Unlock()
-	if len(machines) > b.MaxMachines {
-		g.note(fmt.Sprintf("at %s: %d Machines, allowed %d", at, len(machines), b.MaxMachines))
-	}
-	if available < b.MinAvailable {
-		g.note(fmt.Sprintf("at %s: %d available, wanted %d", at, available, b.MinAvailable))
+	for _, s := range broken {
+		g.note("at " + at + ": " + s)
 	}
 }
 

@@ -137,7 +137,9 @@ func (p *plan) revision() machinev1alpha1.Revision {
 		last = p.revisions[n-1]
 		// A set that is younger than spec.rollout.after is not of that time.
 		young := !p.inPlace() && last.Revision == p.current.revision && content(last).same(p.target)
-		keeps = equal(content(last), p.target) || young
+		// A set has its number before the status does, when that was refused.
+		numbered := keeps && p.current.revision > last.Revision
+		keeps = equal(content(last), p.target) || young || numbered
 		if young {
 			p.target.After = last.After
 		}

@@ -94,6 +94,10 @@ func TestRevisions(t *testing.T) {
 			d: deployment(3, rolledOut("v1", "v2")), sets: []Set{machineSet("v1", 5, 1), machineSet("v2", 2, 2)},
 			want: want{[]string{"1 v1", "6 v2"}, []string{"v1", "v2"}, "True Valid"},
 		},
+		"ASetThatHasItsNumberBeforeTheStatusKeepsIt": {
+			d: deployment(3, rolledOut("v1")), sets: []Set{machineSet("v1", 1, 3), machineSet("v2", 2, 0)},
+			want: want{[]string{"1 v1", "2 v2"}, []string{"v1", "v2"}, "True Valid"},
+		},
 		"PausedMakesNoRevision": {
 			d: deployment(3, rolledOut("v1"), paused), sets: []Set{machineSet("v1", 1, 3)},
 			want: want{[]string{"1 v1"}, []string{"v1"}, "True Valid"},
