@@ -247,6 +247,10 @@ type MachineSetReplicas struct {
 	Name string `json:"name"`
 	// Replicas is the number of Machines that it shall have.
 	Replicas int32 `json:"replicas"`
+	// Most is how many Machines it may still come to have, as long as it has not
+	// acted on Replicas: what it was told before.
+	// +optional
+	Most int32 `json:"most,omitempty"`
 }
 
 // MachineDeploymentStatus counts the Machines of a deployment.

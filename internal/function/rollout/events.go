@@ -18,7 +18,7 @@ func (p *plan) allEvents(conditions []step.Condition) []step.Event {
 		case !s.Observed:
 			events = append(events, step.Event{Reason: "ReadoptedMachineSet", Message: "Adopted again what a stale write had forgotten: machine set " + s.Name})
 		}
-		if s.wants != s.told {
+		if p.isWorthTelling(s) {
 			direction := "up"
 			if s.wants < s.told {
 				direction = "down"
@@ -47,6 +47,17 @@ func (p *plan) allEvents(conditions []step.Condition) []step.Event {
 		})
 	}
 	return events
+}
+
+// isWorthTelling says whether what a set is told is told to people too: in the middle
+// of a rollout at each quarter of the way. An API client lets some twenty-five events
+// of an object through, and the end of the story shall be one of them.
+func (p *plan) isWorthTelling(s *set) bool {
+	if s.wants == s.told {
+		return false
+	}
+	quarter := func(n int32) int32 { return n * 4 / max(1, p.bounds.replicas) }
+	return p.alone() || p.rescaled() || s.told == 0 || s.wants == 0 || quarter(s.wants) != quarter(s.told)
 }
 
 // conditionEvents tell of bad input, of a deadline, and of a pause, when they begin.

@@ -103,7 +103,7 @@ func (p *plan) sort() {
 		n := &set{Set: s, revision: revisionOf(s.MachineSet), told: s.Spec.Replicas}
 		for _, t := range p.Deployment.Status.MachineSets {
 			if t.Name == s.Name {
-				n.told, n.recorded = t.Replicas, true
+				n.told, n.most, n.recorded = t.Replicas, t.Most, true
 			}
 		}
 		n.wants = n.told

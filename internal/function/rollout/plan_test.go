@@ -226,6 +226,13 @@ func TestScaling(t *testing.T) {
 			sets:     []Set{machineSet("v1", 1, 2, has(3), unsettled), machineSet("v2", 2, 1)},
 			composed: counts{"v1": 2, "v2": 1}, decided: counts{"v1": 2, "v2": 1},
 		},
+		"WhatASetWasToldBeforeOccupiesTheSurgeUntilItActsOnLess": {
+			d: deployment(3, ints(1, 0), told("v2", 0), func(d *machinev1alpha1.MachineDeployment) {
+				d.Status.MachineSets = append(d.Status.MachineSets, machinev1alpha1.MachineSetReplicas{Name: nameOf("v1"), Replicas: 1, Most: 4})
+			}),
+			sets:     []Set{machineSet("v1", 1, 1, has(3), unsettled), machineSet("v2", 2, 0)},
+			composed: counts{"v1": 1, "v2": 0}, decided: counts{"v1": 1, "v2": 0},
+		},
 		"MachinesThatASetWillGiveUpAreNotAvailable": {
 			d:        deployment(3, ints(2, 0)),
 			sets:     []Set{machineSet("v0", 1, 1, has(2), available(2), unsettled), machineSet("v1", 2, 1), machineSet("v2", 3, 1)},

@@ -13,6 +13,8 @@ type set struct {
 	// told is how many Machines the set shall have as far as it was decided
 	// before, and wants is what is decided now.
 	told, wants int32
+	// most is how many it may still come to have until it has acted on told.
+	most int32
 	// missing means that the set does not exist yet, and recorded that the status
 	// knows it.
 	missing, recorded bool
@@ -27,7 +29,11 @@ func (s *set) settled() bool {
 // total Machines that the set has or may come to have. Those that are terminating
 // count: their VMs are still there.
 func (s *set) total() int32 {
-	return max(s.told, s.Spec.Replicas, s.Status.Replicas) + s.Status.TerminatingReplicas
+	most := int32(0)
+	if !s.settled() {
+		most = s.most
+	}
+	return max(most, s.told, s.Spec.Replicas, s.Status.Replicas) + s.Status.TerminatingReplicas
 }
 
 // available Machines that the set has and will keep.

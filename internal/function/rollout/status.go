@@ -23,7 +23,7 @@ func (p *plan) status() machinev1alpha1.MachineDeploymentStatus {
 		s.AvailableReplicas += set.Status.AvailableReplicas
 		s.TerminatingReplicas += set.Status.TerminatingReplicas
 		s.PreservedFailedReplicas += set.Status.PreservedFailedReplicas
-		s.MachineSets = append(s.MachineSets, machinev1alpha1.MachineSetReplicas{Name: set.Name, Replicas: set.wants})
+		s.MachineSets = append(s.MachineSets, set.decided())
 	}
 	for _, set := range p.terminating {
 		s.TerminatingReplicas += set.Status.Replicas + set.Status.TerminatingReplicas
@@ -36,6 +36,18 @@ func (p *plan) status() machinev1alpha1.MachineDeploymentStatus {
 	s.UnavailableReplicas = max(0, p.bounds.replicas-s.AvailableReplicas)
 	s.LastProgressTime = p.lastProgress(s)
 	return s
+}
+
+// decided is what is written down of the set.
+func (s *set) decided() machinev1alpha1.MachineSetReplicas {
+	d := machinev1alpha1.MachineSetReplicas{Name: s.Name, Replicas: s.wants}
+	if s.wants < s.told {
+		d.Most = s.told
+	}
+	if !s.settled() {
+		d.Most = max(d.Most, s.most)
+	}
+	return d
 }
 
 // updated Machines of the set: all, unless it updates them one after another.

@@ -195,7 +195,7 @@ func applySet(existing, desired *machinev1alpha1.MachineSet) bool {
 func (c *Cluster) applyMachine(existing, desired *machinev1alpha1.Machine) bool {
 	applyMeta(existing, desired)
 	changed := !equal(existing.Spec, desired.Spec)
-	if existing.Spec.Version != desired.Spec.Version {
+	if u := existing.Status.Update; existing.Spec.Version != desired.Spec.Version && (u == nil || u.State != machinev1alpha1.UpdateSucceeded) {
 		c.violated("Machine %s: version changed from %s to %s in place", existing.Name, existing.Spec.Version, desired.Spec.Version)
 	}
 	desired.Spec.DeepCopyInto(&existing.Spec)
@@ -298,8 +298,67 @@ func (c *Cluster) Boot(name string) {
 		case machinev1alpha1.MachineJoining, machinev1alpha1.MachineUnknown:
 			m.Status.Phase = machinev1alpha1.MachineRunning
 			m.Status.ReadySince = ptr.To(metav1.NewTime(c.Now))
+			m.Status.NodeRef = &machinev1alpha1.NodeReference{Kind: "Node", Name: m.Name}
 		}
 	})
+}
+
+// Agent brings the update in place of a Machine one state further, as the step
+// lifecycle and the agent of its Node do together. One that fails can succeed later.
+func (c *Cluster) Agent(name string, fails bool) {
+	c.changeMachine(name, func(m *machinev1alpha1.Machine) {
+		want, is := m.Spec.InPlaceUpdate, m.Status.Update
+		if m.DeletionTimestamp != nil || m.Status.Phase == machinev1alpha1.MachineFailed {
+			return
+		}
+		if want == nil {
+			if m.Status.Phase == machinev1alpha1.MachineUpdating {
+				m.Status.Phase = machinev1alpha1.MachineRunning
+			}
+			m.Status.Update = nil
+			return
+		}
+		if is == nil || is.ID != want.ID || !want.Selected {
+			is = &machinev1alpha1.UpdateStatus{ID: want.ID, State: machinev1alpha1.UpdateCandidate}
+		}
+		next := is.State
+		switch {
+		case !want.Selected:
+		case is.State == machinev1alpha1.UpdateCandidate:
+			next = machinev1alpha1.UpdateDraining
+			if m.Status.Phase == machinev1alpha1.MachineRunning {
+				c.onDrain(c, m)
+				m.Status.Phase = machinev1alpha1.MachineUpdating
+			}
+		case is.State == machinev1alpha1.UpdateDraining:
+			next = machinev1alpha1.UpdateUpdating
+		case fails && is.State == machinev1alpha1.UpdateUpdating:
+			next = machinev1alpha1.UpdateFailed
+		default:
+			next = machinev1alpha1.UpdateSucceeded
+		}
+		m.Status.Update = &machinev1alpha1.UpdateStatus{ID: want.ID, State: next}
+	})
+}
+
+// DeleteByUser deletes a Machine that nobody decided to give up.
+func (c *Cluster) DeleteByUser(name string) {
+	c.changeMachine(name, func(m *machinev1alpha1.Machine) {
+		if m.DeletionTimestamp == nil {
+			c.onLoss(c, m)
+			m.DeletionTimestamp = ptr.To(metav1.NewTime(c.Now))
+		}
+	})
+}
+
+// IsOld says whether a rollout has to replace or update a Machine.
+func (c *Cluster) IsOld(m *machinev1alpha1.Machine) bool {
+	return m.Spec.Version != c.Version() || m.Spec.InPlaceUpdate != nil ||
+		!c.inPlace() && m.CreationTimestamp.Before(c.Deployment().Spec.Rollout.After)
+}
+
+func (c *Cluster) inPlace() bool {
+	return c.Deployment().Spec.Strategy.Type == machinev1alpha1.InPlaceUpdate
 }
 
 // Fail a Machine for good.

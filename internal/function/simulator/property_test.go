@@ -66,7 +66,8 @@ func life(t *rapid.T, c *Cluster) func(steps int) {
 }
 
 var strategies = []machinev1alpha1.StrategyType{
-	machinev1alpha1.RollingUpdate, machinev1alpha1.RollingUpdate, machinev1alpha1.Recreate,
+	machinev1alpha1.RollingUpdate, machinev1alpha1.RollingUpdate, machinev1alpha1.Recreate, machinev1alpha1.OnDelete,
+	machinev1alpha1.InPlaceUpdate, machinev1alpha1.InPlaceUpdate,
 }
 
 // replicasOf a deployment are few as a rule: small numbers have the corners.
@@ -92,6 +93,11 @@ func spec(t *rapid.T, strategy machinev1alpha1.StrategyType) machinev1alpha1.Mac
 			RollingUpdate: machinev1alpha1.RollingUpdateBounds{
 				MaxSurge:       ptr.To(bound.Draw(t, "maxSurge")),
 				MaxUnavailable: ptr.To(bound.Draw(t, "maxUnavailable")),
+			},
+			InPlaceUpdate: machinev1alpha1.InPlaceUpdateBounds{
+				MaxSurge:       ptr.To(bound.Draw(t, "maxSurge in place")),
+				MaxUnavailable: ptr.To(bound.Draw(t, "maxUnavailable in place")),
+				Orchestration:  machinev1alpha1.OrchestrationAuto,
 			},
 		},
 		ProgressDeadlineSeconds: 600,
@@ -149,6 +155,12 @@ func disturb(t *rapid.T, c *Cluster, failing bool) {
 		func() { c.Boot(machine()) },
 		func() { c.Finish(machine()) },
 		func() { c.Now = c.Now.Add(10 * time.Second) },
+		func() { c.Agent(machine(), failing && rapid.IntRange(0, 3).Draw(t, "agent fails") == 0) },
+		func() {
+			if c.Deployment().Spec.Strategy.Type == machinev1alpha1.OnDelete {
+				c.DeleteByUser(machine())
+			}
+		},
 		func() {
 			// Things go well for a moment.
 			c.CatchUp()
@@ -171,7 +183,7 @@ func disturb(t *rapid.T, c *Cluster, failing bool) {
 			}
 		},
 	}
-	often := []int{0, 0, 1, 1, 1, 2, 2, 2, 3, 3, 3, 4, 4, 5, 6, 6, 7, 8, 9}
+	often := []int{0, 0, 1, 1, 1, 2, 2, 2, 3, 3, 3, 4, 4, 5, 6, 7, 8, 9, 9, 9, 10, 11, 11}
 	actions[rapid.SampledFrom(often).Draw(t, "action")]()
 }
 
@@ -181,6 +193,7 @@ func settle(t *rapid.T, c *Cluster) {
 	if c.Deployment().Spec.Paused {
 		c.Update(func(d *machinev1alpha1.MachineDeployment) { d.Spec.Paused = false })
 	}
+	stays := false
 	for range 2000 {
 		c.CatchUp()
 		c.ReconcileDeployment()
@@ -192,17 +205,34 @@ func settle(t *rapid.T, c *Cluster) {
 		}
 		for _, m := range c.Machines() {
 			c.Boot(m.Name)
+			c.Agent(m.Name, false)
 			c.Finish(m.Name)
 		}
+		helpAlong(c)
 		c.CollectGarbage()
 		c.Now = c.Now.Add(10 * time.Second)
-		if arrived(c) {
+		// What has arrived may go on, if a time came only now that was asked for.
+		if stays = arrived(c) && !stays; !stays && arrived(c) {
 			rest(t, c)
 			c.Settled(c.Deployment())
 			return
 		}
 	}
 	t.Fatalf("does not arrive:\n%s", c)
+}
+
+// helpAlong deletes an old Machine, where a user has to.
+func helpAlong(c *Cluster) {
+	if c.Deployment().Spec.Strategy.Type != machinev1alpha1.OnDelete {
+		return
+	}
+	sets := c.Deployment().Status.MachineSets
+	for _, m := range c.Machines() {
+		if m.DeletionTimestamp == nil && metav1.GetControllerOf(m).Name != sets[len(sets)-1].Name {
+			c.DeleteByUser(m.Name)
+			return
+		}
+	}
 }
 
 // arrived says whether there is what the user wants, and nothing else.
@@ -218,7 +248,7 @@ func arrived(c *Cluster) bool {
 		return false
 	}
 	for _, m := range c.Machines() {
-		if m.CreationTimestamp.Before(after) || m.Spec.Version != c.Version() || m.Status.Phase != machinev1alpha1.MachineRunning || m.Spec.ProviderID == nil ||
+		if c.IsOld(m) || m.Status.Phase != machinev1alpha1.MachineRunning || m.Spec.ProviderID == nil ||
 			m.Spec.Metadata.Labels["in-place"] != d.Spec.Template.Spec.Metadata.Labels["in-place"] {
 			return false
 		}
@@ -258,6 +288,9 @@ func rest(t *rapid.T, c *Cluster) {
 
 func check(t *rapid.T, c *Cluster) {
 	if len(c.Violations) > 0 {
+		for _, e := range c.Events[max(0, len(c.Events)-30):] {
+			t.Logf("event %s: %s", e.Reason, e.Message)
+		}
 		t.Fatalf("%s\n%s", c.Violations[0], c)
 	}
 }

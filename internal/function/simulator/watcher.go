@@ -61,9 +61,13 @@ func (w *watcher) onLoss(c *Cluster, m *machinev1alpha1.Machine) {
 // they are recreated, none of another template.
 func (w *watcher) onCreate(c *Cluster, created *machinev1alpha1.Machine) {
 	d := c.Deployment()
+	// Who deletes a Machine wants another at once.
+	onDelete := d.Spec.Strategy.Type == machinev1alpha1.OnDelete
 	total, others := 1, 0
 	for _, m := range c.Machines() {
-		if m.DeletionTimestamp == nil || w.Scaled < 2 && m.Status.Phase != machinev1alpha1.MachineFailed {
+		// What failed is replaced at once, and so is, in place, what has no VM yet.
+		replaced := m.Status.Phase == machinev1alpha1.MachineFailed || c.inPlace() && m.Status.ProviderID == ""
+		if m.DeletionTimestamp == nil || w.Scaled < 2 && !onDelete && !replaced {
 			total++
 		}
 		if m.Spec.Version != created.Spec.Version {
@@ -79,22 +83,36 @@ func (w *watcher) onCreate(c *Cluster, created *machinev1alpha1.Machine) {
 }
 
 // onDelete asserts that no available Machine is given up when at most replicas -
-// maxUnavailable are, or that is of the template that is wanted.
+// maxUnavailable are, or that is of the template that is wanted, or, where users
+// delete, at all.
 func (w *watcher) onDelete(c *Cluster, deleted *machinev1alpha1.Machine) {
 	if deleted.Status.Phase != machinev1alpha1.MachineRunning {
 		return
 	}
-	if !w.Superseded && w.Scaled == 0 && !w.Rolling && deleted.Spec.Version == c.Version() {
+	// A surge of updates in place is of new Machines, and one too many in the end.
+	if !c.inPlace() && !w.Superseded && w.Scaled == 0 && !w.Rolling && deleted.Spec.Version == c.Version() {
 		w.violated("deletion of %s, which runs and is of the version %s that is wanted", deleted.Name, deleted.Spec.Version)
 	}
+	if w.Scaled == 0 && c.Deployment().Spec.Strategy.Type == machinev1alpha1.OnDelete {
+		w.violated("deletion of %s, which runs, though nobody deleted it", deleted.Name)
+	}
+	w.onGoing(c, deleted, "deletion")
+}
+
+// onDrain asserts the same of a Machine that is updated in place.
+func (w *watcher) onDrain(c *Cluster, drained *machinev1alpha1.Machine) {
+	w.onGoing(c, drained, "drain")
+}
+
+func (w *watcher) onGoing(c *Cluster, going *machinev1alpha1.Machine, how string) {
 	left := 0
 	for _, m := range c.Machines() {
-		if m.Name != deleted.Name && c.Available(m) {
+		if m.Name != going.Name && c.Available(m) {
 			left++
 		}
 	}
 	if left+w.losses < w.least {
-		w.violated("deletion of %s: %d Machines are left available, of at least %d", deleted.Name, left, w.least)
+		w.violated("%s of %s: %d Machines are left available, of at least %d", how, going.Name, left, w.least)
 	}
 }
 
