@@ -1,0 +1,195 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/test/kit"
+)
+
+func TestAnUpdateInPlaceKeepsTheMachines(t *testing.T) {
+	onEachBreaker(t, func(t *testing.T, f kit.Fleet) {
+		md := f.Deployment("inplace", 3, 1, 0)
+		md.Spec.Strategy.Type = machinev1alpha1.InPlaceUpdate
+		md.Spec.Strategy.InPlaceUpdate = machinev1alpha1.InPlaceUpdateBounds{
+			MaxSurge: ptr.To(intstr.FromInt32(0)), MaxUnavailable: ptr.To(intstr.FromInt32(1)),
+		}
+		f.Create(t, md)
+		f.AwaitDeployment(t, md.Name)
+		before, ids := machineNames(t, f), providerIDs(t, f)
+
+		// The first update that the agent is asked for fails.
+		agent := startAgent(t, f, 1)
+		guard := f.Guard(t, kit.Bounds{MaxMachines: 3, MinAvailable: 2})
+		roll(t, f, md, kit.NewVersion)
+		failed := awaitFailedUpdate(t, f)
+		if n := cordoned(t, f); n != 1 {
+			t.Errorf("%d Nodes are cordoned while an update has failed, want 1: it holds up the others", n)
+		}
+		kubectl(t, f, "annotate", "machine", failed, machinev1alpha1.AnnotationUpdateRetry+"=1")
+		f.AwaitDeployment(t, md.Name)
+		guard.Done(t, 10)
+		if after := machineNames(t, f); !isSubset(before, after) || !isSubset(after, before) {
+			t.Errorf("Machines %v became %v", before, after)
+		}
+		if after := providerIDs(t, f); fmt.Sprint(after) != fmt.Sprint(ids) {
+			t.Errorf("VMs %v became %v", ids, after)
+		}
+		if n := agent(); n != 4 {
+			t.Errorf("the agent was asked for %d updates, want 4: one for each Machine, and one again", n)
+		}
+		kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+			nodes, err := f.Nodes(ctx)
+			if err != nil {
+				return err.Error()
+			}
+			for _, n := range nodes {
+				if _, left := n.Labels[machinev1alpha1.LabelUpdate]; left || n.Spec.Unschedulable {
+					return fmt.Sprintf("Node %s has labels %v and is unschedulable %t", n.Name, n.Labels, n.Spec.Unschedulable)
+				}
+			}
+			return ""
+		})
+		f.DeleteDeployment(t, md.Name)
+	})
+}
+
+func TestAManualUpdateInPlaceAwaitsItsSelection(t *testing.T) {
+	t.Parallel()
+	f := raisedFleet(t)
+	md := f.Deployment("manual", 2, 1, 0)
+	md.Spec.Strategy.Type = machinev1alpha1.InPlaceUpdate
+	md.Spec.Strategy.InPlaceUpdate.Orchestration = machinev1alpha1.OrchestrationManual
+	md.Spec.Strategy.InPlaceUpdate.MaxUnavailable = ptr.To(intstr.FromInt32(1))
+	f.Create(t, md)
+	f.AwaitDeployment(t, md.Name)
+	startAgent(t, f, 0)
+
+	roll(t, f, md, kit.NewVersion)
+	var candidates []corev1.Node
+	kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+		candidates = nil
+		nodes, err := f.Nodes(ctx)
+		if err != nil {
+			return err.Error()
+		}
+		for _, n := range nodes {
+			if n.Labels[machinev1alpha1.LabelUpdate] == machinev1alpha1.UpdateLabelCandidate {
+				candidates = append(candidates, n)
+			}
+		}
+		if len(candidates) != 2 {
+			return fmt.Sprintf("%d Nodes are candidates, want 2\n%s", len(candidates), f.Describe(ctx))
+		}
+		return ""
+	})
+	kubectl(t, f, "label", "node", candidates[0].Name, machinev1alpha1.LabelUpdateSelected+"=true")
+	awaitVersions(t, f, map[string]int{kit.OldVersion: 1, kit.NewVersion: 1})
+	machine := candidates[1].Annotations[machinev1alpha1.AnnotationMachine]
+	kubectl(t, f, "annotate", "machine", machine, machinev1alpha1.LabelUpdateSelected+"=true")
+	f.AwaitDeployment(t, md.Name)
+	f.DeleteDeployment(t, md.Name)
+}
+
+// startAgent answers, on all Nodes of a fleet, as the node's agent does, but fails
+// the first of its updates. What is returned says how many it was asked for.
+func startAgent(t *testing.T, f kit.Fleet, failing int) func() int {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	var mu sync.Mutex
+	answered := map[string]bool{}
+	answer := func(n corev1.Node) {
+		id := n.Labels[machinev1alpha1.LabelUpdateTo]
+		mu.Lock()
+		defer mu.Unlock()
+		if n.Labels[machinev1alpha1.LabelUpdate] != machinev1alpha1.UpdateLabelReady || answered[n.Name+"/"+id] {
+			return
+		}
+		label, message := machinev1alpha1.LabelUpdatedTo, ""
+		if failing > 0 {
+			label, message = machinev1alpha1.LabelUpdateFailed, "the image is broken"
+		}
+		patch := fmt.Sprintf(`{"metadata":{"labels":{%q:%q},"annotations":{%q:%q}}}`, label, id, machinev1alpha1.AnnotationUpdateMessage, message)
+		if f.Cluster.Client.Patch(ctx, &n, client.RawPatch("application/merge-patch+json", []byte(patch))) == nil {
+			answered[n.Name+"/"+id] = true
+			failing--
+		}
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for ctx.Err() == nil {
+			nodes, _ := f.Nodes(ctx)
+			for _, n := range nodes {
+				answer(n)
+			}
+			select {
+			case <-ctx.Done():
+			case <-time.After(500 * time.Millisecond):
+			}
+		}
+	}()
+	t.Cleanup(func() { cancel(); <-done })
+	return func() int {
+		mu.Lock()
+		defer mu.Unlock()
+		return len(answered)
+	}
+}
+
+func awaitFailedUpdate(t *testing.T, f kit.Fleet) string {
+	t.Helper()
+	name := ""
+	kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+		machines, err := f.Machines(ctx)
+		if err != nil {
+			return err.Error()
+		}
+		for _, m := range machines {
+			if u := m.Status.Update; u != nil && u.State == machinev1alpha1.UpdateFailed && u.Message == "the image is broken" {
+				name = m.Name
+				return ""
+			}
+		}
+		return "no update has failed\n" + f.Describe(ctx)
+	})
+	return name
+}
+
+func cordoned(t *testing.T, f kit.Fleet) int {
+	t.Helper()
+	nodes, err := f.Nodes(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for _, node := range nodes {
+		if node.Spec.Unschedulable {
+			n++
+		}
+	}
+	return n
+}
+
+// providerIDs of the VMs of a fleet by Machine.
+func providerIDs(t *testing.T, f kit.Fleet) map[string]string {
+	t.Helper()
+	machines, err := f.Machines(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := map[string]string{}
+	for _, m := range machines {
+		out[m.Name] = m.Status.ProviderID
+	}
+	return out
+}
