@@ -17,8 +17,9 @@ func (p *plan) updates(s *set) *machinev1alpha1.MachineSetInPlaceUpdate {
 	b := p.Deployment.Spec.Strategy.InPlaceUpdate
 	return &machinev1alpha1.MachineSetInPlaceUpdate{
 		ID: p.target.hash(),
-		// The set counts from what it is told, which may be more than replicas.
-		MaxUnavailable: p.bounds.unavailable + max(0, s.told-p.bounds.replicas),
+		// The set counts from what it is told, which may be more than replicas, or
+		// less while it is scaled.
+		MaxUnavailable: max(0, s.told-p.bounds.least()),
 		Orchestration:  b.Orchestration,
 		Timeout:        b.Timeout,
 	}

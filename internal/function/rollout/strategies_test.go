@@ -203,6 +203,12 @@ func TestInPlaceUpdate(t *testing.T) {
 			t.Error("the set does not select its Machines any more")
 		}
 	})
+	t.Run("TheBoundIsThatOfAllReplicasEvenWhileTheSetIsToldFewer", func(t *testing.T) {
+		s := plan(deployment(10, auto(0, 8)), machineSet("v2", 1, 5, updated(0))).Sets[0]
+		if got := s.Spec.InPlaceUpdate.MaxUnavailable; got != 3 {
+			t.Errorf("of 5 Machines %d may be unavailable, want 3: 2 of 10 must be available", got)
+		}
+	})
 	t.Run("PausedKeepsTheTemplateThatTheSetHas", func(t *testing.T) {
 		s := plan(deployment(5, auto(0, 2), paused), machineSet("v1", 1, 5)).Sets[0]
 		if s.Spec.Template.Spec.Version != "v1" {
