@@ -123,7 +123,7 @@ func (e *env) drain() {
 	e.eventually("the budget blocks one pod, and the status says so", func() bool {
 		e.get(wn)
 		d := wn.Status.AtProvider.Drain
-		return d != nil && d.Remaining == 2 && len(d.Pods) == 2 && strings.Contains(d.Pods[1].Reason, "PodDisruptionBudget") && d.Pods[0].Reason == clusterv1alpha1.ReasonPodTerminating
+		return d != nil && d.Remaining == 2 && len(d.Pods) == 2 && strings.Contains(d.Pods[0].Reason, "PodDisruptionBudget") && d.Pods[1].Reason == clusterv1alpha1.ReasonPodTerminating
 	})
 	e.get(free)
 	e.get(web)

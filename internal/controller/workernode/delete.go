@@ -37,7 +37,7 @@ const (
 // observeDeleting tells the managed reconciler whether there is a Node to delete.
 func (x *external) observeDeleting(wn *v1alpha1.WorkerNode, nodes []*corev1.Node, err error) (managed.ExternalObservation, error) {
 	d := departure{
-		late:    x.late(wn),
+		late:    x.late(wn) || asked(machinev1alpha1.AnnotationForceDrain, wn, nil),
 		skip:    x.skip(wn, nil),
 		hadNode: wn.Status.AtProvider.NodeName != "",
 		nodes:   len(nodes),
@@ -60,7 +60,7 @@ func (x *external) observeDeleting(wn *v1alpha1.WorkerNode, nodes []*corev1.Node
 
 // departure is what decides whether a WorkerNode may go.
 type departure struct {
-	late     bool  // the drain's timeout is over
+	late     bool  // the drain's timeout is over, or the user forces it
 	skip     bool  // the user wants no drain
 	hadNode  bool  // a Node was seen in its life
 	nodes    int   // that are there
@@ -88,7 +88,7 @@ func (d departure) verdict() verdict {
 	case d.skip:
 		return verdict{abandoned: fmt.Sprintf("as its drain is skipped: %v", d.err)}
 	case d.late:
-		return verdict{abandoned: fmt.Sprintf("as the drain's timeout is over: %v", d.err)}
+		return verdict{abandoned: fmt.Sprintf("as the drain's timeout is over, or it is forced: %v", d.err)}
 	}
 	return verdict{err: d.err}
 }

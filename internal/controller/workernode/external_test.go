@@ -3,6 +3,7 @@ package workernode
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -224,6 +225,7 @@ func TestDelete(t *testing.T) {
 		})
 	}
 	skipped := map[string]string{machinev1alpha1.AnnotationSkipDrain: "true"}
+	forced := map[string]string{machinev1alpha1.AnnotationForceDrain: "true"}
 	cases := map[string]struct {
 		change    func(*v1alpha1.WorkerNode)
 		nodeNotes map[string]string
@@ -257,10 +259,15 @@ func TestDelete(t *testing.T) {
 			at := metav1.NewTime(start.Add(time.Minute))
 			p.DeletionTimestamp, p.Finalizers = &at, []string{"x/y"}
 		})}, writes: []string{"patch nodes", "delete nodes"}},
-		"SpecSkipsTheDrain":                 {change: func(wn *v1alpha1.WorkerNode) { wn.Spec.ForProvider.Drain.Skip = true }, pods: []*corev1.Pod{podOn("a")}, writes: []string{"delete nodes"}},
-		"AnAnnotationSkipsTheDrain":         {change: func(wn *v1alpha1.WorkerNode) { wn.SetAnnotations(skipped) }, pods: []*corev1.Pod{podOn("a")}, writes: []string{"delete nodes"}},
-		"AnAnnotationOnTheNodeSkipsItToo":   {nodeNotes: skipped, pods: []*corev1.Pod{podOn("a")}, writes: []string{"delete nodes"}},
-		"AnotherValueOfItDoesNot":           {nodeNotes: map[string]string{machinev1alpha1.AnnotationSkipDrain: "no"}, pods: []*corev1.Pod{podOn("a")}, writes: []string{"patch nodes", "create pods/eviction"}, remaining: 1, reason: "terminating"},
+		"SpecSkipsTheDrain":               {change: func(wn *v1alpha1.WorkerNode) { wn.Spec.ForProvider.Drain.Skip = true }, pods: []*corev1.Pod{podOn("a")}, writes: []string{"delete nodes"}},
+		"AnAnnotationSkipsTheDrain":       {change: func(wn *v1alpha1.WorkerNode) { wn.SetAnnotations(skipped) }, pods: []*corev1.Pod{podOn("a")}, writes: []string{"delete nodes"}},
+		"AnAnnotationOnTheNodeSkipsItToo": {nodeNotes: skipped, pods: []*corev1.Pod{podOn("a")}, writes: []string{"delete nodes"}},
+		"AnotherValueOfItDoesNot":         {nodeNotes: map[string]string{machinev1alpha1.AnnotationSkipDrain: "no"}, pods: []*corev1.Pod{podOn("a")}, writes: []string{"patch nodes", "create pods/eviction"}, remaining: 1, reason: "terminating"},
+		"ForceIsAsAfterTheTimeout": {change: func(wn *v1alpha1.WorkerNode) { wn.SetAnnotations(forced) }, pods: []*corev1.Pod{podOn("a")}, kube: budget,
+			writes: []string{"patch nodes", "delete pods"}, remaining: 1, reason: "terminating", events: []event.Reason{reasonDraining, reasonForced}},
+		"AlsoByTheNode": {nodeNotes: forced, pods: []*corev1.Pod{podOn("a")}, kube: budget,
+			writes: []string{"patch nodes", "delete pods"}, remaining: 1, reason: "terminating", events: []event.Reason{reasonForced}},
+		"PodsThatHaveEndedStay":             {pods: []*corev1.Pod{podOn("a", func(p *corev1.Pod) { p.Status.Phase = corev1.PodSucceeded })}, writes: []string{"patch nodes", "delete nodes"}},
 		"PodsThatCannotBeListedKeepTheNode": {kube: noPods, writes: []string{"patch nodes"}, fails: true},
 		"ButNotBeyondTheTimeout":            {kube: noPods, after: 2 * time.Hour, writes: []string{"patch nodes", "delete nodes"}},
 	}
@@ -303,6 +310,48 @@ func TestDelete(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestARefusedPodIsDeletedAfterItsRetries counts what the API server refuses.
+func TestARefusedPodIsDeletedAfterItsRetries(t *testing.T) {
+	n := node("n", corev1.ConditionTrue)
+	kube := fake.NewClientset(n, podOn("a"))
+	kube.PrependReactor("create", "pods", func(a clienttesting.Action) (bool, runtime.Object, error) {
+		err := kerrors.NewTooManyRequests("no", 0)
+		err.ErrStatus.Details = &metav1.StatusDetails{Causes: []metav1.StatusCause{{Type: policyv1.DisruptionBudgetCause, Message: "web needs 2"}}}
+		return a.GetSubresource() == "eviction", nil, err
+	})
+	at := start
+	x, _ := newExternal(start, kube, n)
+	x.now = func() time.Time { return at }
+	retries, grace := int32(2), metav1.Duration{Duration: 7 * time.Second}
+	wn := workerNode(deleted, func(wn *v1alpha1.WorkerNode) {
+		wn.Spec.ForProvider.Drain.MaxEvictRetries, wn.Spec.ForProvider.Drain.GracePeriod = &retries, &grace
+	})
+	for i, want := range []struct {
+		after  time.Duration
+		writes []string
+	}{
+		{0, []string{"create pods/eviction"}},
+		{time.Second, nil}, // A pass that a change of the Node caused counts for nothing.
+		{evictEvery, []string{"create pods/eviction"}},
+		{2 * evictEvery, []string{"delete pods"}},
+	} {
+		at = start.Add(want.after)
+		kube.ClearActions()
+		if _, err := x.Delete(t.Context(), wn); err != nil {
+			t.Fatal(err)
+		}
+		got := slices.DeleteFunc(writes(kube), func(w string) bool { return w == "patch nodes" })
+		if !slices.Equal(got, want.writes) {
+			t.Errorf("pass %d: %v, want %v", i, got, want.writes)
+		}
+	}
+	for _, a := range kube.Actions() {
+		if d, ok := a.(clienttesting.DeleteAction); ok && *d.GetDeleteOptions().GracePeriodSeconds != 7 {
+			t.Errorf("deleted with %+v", d.GetDeleteOptions())
+		}
 	}
 }
 

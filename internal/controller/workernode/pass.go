@@ -3,7 +3,6 @@ package workernode
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -12,13 +11,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	kerrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/drover-dev/drover/apis/cluster/v1alpha1"
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
-	"github.com/drover-dev/drover/internal/target"
 )
 
 // memory of a drain. It is lost with the process: then the evictions of a pod count
@@ -49,7 +46,7 @@ func (x *external) drain(ctx context.Context, wn *v1alpha1.WorkerNode, node *cor
 		return nil, err
 	}
 	p := x.passOf(wn, node)
-	if s.Volumes, err = x.volumes(ctx, wn, m, node, p, list, pods, s.Volumes); err != nil {
+	if s.Volumes, err = x.volumes(ctx, sight{wn: wn, node: node, pass: p, list: list, pods: pods, mem: m}, s.Volumes); err != nil {
 		return nil, err
 	}
 	p.moving = len(inState(s.Volumes, v1alpha1.VolumeDetaching, v1alpha1.VolumeReattaching)) > 0
@@ -115,79 +112,6 @@ func (x *external) understand(ctx context.Context, wn *v1alpha1.WorkerNode, m *m
 		out = append(out, p)
 	}
 	return out, e, nil
-}
-
-// volumes says which volumes leave the Node, and notes which pods use some. A cluster
-// whose volumes we may not read is drained without regard to them.
-func (x *external) volumes(ctx context.Context, wn *v1alpha1.WorkerNode, m *memory, node *corev1.Node, p drainPass, list []corev1.Pod, pods []pod, was []v1alpha1.MovingVolume) ([]v1alpha1.MovingVolume, error) {
-	left, claims := false, len(was) > 0
-	for i := range list {
-		if p.decide(pods[i]) != ignore {
-			left = true
-		}
-		claims = claims || len(claimsOf(&list[i])) > 0
-	}
-	if left && !claims {
-		return nil, nil
-	}
-	moving, err := x.moving(ctx, wn, m, node, p, list, pods, was, !left)
-	if kerrors.IsForbidden(err) {
-		x.record.Event(wn, event.Warning(reasonVolumesUnreadable, fmt.Errorf("volumes are not waited for: %w", err)))
-		return nil, nil
-	}
-	return moving, err
-}
-
-func (x *external) moving(ctx context.Context, wn *v1alpha1.WorkerNode, m *memory, node *corev1.Node, p drainPass, list []corev1.Pod, pods []pod, was []v1alpha1.MovingVolume, last bool) ([]v1alpha1.MovingVolume, error) {
-	all, err := x.attachments.in(ctx, target.RefOf(wn), x.kube, p.now)
-	if err != nil {
-		return nil, err
-	}
-	d := wn.Spec.ForProvider.Drain
-	v := volumeView{
-		now: p.now, node: node.GetName(), used: map[string]bool{}, attachments: all, silent: p.silent,
-		detach: d.VolumeDetachTimeout.Duration, reattach: d.VolumeReattachTimeout.Duration,
-	}
-	here := map[string]bool{}
-	for _, a := range all {
-		if a.node == v.node {
-			here[a.volume] = true
-		}
-	}
-	if last && len(here) > 0 {
-		// What holds a volume now are pods that stay: those of DaemonSets.
-		l, err := x.kube.CoreV1().Pods("").List(ctx, metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector("spec.nodeName", node.GetName()).String()})
-		if err != nil {
-			return nil, err
-		}
-		list, pods = l.Items, nil
-	}
-	for i := range list {
-		if len(here) == 0 {
-			break
-		}
-		if f := readPod(&list[i]); f.finished {
-			continue
-		}
-		for _, claim := range claimsOf(&list[i]) {
-			name, err := volumeOf(ctx, x.kube, m.volumes, list[i].GetNamespace(), claim)
-			if err != nil {
-				return nil, err
-			}
-			if !here[name] {
-				continue
-			}
-			v.used[name] = true
-			if pods != nil {
-				pods[i].volumes = append(pods[i].volumes, name)
-			}
-		}
-	}
-	moving := v.move(was)
-	if stuck := inState(moving, v1alpha1.VolumeStuck); len(stuck) > 0 {
-		x.record.Event(wn, event.Warning(reasonVolumeTimeout, fmt.Errorf("the volumes %s were not detached from Node %s within %s, and are not waited for", strings.Join(stuck, ", "), node.GetName(), d.VolumeDetachTimeout.Duration)))
-	}
-	return moving, nil
 }
 
 // stage notes what a drain waits for.

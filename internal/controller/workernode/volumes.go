@@ -33,14 +33,22 @@ type volumeView struct {
 	detach, reattach time.Duration
 }
 
+// here are the volumes that are attached to the Node, or about to be.
+func (v volumeView) here() map[string]bool {
+	out := map[string]bool{}
+	for _, a := range v.attachments {
+		if a.node == v.node {
+			out[a.volume] = true
+		}
+	}
+	return out
+}
+
 // move says what becomes of the volumes, from what was said last.
 func (v volumeView) move(was []v1alpha1.MovingVolume) []v1alpha1.MovingVolume {
-	here, elsewhere := map[string]bool{}, map[string]bool{}
+	here, elsewhere := v.here(), map[string]bool{}
 	for _, a := range v.attachments {
-		switch {
-		case a.node == v.node:
-			here[a.volume] = true
-		case a.attached:
+		if a.node != v.node && a.attached {
 			elsewhere[a.volume] = true
 		}
 	}
