@@ -287,6 +287,7 @@ type WorkerNodeStatus struct {
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=='Ready')].status`
 // +kubebuilder:printcolumn:name="Synced",type=string,JSONPath=`.status.conditions[?(@.type=='Synced')].status`
 // +kubebuilder:printcolumn:name="Node",type=string,JSONPath=`.status.atProvider.nodeName`
+// +kubebuilder:printcolumn:name="Drain",type=string,JSONPath=`.status.atProvider.drain.stage`
 // +kubebuilder:printcolumn:name="To-Evict",type=integer,JSONPath=`.status.atProvider.drain.remaining`
 // +kubebuilder:printcolumn:name="ProviderID",type=string,JSONPath=`.spec.forProvider.providerID`,priority=1
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`

@@ -314,6 +314,7 @@ type MachineStatus struct {
 // +kubebuilder:printcolumn:name="Version",type=string,JSONPath=`.spec.version`
 // +kubebuilder:printcolumn:name="Class",type=string,JSONPath=`.spec.classRef.name`,priority=1
 // +kubebuilder:printcolumn:name="Failure-Domain",type=string,JSONPath=`.spec.failureDomain`,priority=1
+// +kubebuilder:printcolumn:name="Deletion",type=string,JSONPath=`.status.deletion.stage`,priority=1
 // +kubebuilder:printcolumn:name="ProviderID",type=string,JSONPath=`.status.providerID`,priority=1
 // +kubebuilder:printcolumn:name="Update",type=string,JSONPath=`.status.update.state`,priority=1
 // +kubebuilder:printcolumn:name="Preserved-Until",type=string,JSONPath=`.status.preservation.until`,priority=1
