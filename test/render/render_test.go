@@ -88,12 +88,13 @@ func TestCompositions(t *testing.T) {
 			composed: "JoinToken",
 		},
 		{
-			name:        "AMachineWithATokenWritesItsUserData",
+			name:        "AMachineWithATokenWritesItsUserDataAndAsksForItsVM",
 			composition: machineLocal, dir: "machine-token",
-			composed: "JoinToken Secret",
+			composed: "JoinToken Secret VirtualMachine", events: "VMRequested",
 		},
 		{
-			name:        "AMachineWhoseUserDataIsThereAsksForItsVM",
+			// Its status was not written then, and so the event was not emitted.
+			name:        "AMachineWhoseUserDataIsThereStillAsksForItsVM",
 			composition: machineLocal, dir: "machine-user-data", before: "machine-token",
 			composed: "JoinToken Secret VirtualMachine", events: "VMRequested",
 		},
@@ -119,7 +120,7 @@ func TestCompositions(t *testing.T) {
 		},
 		{
 			name:        "AMalformedForProviderIsRefusedFieldByField",
-			composition: machineLocal, dir: "machine-malformed-class", before: "machine-token",
+			composition: machineLocal, dir: "machine-malformed-class",
 			composed: "JoinToken Secret", events: "ForProviderInvalid",
 		},
 		{

@@ -56,6 +56,13 @@ type Bootstrap struct {
 	// +kubebuilder:validation:MaxItems=8
 	// +kubebuilder:validation:items:Pattern=`^system:bootstrappers:[a-z0-9:-]{0,255}[a-z0-9]$`
 	TokenGroups []string `json:"tokenGroups,omitempty"`
+
+	// ProviderAwaitsSecret says that the VM's provider creates no VM before the
+	// Secret of its user data is there. Secret and VM are then composed at once.
+	// Providers that take a Secret that is missing for an empty one must not have
+	// it: the default is false, and the VM is composed when its Secret was observed.
+	// +optional
+	ProviderAwaitsSecret bool `json:"providerAwaitsSecret,omitempty"`
 }
 
 // Lifecycle composes a Machine's WorkerNode, keeps its VM from being deleted

@@ -41,6 +41,8 @@ type Observed struct {
 	VMMayExist bool
 	// NodeJoined once the Node was there.
 	NodeJoined bool
+	// ProviderAwaitsSecret means that the VM need not wait for the Secret.
+	ProviderAwaitsSecret bool
 }
 
 // A Token is an observed JoinToken.
@@ -99,7 +101,7 @@ func Plan(o Observed, settings Settings) Desired {
 	d.SecretReady = bytes.Equal(data[userDataKey], o.UserData[userDataKey])
 	switch {
 	case d.Bootstrap.Problem != nil || d.Bootstrap.Waiting != "":
-	case !d.SecretReady:
+	case !d.SecretReady && !(o.ProviderAwaitsSecret && o.UserData == nil):
 		// A provider that reads a Secret that is not there yet may take it for an
 		// empty one.
 		d.Bootstrap.Waiting = waitingForToken

@@ -68,6 +68,14 @@ func TestPlan(t *testing.T) {
 			Observed{Machine: machine("Pending"), Class: class(""), Token: token()},
 			want{token: true, userData: "abcdef.0123456789abcdef", waiting: "waiting for the join token and user data"},
 		},
+		"GivesUserDataAtOnceToAProviderThatAwaitsIt": {
+			Observed{Machine: machine("Pending"), Class: class(""), Token: token(), ProviderAwaitsSecret: true},
+			want{token: true, userData: "abcdef.0123456789abcdef", given: true},
+		},
+		"DoesNotGiveUserDataThatIsOld": {
+			Observed{Machine: machine("Pending"), Class: class(""), Token: token(), UserData: old, ProviderAwaitsSecret: true},
+			want{token: true, userData: "abcdef.0123456789abcdef", waiting: "waiting for the join token and user data"},
+		},
 		"GivesUserDataWhenItIsWritten": {
 			Observed{Machine: machine("Pending"), Class: class(""), Token: token(), UserData: current},
 			want{token: true, userData: "abcdef.0123456789abcdef", ready: true, given: true},

@@ -34,6 +34,8 @@ func Run(_ time.Time, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, 
 		return nil, err
 	}
 
+	o.ProviderAwaitsSecret = input.ProviderAwaitsSecret
+
 	rsp := step.NewResponse(req)
 	if !o.VMMayExist {
 		rsp.RequireClass(o.Machine)

@@ -71,13 +71,7 @@ func TestAMachineGoesFromNothingToRunning(t *testing.T) {
 			ttl:        step.InFlight,
 		},
 		{
-			name: "UserDataIsWritten", world: p.TokenIsThere,
-			phase: "Pending", desired: []string{"join-token", "user-data"},
-			conditions: []string{"InfrastructureReady=Waiting", "NodeReady=NodeNotJoined", "Valid=Valid"},
-			ttl:        step.InFlight,
-		},
-		{
-			name: "TheVMIsAskedForWhenItsUserDataIsThere", world: func() {},
+			name: "UserDataIsWrittenAndTheVMIsAskedForAtOnce", world: p.TokenIsThere,
 			phase: "Provisioning", desired: []string{"join-token", "user-data", "vm"},
 			conditions: []string{"InfrastructureReady=VMCreating", "NodeReady=NodeNotJoined", "Valid=Valid"},
 			events:     []string{"VMRequested"},
@@ -576,7 +570,6 @@ func TestAStepOfTheUsersBetweenOursIsHeard(t *testing.T) {
 	p := newPlane(t)
 	p.Reconcile()
 	p.TokenIsThere()
-	p.Reconcile()
 	p.Run = func(now time.Time, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
 		rsp, err := run(now, req)
 		if vm := rsp.GetDesired().GetResources()["vm"]; vm != nil && req.GetInput().GetFields()["kind"].GetStringValue() == "Infrastructure" {
