@@ -105,8 +105,9 @@ e2e: build packages ## Run the end-to-end tests and the golden renders on a loca
 	DROVER_BIN=$(BIN) DROVER_PACKAGES=$(PACKAGES) go test -count=1 -parallel 4 -timeout 45m ./test/...
 
 .PHONY: bench
-bench: build packages ## Count API writes a Machine and bytes a response, and print them.
-	DROVER_BIN=$(BIN) DROVER_PACKAGES=$(PACKAGES) go test -run '^$$' -bench . -benchtime 1x -timeout 45m ./internal/function/... ./test/...
+bench: build packages ## Count API writes a Machine and bytes a response, and print them; LARGE=1 also of 1000 Machines.
+	go test -run '^$$' -bench . -benchtime 1x ./internal/function/...
+	DROVER_BIN=$(BIN) DROVER_PACKAGES=$(PACKAGES) go test -run '^$$' -bench . -benchtime 1x -timeout 90m ./test/bench $(if $(LARGE),-large)
 
 .PHONY: load
 load: build packages ## Measure creating, rolling, deleting and resting fleets; LOAD="create=10" measures only that.

@@ -4,6 +4,7 @@ package bench
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"os"
 	"slices"
@@ -14,11 +15,13 @@ import (
 	"github.com/drover-dev/drover/test/kit"
 )
 
+var large = flag.Bool("large", false, "count the writes of 1000 Machines too, which takes a quarter of an hour")
+
 // BenchmarkAPIWrites counts the write requests that a Machine costs from nothing
 // to Running, those of Crossplane and of the kubelet included. Crossplane's circuit
 // breaker is raised as docs/install.md says, and VMs boot at once.
 //
-//	go test -run '^$' -bench APIWrites -benchtime 1x ./test/bench
+//	go test -run '^$' -bench APIWrites -benchtime 1x ./test/bench [-large]
 func BenchmarkAPIWrites(b *testing.B) {
 	plane, err := kit.Up(b.Context(), kit.Options{Args: kit.Limits})
 	defer plane.Down()
@@ -28,16 +31,22 @@ func BenchmarkAPIWrites(b *testing.B) {
 	if _, err := plane.Cloud.SetSettings(b.Context(), localcloud.Settings{}); err != nil {
 		b.Fatal(err)
 	}
-	for _, n := range []int32{1, 100} {
+	sizes := []int32{1, 100}
+	if *large {
+		sizes = append(sizes, 1000)
+	}
+	for _, n := range sizes {
 		b.Run(fmt.Sprintf("%dMachines", n), func(b *testing.B) {
 			for b.Loop() {
 				f := plane.NewFleet(b)
 				before := writes(b, plane)
 				f.Create(b, f.Deployment("counted", n, 1, 0))
-				f.AwaitDeploymentFor(b, "counted", 10*kit.Patience)
+				f.AwaitDeploymentFor(b, "counted", 15*kit.Patience)
 				after := writes(b, plane)
 				report(b, before, after, float64(n))
-				f.DeleteDeployment(b, "counted")
+				if n < sizes[len(sizes)-1] {
+					f.DeleteDeployment(b, "counted")
+				} // The last one goes with the control plane.
 			}
 		})
 	}

@@ -137,7 +137,7 @@ func (f Fleet) AwaitDeployment(t testing.TB, name string) {
 // AwaitDeploymentFor is AwaitDeployment with another patience, for large ones.
 func (f Fleet) AwaitDeploymentFor(t testing.TB, name string, patience time.Duration) {
 	t.Helper()
-	Eventually(t, patience, func(ctx context.Context) string { return f.unsettled(ctx, name) })
+	Eventually(t, patience, func(ctx context.Context) string { return f.unsettled(ctx, name) }, f.Describe)
 }
 
 func (f Fleet) unsettled(ctx context.Context, name string) string {
@@ -147,7 +147,7 @@ func (f Fleet) unsettled(ctx context.Context, name string) string {
 	}
 	want, s := md.Spec.Replicas, md.Status
 	if s.ObservedGeneration != md.Generation || s.Replicas != want || s.UpdatedReplicas != want || s.AvailableReplicas != want || s.TerminatingReplicas != 0 {
-		return fmt.Sprintf("MachineDeployment %s wants %d and has status %+v\n%s", name, want, s, f.Describe(ctx))
+		return fmt.Sprintf("MachineDeployment %s wants %d and has status %+v", name, want, s)
 	}
 	machines, err := f.Machines(ctx)
 	if err != nil {
@@ -160,7 +160,7 @@ func (f Fleet) unsettled(ctx context.Context, name string) string {
 		}
 		n++
 		if m.Status.Phase != machinev1alpha1.MachineRunning || m.Spec.Version != md.Spec.Template.Spec.Version {
-			return fmt.Sprintf("Machine %s is %s with version %s\n%s", m.Name, m.Status.Phase, m.Spec.Version, f.Describe(ctx))
+			return fmt.Sprintf("Machine %s is %s with version %s", m.Name, m.Status.Phase, m.Spec.Version)
 		}
 	}
 	if n != want {
@@ -177,8 +177,8 @@ func (f Fleet) AwaitNothing(t testing.TB) {
 		if len(left) == 0 {
 			return ""
 		}
-		return "left over: " + strings.Join(left, ", ") + "\n" + f.Describe(ctx)
-	})
+		return "left over: " + strings.Join(left, ", ")
+	}, f.Describe)
 }
 
 func (f Fleet) left(ctx context.Context) []string {

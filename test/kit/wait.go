@@ -10,8 +10,8 @@ import (
 const interval = 200 * time.Millisecond
 
 // Eventually polls until check returns "", and fails the test with what it last
-// said when timeout passes before.
-func Eventually(t testing.TB, timeout time.Duration, check func(ctx context.Context) string) {
+// said, and what describe says then, when timeout passes before.
+func Eventually(t testing.TB, timeout time.Duration, check func(ctx context.Context) string, describe ...func(ctx context.Context) string) {
 	t.Helper()
 	// A call has a deadline of its own, later than the last look: what it says of a
 	// deadline that comes would hide what is awaited.
@@ -27,6 +27,9 @@ func Eventually(t testing.TB, timeout time.Duration, check func(ctx context.Cont
 		}
 		select {
 		case <-end:
+			for _, d := range describe {
+				said += "\n" + d(ctx)
+			}
 			t.Fatalf("not within %s: %s", timeout, said)
 		case <-tick.C:
 		}
