@@ -29,8 +29,9 @@ type attachmentList struct {
 	list []attachment
 }
 
-// in a cluster. Those who ask at the same time share an answer.
-func (a *attachments) in(ctx context.Context, ref target.Ref, kube kubernetes.Interface, now time.Time) ([]attachment, error) {
+// in a cluster. Those who ask at the same time share an answer, but none from before
+// their drain began: what was attached a moment ago counts.
+func (a *attachments) in(ctx context.Context, ref target.Ref, kube kubernetes.Interface, began, now time.Time) ([]attachment, error) {
 	a.mu.Lock()
 	if a.seen == nil {
 		a.seen = map[target.Ref]*attachmentList{}
@@ -44,10 +45,10 @@ func (a *attachments) in(ctx context.Context, ref target.Ref, kube kubernetes.In
 
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if !l.at.IsZero() && now.Sub(l.at) < attachmentsFor {
+	if !l.at.IsZero() && now.Sub(l.at) < attachmentsFor && !l.at.Before(began) {
 		return l.list, nil
 	}
-	got, err := kube.StorageV1().VolumeAttachments().List(ctx, metav1.ListOptions{ResourceVersion: "0"})
+	got, err := kube.StorageV1().VolumeAttachments().List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return nil, err
 	}

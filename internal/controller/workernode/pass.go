@@ -21,12 +21,13 @@ import (
 // memory of a drain. It is lost with the process: then the evictions of a pod count
 // from the beginning.
 type memory struct {
+	began    time.Time
 	attempts map[types.UID]attempt
 	volumes  map[string]string // of claims
 }
 
 func (x *external) memoryOf(wn *v1alpha1.WorkerNode) *memory {
-	m, _ := x.drains.LoadOrStore(wn.GetUID(), &memory{attempts: map[types.UID]attempt{}, volumes: map[string]string{}})
+	m, _ := x.drains.LoadOrStore(wn.GetUID(), &memory{began: x.now(), attempts: map[types.UID]attempt{}, volumes: map[string]string{}})
 	return m.(*memory) //nolint:forcetypeassert // Nothing else is stored.
 }
 

@@ -74,7 +74,7 @@ func (x *external) viewVolumes(ctx context.Context, s sight) (volumeView, error)
 		detach: d.VolumeDetachTimeout.Duration, reattach: d.VolumeReattachTimeout.Duration,
 	}
 	var err error
-	if v.attachments, err = x.attachments.in(ctx, target.RefOf(s.wn), x.kube, s.pass.now); err != nil {
+	if v.attachments, err = x.attachments.in(ctx, target.RefOf(s.wn), x.kube, s.mem.began, s.pass.now); err != nil {
 		return v, err
 	}
 	here := v.here()

@@ -15,6 +15,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/drover-dev/drover/apis/cluster/v1alpha1"
+	"github.com/drover-dev/drover/internal/target"
 )
 
 func TestVolumesLeaveANode(t *testing.T) {
@@ -194,5 +195,27 @@ func TestVolumesThatMayNotBeReadHoldNothingUp(t *testing.T) {
 	wn := workerNode(deleted)
 	if _, err := x.Delete(t.Context(), wn); err != nil || wn.Status.AtProvider.Drain.Stage != v1alpha1.DrainDeletingNode || !e.has(reasonVolumesUnreadable) {
 		t.Errorf("drain %+v, events %v, error %v", wn.Status.AtProvider.Drain, *e, err)
+	}
+}
+
+func TestAttachmentsAreSharedButNotFromBeforeADrain(t *testing.T) {
+	kube := fake.NewClientset(attached("pv", "n"))
+	a := &attachments{}
+	for i, tc := range []struct {
+		began, now time.Duration
+		lists      int
+	}{
+		{0, 0, 1},
+		{0, time.Second, 1},           // shared
+		{time.Second, time.Second, 2}, // began after the list
+		{0, 2 * time.Second, 2},
+		{0, time.Second + attachmentsFor, 3}, // too old
+	} {
+		if got, err := a.in(t.Context(), target.ClusterRef("c"), kube, start.Add(tc.began), start.Add(tc.now)); err != nil || len(got) != 1 {
+			t.Fatalf("%v, %v", got, err)
+		}
+		if n := len(kube.Actions()); n != tc.lists {
+			t.Errorf("call %d: %d lists, want %d", i, n, tc.lists)
+		}
 	}
 }
