@@ -16,7 +16,6 @@ func TestAMachineIsUpdatedInPlace(t *testing.T) {
 	p := newPlane(t)
 	p.ToRunning()
 	vm, userData := p.Composed["vm"].DeepCopy(), p.Composed["user-data"].DeepCopy()
-	wn := p.Composed["worker-node"]
 
 	ask := func(id, version, class string, selected bool) func() {
 		return func() {
@@ -126,7 +125,7 @@ func TestAMachineIsUpdatedInPlace(t *testing.T) {
 		p.Now = p.Now.Add(max(s.after, time.Second))
 		s.world()
 		r := p.Reconcile()
-		wn = p.Composed["worker-node"]
+		wn := p.Composed["worker-node"]
 		state, _, _ := unstructured.NestedString(p.Machine.Object, "status", "update", "state")
 		label, _, _ := unstructured.NestedString(wn.Object, "spec", "forProvider", "labels", "machine.drover.dev/update")
 		to, _, _ := unstructured.NestedString(wn.Object, "spec", "forProvider", "labels", "machine.drover.dev/update-to")
