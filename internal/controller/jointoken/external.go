@@ -28,6 +28,10 @@ const (
 	reasonAbandoned event.Reason = "TokenAbandoned"
 )
 
+// abandonAfter so long a token is left to the sweeper, or to expire, in a cluster that
+// cannot be reached.
+const abandonAfter = 30 * time.Second
+
 // cluster is what is needed of a target.Conn.
 type cluster struct {
 	kube      kubernetes.Interface
@@ -103,8 +107,8 @@ func (x *external) observeDeleting(jt *v1alpha1.JoinToken, s *corev1.Secret, err
 		return managed.ExternalObservation{ResourceExists: s != nil, ResourceUpToDate: true}, nil
 	}
 	// A token that was not seen is not there, or will be gone after its TTL. One that
-	// was is gone after it too.
-	if e := jt.Status.AtProvider.ExpirationTime; e == nil || x.now().After(e.Time) {
+	// was is gone after it too, or swept before: no Machine waits for that.
+	if e := jt.Status.AtProvider.ExpirationTime; e == nil || x.now().After(e.Time) || x.now().After(jt.GetDeletionTimestamp().Add(abandonAfter)) {
 		x.record.Event(jt, event.Warning(reasonAbandoned, fmt.Errorf("the token is left to expire in the target cluster: %w", err)))
 		return managed.ExternalObservation{}, nil
 	}

@@ -133,11 +133,11 @@ func TestATokenOfAnotherIsNotTouched(t *testing.T) {
 	}
 }
 
-func TestAnUnreachableClusterKeepsAJoinTokenNoLongerThanItsToken(t *testing.T) {
+func TestAnUnreachableClusterKeepsAJoinTokenForAMoment(t *testing.T) {
 	unreachable := &target.Error{Kind: target.Unreachable, Detail: "refused"}
-	deleting := func(expires time.Duration) *v1alpha1.JoinToken {
+	deleting := func(since, expires time.Duration) *v1alpha1.JoinToken {
 		jt := joinToken(named)
-		at := metav1.NewTime(start)
+		at := metav1.NewTime(start.Add(-since))
 		jt.SetDeletionTimestamp(&at)
 		if expires != 0 {
 			e := metav1.NewTime(start.Add(expires))
@@ -149,9 +149,10 @@ func TestAnUnreachableClusterKeepsAJoinTokenNoLongerThanItsToken(t *testing.T) {
 		jt    *v1alpha1.JoinToken
 		waits bool
 	}{
-		"ATokenThatLivesIsWaitedFor": {deleting(time.Minute), true},
-		"AnExpiredOneIsNot":          {deleting(-time.Minute), false},
-		"NorOneThatWasNeverSeen":     {deleting(0), false},
+		"ATokenThatLivesIsWaitedFor": {deleting(time.Second, time.Hour), true},
+		"ButNotForLong":              {deleting(abandonAfter+time.Second, time.Hour), false},
+		"AnExpiredOneIsNot":          {deleting(time.Second, -time.Minute), false},
+		"NorOneThatWasNeverSeen":     {deleting(time.Second, 0), false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			x, _ := newExternal(fake.NewClientset())
