@@ -286,9 +286,12 @@ func (c *Cluster) changeMachine(name string, change func(*machinev1alpha1.Machin
 	}
 }
 
-// Boot brings a Machine one phase further.
+// Boot brings a Machine one phase further. No function runs for one that is deleted.
 func (c *Cluster) Boot(name string) {
 	c.changeMachine(name, func(m *machinev1alpha1.Machine) {
+		if m.DeletionTimestamp != nil {
+			return
+		}
 		switch m.Status.Phase {
 		case "", machinev1alpha1.MachinePending:
 			m.Status.Phase = machinev1alpha1.MachineProvisioning

@@ -65,8 +65,9 @@ func (w *watcher) onCreate(c *Cluster, created *machinev1alpha1.Machine) {
 	onDelete := d.Spec.Strategy.Type == machinev1alpha1.OnDelete
 	total, others := 1, 0
 	for _, m := range c.Machines() {
-		// What failed is replaced at once, and so is, in place, what has no VM yet.
-		replaced := m.Status.Phase == machinev1alpha1.MachineFailed || c.inPlace() && m.Status.ProviderID == ""
+		// What failed is replaced at once, and so is, in place, what was seen without
+		// a VM.
+		replaced := m.Status.Phase == machinev1alpha1.MachineFailed || c.inPlace() && m.Status.NodeRef == nil
 		if m.DeletionTimestamp == nil || w.Scaled < 2 && !onDelete && !replaced {
 			total++
 		}
