@@ -2,99 +2,589 @@ package e2e
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1alpha1 "github.com/drover-dev/drover/apis/cluster/v1alpha1"
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/localcloud"
 	"github.com/drover-dev/drover/test/kit"
 )
 
-// TestAPodWithABudgetIsEvictedNotKilled deletes a Machine whose Node runs a pod
-// that its PodDisruptionBudget holds: nothing may go until the budget lets it.
-func TestAPodWithABudgetIsEvictedNotKilled(t *testing.T) {
+// TestDrains has one Machine a case, all in the target cluster.
+func TestDrains(t *testing.T) {
 	t.Parallel()
-	f := plane.NewFleet(t)
-	md := f.Deployment("budget", 1, 1, 0)
-	f.Create(t, md)
-	f.AwaitDeployment(t, md.Name)
-	nodes, err := f.Nodes(t.Context())
-	if err != nil || len(nodes) != 1 {
-		t.Fatalf("%d Nodes, %v", len(nodes), err)
-	}
-
-	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: f.Namespace, Name: "held", Labels: map[string]string{"app": "held"}}}
-	pod.Spec = corev1.PodSpec{
-		NodeName:                      nodes[0].Name,
-		Containers:                    []corev1.Container{{Name: "c", Image: "example.org/c"}},
-		TerminationGracePeriodSeconds: ptr.To(int64(1)),
-	}
-	f.Create(t, pod)
-	pdb := &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: f.Namespace, Name: "held"}}
-	pdb.Spec.MinAvailable = ptr.To(intstr.FromInt(1))
-	pdb.Spec.Selector = &metav1.LabelSelector{MatchLabels: pod.Labels}
-	f.Create(t, pdb)
-	kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
-		if err := f.Client.Get(ctx, client.ObjectKeyFromObject(pdb), pdb); err != nil {
-			return err.Error()
-		}
-		if pdb.Status.CurrentHealthy != 1 {
-			return fmt.Sprintf("the budget sees %d healthy pods", pdb.Status.CurrentHealthy)
-		}
-		return ""
-	})
-
-	kubectl(t, f, "delete", "md", md.Name, "--wait=false")
-
-	step(t, "TheDrainNamesThePodAndTheBudget", func(t *testing.T) {
-		kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
-			wns := &clusterv1alpha1.WorkerNodeList{}
-			if err := f.Client.List(ctx, wns, client.InNamespace(f.Namespace)); err != nil {
-				return err.Error()
+	f := plane.NewTargetFleet(t)
+	cases := map[string]struct {
+		drain func(*machinev1alpha1.Drain)
+		run   func(t *testing.T, m *member)
+	}{
+		"ABudgetHoldsAPodUntilItLetsIt": {nil, budgetThatLetsGo},
+		"AWrongBudgetIsNamedAndForceEndsIt": {nil, func(t *testing.T, m *member) {
+			m.blocked(t, "misconfigured: the PodDisruptionBudget", "maxUnavailable is 0")
+			m.annotate(t, machinev1alpha1.AnnotationForceDrain)
+			m.awaitGone(t)
+			m.told(t, "WorkerNode", "DrainForced")
+		}},
+		"TwoBudgetsAreNamedAndSkipEndsIt": {nil, func(t *testing.T, m *member) {
+			m.budget(t, m.name+"-second", "held", policyv1.PodDisruptionBudgetSpec{MinAvailable: ptr.To(intstr.FromInt32(1))})
+			m.blocked(t, "misconfigured: the PodDisruptionBudgets "+m.name+" and "+m.name+"-second")
+			n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: m.node}}
+			m.f.PatchIn(t, m.f.Cluster, n, `{"metadata":{"annotations":{"drover.dev/skip-drain":"true"}}}`)
+			m.awaitGone(t)
+		}},
+		"ItEndsByItsTimeout": {func(d *machinev1alpha1.Drain) { d.Timeout.Duration = 8 * time.Second }, func(t *testing.T, m *member) {
+			began := time.Now()
+			m.blocked(t, "misconfigured")
+			m.awaitGone(t)
+			if took := time.Since(began); took < 8*time.Second || took > time.Minute {
+				t.Errorf("it took %s", took)
 			}
-			for _, wn := range wns.Items {
-				if d := wn.Status.AtProvider.Drain; d != nil && d.Remaining == 1 && len(d.Pods) == 1 && d.Pods[0].Name == "held" && d.Pods[0].Reason != "" {
-					return ""
+			m.told(t, "WorkerNode", "DrainTimeout")
+		}},
+		"OrByTooManyRefusals": {func(d *machinev1alpha1.Drain) { d.MaxEvictRetries = ptr.To[int32](2) }, func(t *testing.T, m *member) {
+			m.blocked(t, "misconfigured")
+			m.awaitGone(t)
+		}},
+		"PodsGoInTheirOrder": {func(d *machinev1alpha1.Drain) {
+			select1 := func(role string) *machinev1alpha1.LabelSelector {
+				return &machinev1alpha1.LabelSelector{MatchLabels: map[string]machinev1alpha1.LabelValue{"role": machinev1alpha1.LabelValue(role)}}
+			}
+			d.PodRules = []machinev1alpha1.PodRule{
+				{Selector: select1("job"), Behavior: machinev1alpha1.PodWaitCompleted},
+				{Selector: select1("last"), Order: ptr.To[int32](10)},
+				{Selector: select1("stays"), Behavior: machinev1alpha1.PodSkip},
+			}
+		}, podsInOrder},
+		"VolumesMoveOneAfterTheOther": {nil, volumesMove},
+		"AVolumeThatIsStuckHoldsItOnlyForAWhile": {func(d *machinev1alpha1.Drain) { d.VolumeDetachTimeout.Duration = 4 * time.Second }, func(t *testing.T, m *member) {
+			m.attach(t, m.name+"-pv", m.node)
+			m.delete(t)
+			m.awaitStage(t, machinev1alpha1.DeletionDetachingVolumes)
+			m.awaitGone(t)
+			m.told(t, "WorkerNode", "VolumeDetachTimeout")
+		}},
+		"HooksHoldIt":                              {nil, hooksHold},
+		"HooksHoldItNoLongerThanTheirTimeout":      {func(d *machinev1alpha1.Drain) { d.HookTimeout.Duration = 4 * time.Second }, hooksTimeOut},
+		"AVMThatCannotBeDeletedIsLetGoByForce":     {nil, forceDeletion},
+		"ANodeThatIsDeadHoldsNothing":              {nil, deadNode},
+		"ANodeThatShallStayIsDrainedAndUncordoned": {nil, drainedInPlace},
+	}
+	members := map[string]*member{}
+	for i, name := range slices.Sorted(maps.Keys(cases)) {
+		m := &member{f: f, name: fmt.Sprintf("m%02d", i)}
+		m.create(t, cases[name].drain)
+		members[name] = m
+	}
+	for _, m := range members {
+		m.awaitRunning(t)
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			t.Cleanup(func() {
+				if t.Failed() {
+					t.Log(f.Describe(context.Background()))
 				}
-			}
-			return "no WorkerNode tells of the pod\n" + f.Describe(ctx)
+			})
+			tc.run(t, members[name])
 		})
+	}
+	t.Cleanup(func() {
+		if !t.Failed() {
+			_ = f.Client.DeleteAllOf(context.Background(), &clusterv1alpha1.ProviderConfig{}, client.InNamespace(f.Namespace))
+		}
 	})
+}
+
+func budgetThatLetsGo(t *testing.T, m *member) {
+	pod := m.pod(t, "held", nil)
+	pdb := m.budget(t, m.name, "held", policyv1.PodDisruptionBudgetSpec{MinAvailable: ptr.To(intstr.FromInt32(1))})
+	m.delete(t)
+	m.awaitBlocked(t, "PodDisruptionBudget")
 	step(t, "NothingGoesWhileTheBudgetHolds", func(t *testing.T) {
-		kit.Throughout(t, 8*time.Second, func(ctx context.Context) string {
-			if err := f.Client.Get(ctx, client.ObjectKeyFromObject(pod), pod); err != nil || pod.DeletionTimestamp != nil {
+		kit.Throughout(t, 6*time.Second, func(ctx context.Context) string {
+			if err := m.f.Cluster.Client.Get(ctx, client.ObjectKeyFromObject(pod), pod); err != nil || pod.DeletionTimestamp != nil {
 				return fmt.Sprintf("the pod goes: %v %v", err, pod.DeletionTimestamp)
 			}
-			vms, err := f.VMs(ctx)
-			if err != nil || len(vms) != 1 || vms[0].State != "Running" {
-				return fmt.Sprintf("VMs %+v, %v", vms, err)
+			if s := m.vmState(ctx); s != string(localcloud.StateRunning) {
+				return "the VM is " + s
 			}
 			return ""
 		})
 		n := &corev1.Node{}
-		if err := f.Client.Get(t.Context(), client.ObjectKeyFromObject(&nodes[0]), n); err != nil {
-			t.Fatal(err)
-		}
-		if !n.Spec.Unschedulable {
-			t.Error("the Node is not cordoned")
+		if err := m.f.Cluster.Client.Get(t.Context(), client.ObjectKey{Name: m.node}, n); err != nil || !n.Spec.Unschedulable {
+			t.Errorf("the Node is not cordoned: %v", err)
 		}
 	})
-	step(t, "TheRestGoesOnceTheBudgetLetsIt", func(t *testing.T) {
-		f.Patch(t, pdb, `{"spec":{"minAvailable":0}}`)
+	m.f.PatchIn(t, m.f.Cluster, pdb, `{"spec":{"minAvailable":0}}`)
+	m.awaitGone(t)
+}
+
+func podsInOrder(t *testing.T, m *member) {
+	role := func(r string) func(*corev1.Pod) { return func(p *corev1.Pod) { p.Labels["role"] = r } }
+	job, last, plain := m.pod(t, "job", role("job")), m.pod(t, "last", role("last")), m.pod(t, "plain", nil)
+	m.pod(t, "stays", role("stays"))
+	m.delete(t)
+	m.awaitPodGone(t, plain)
+	m.awaitPods(t, map[string]string{"job": "ends by itself", "last": "lower order"})
+	m.f.PatchStatusIn(t, m.f.Cluster, job, `{"status":{"phase":"Succeeded"}}`)
+	m.awaitPodGone(t, last)
+	m.awaitGone(t)
+}
+
+func volumesMove(t *testing.T, m *member) {
+	pods := map[string]*corev1.Pod{}
+	for i, name := range []string{"first", "second"} {
+		claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: m.f.Namespace, Name: m.name + "-" + name}}
+		claim.Spec = corev1.PersistentVolumeClaimSpec{
+			VolumeName: m.name + "-pv-" + name, AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
+			Resources: corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}},
+		}
+		m.f.CreateIn(t, m.f.Cluster, claim)
+		m.attach(t, claim.Spec.VolumeName, m.node)
+		pods[name] = m.pod(t, name, func(p *corev1.Pod) {
+			p.Spec.Volumes = []corev1.Volume{{Name: "data", VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: claim.Name}}}}
+			p.Labels["first"] = fmt.Sprint(i == 0)
+		})
+	}
+	m.delete(t)
+	m.awaitPodGone(t, pods["first"])
+	m.awaitVolumes(t, m.name+"-pv-first Detaching")
+	m.stays(t, pods["second"])
+	m.detach(t, m.name+"-pv-first", m.node)
+	m.awaitVolumes(t, m.name+"-pv-first Reattaching")
+	m.stays(t, pods["second"])
+	m.attach(t, m.name+"-pv-first", "another-node")
+	m.awaitPodGone(t, pods["second"])
+	m.awaitStage(t, machinev1alpha1.DeletionDetachingVolumes)
+	if s := m.vmState(t.Context()); s != string(localcloud.StateRunning) {
+		t.Errorf("the VM is %s while a volume is attached", s)
+	}
+	m.detach(t, m.name+"-pv-second", m.node)
+	m.awaitGone(t)
+	m.detach(t, m.name+"-pv-first", "another-node")
+}
+
+func hooksHold(t *testing.T, m *member) {
+	pod := m.pod(t, "app", nil)
+	m.annotate(t, machinev1alpha1.HookPreDrain+"backup")
+	m.annotate(t, machinev1alpha1.HookPreTerminate+"audit")
+	m.delete(t)
+	m.awaitStage(t, machinev1alpha1.DeletionPreDrainHooks)
+	if d := m.machine(t).Status.Deletion; !slices.Equal(d.Hooks, []string{"backup"}) {
+		t.Errorf("deletion %+v", d)
+	}
+	m.stays(t, pod)
+	m.unannotate(t, machinev1alpha1.HookPreDrain+"backup")
+	m.awaitPodGone(t, pod)
+	m.awaitStage(t, machinev1alpha1.DeletionPreTerminateHooks)
+	kit.Throughout(t, 3*time.Second, func(ctx context.Context) string {
+		if s := m.vmState(ctx); s != string(localcloud.StateRunning) {
+			return "the VM is " + s
+		}
+		return ""
+	})
+	m.unannotate(t, machinev1alpha1.HookPreTerminate+"audit")
+	m.awaitGone(t)
+}
+
+func hooksTimeOut(t *testing.T, m *member) {
+	m.annotate(t, machinev1alpha1.HookPreDrain+"backup")
+	m.annotate(t, machinev1alpha1.HookPreTerminate+"audit")
+	m.delete(t)
+	m.awaitStage(t, machinev1alpha1.DeletionPreDrainHooks)
+	m.awaitStage(t, machinev1alpha1.DeletionPreTerminateHooks)
+	m.awaitGone(t)
+	m.told(t, "WorkerNode", "HookTimeout")
+	m.told(t, "Machine", "HookTimeout")
+}
+
+// forceDeletion plays a provider that cannot delete by a finalizer that nobody takes off.
+func forceDeletion(t *testing.T, m *member) {
+	vm := m.vmResource(t)
+	kubectl(t, m.f, "patch", "virtualmachines.local.drover.dev", vm, "--type=json", "-p", `[{"op":"add","path":"/metadata/finalizers/-","value":"example.org/stuck"}]`)
+	m.delete(t)
+	m.awaitStage(t, machinev1alpha1.DeletionDeletingVM)
+	kit.Throughout(t, 3*time.Second, func(ctx context.Context) string {
+		return m.is(ctx, machinev1alpha1.MachineTerminating)
+	})
+	m.annotate(t, machinev1alpha1.AnnotationForceDelete)
+	kit.Eventually(t, kit.Patience, m.gone)
+	m.told(t, "Machine", "ForceDeleted")
+	// What that gives up: the VM is there, and has no owner.
+	vms := m.vms(t.Context())
+	if len(vms) != 1 {
+		t.Fatalf("%d VMs", len(vms))
+	}
+	if err := m.f.Cloud.DeleteVM(t.Context(), vms[0].ID); err != nil {
+		t.Error(err)
+	}
+}
+
+func deadNode(t *testing.T, m *member) {
+	m.pod(t, "app", nil)
+	if _, err := m.f.Cloud.CreateFault(t.Context(), localcloud.Fault{Kind: localcloud.FaultKubeletStops, Match: localcloud.FaultMatch{Tags: map[string]string{
+		machinev1alpha1.TagNamespace: m.f.Namespace, machinev1alpha1.TagMachine: m.name,
+	}}}); err != nil {
+		t.Fatal(err)
+	}
+	kit.Eventually(t, kit.Patience, func(ctx context.Context) string { return m.is(ctx, machinev1alpha1.MachineUnknown) })
+	m.delete(t)
+	m.awaitGone(t)
+}
+
+func drainedInPlace(t *testing.T, m *member) {
+	pod := m.pod(t, "app", nil)
+	wn := m.workerNode(t.Context())
+	if wn == nil {
+		t.Fatal("no WorkerNode")
+	}
+	await := func(drained bool) {
+		t.Helper()
+		m.f.Patch(t, wn, fmt.Sprintf(`{"spec":{"forProvider":{"drained":%t}}}`, drained))
 		kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
-			if err := f.Client.Get(ctx, client.ObjectKeyFromObject(pod), pod); !apierrors.IsNotFound(err) {
-				return fmt.Sprintf("the pod is still there: %v", err)
+			n := &corev1.Node{}
+			if err := m.f.Cluster.Client.Get(ctx, client.ObjectKey{Name: m.node}, n); err != nil {
+				return err.Error()
+			}
+			now := m.workerNode(ctx)
+			if now == nil || now.Status.AtProvider.Drained != drained || n.Spec.Unschedulable != drained {
+				return fmt.Sprintf("unschedulable %v, WorkerNode %+v", n.Spec.Unschedulable, now)
 			}
 			return ""
 		})
-		f.AwaitNothing(t)
+	}
+	await(true)
+	m.awaitPodGone(t, pod)
+	await(false)
+	m.delete(t)
+	m.awaitGone(t)
+}
+
+// A member is one Machine of a fleet, and what a test does around it.
+type member struct {
+	f    kit.Fleet
+	name string
+	node string
+}
+
+func (m *member) create(t *testing.T, drain func(*machinev1alpha1.Drain)) {
+	t.Helper()
+	o := &machinev1alpha1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: m.f.Namespace, Name: m.name}}
+	o.Spec = m.f.MachineSpec(kit.NewVersion)
+	if drain != nil {
+		drain(&o.Spec.Drain)
+	}
+	m.f.Create(t, o)
+}
+
+func (m *member) key() client.ObjectKey {
+	return client.ObjectKey{Namespace: m.f.Namespace, Name: m.name}
+}
+
+func (m *member) machine(t *testing.T) *machinev1alpha1.Machine {
+	t.Helper()
+	o := &machinev1alpha1.Machine{}
+	if err := m.f.Client.Get(t.Context(), m.key(), o); err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
+func (m *member) is(ctx context.Context, phase machinev1alpha1.MachinePhase) string {
+	o := &machinev1alpha1.Machine{}
+	if err := m.f.Client.Get(ctx, m.key(), o); err != nil {
+		return err.Error()
+	}
+	if o.Status.Phase != phase {
+		return fmt.Sprintf("Machine %s is %s: %+v", m.name, o.Status.Phase, o.Status)
+	}
+	return ""
+}
+
+func (m *member) awaitRunning(t *testing.T) {
+	t.Helper()
+	kit.Eventually(t, kit.Patience, func(ctx context.Context) string { return m.is(ctx, machinev1alpha1.MachineRunning) })
+	m.node = m.machine(t).Status.NodeRef.Name
+}
+
+func (m *member) delete(t *testing.T) {
+	t.Helper()
+	if err := m.f.Client.Delete(t.Context(), m.machine(t)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (m *member) gone(ctx context.Context) string {
+	if err := m.f.Client.Get(ctx, m.key(), &machinev1alpha1.Machine{}); !apierrors.IsNotFound(err) {
+		return fmt.Sprintf("Machine %s is still there: %v", m.name, err)
+	}
+	return ""
+}
+
+// awaitGone waits until neither Machine, Node nor VM is left.
+func (m *member) awaitGone(t *testing.T) {
+	t.Helper()
+	kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+		if s := m.gone(ctx); s != "" {
+			return s
+		}
+		if err := m.f.Cluster.Client.Get(ctx, client.ObjectKey{Name: m.node}, &corev1.Node{}); !apierrors.IsNotFound(err) {
+			return fmt.Sprintf("Node %s is still there: %v", m.node, err)
+		}
+		if vms := m.vms(ctx); len(vms) > 0 {
+			return fmt.Sprintf("VMs %+v", vms)
+		}
+		return ""
 	})
+}
+
+func (m *member) annotate(t *testing.T, key string) {
+	t.Helper()
+	m.f.Patch(t, m.machine(t), fmt.Sprintf(`{"metadata":{"annotations":{%q:"true"}}}`, key))
+}
+
+func (m *member) unannotate(t *testing.T, key string) {
+	t.Helper()
+	m.f.Patch(t, m.machine(t), fmt.Sprintf(`{"metadata":{"annotations":{%q:null}}}`, key))
+}
+
+// pod that runs on the Machine's Node.
+func (m *member) pod(t *testing.T, name string, change func(*corev1.Pod)) *corev1.Pod {
+	t.Helper()
+	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: m.f.Namespace, Name: m.name + "-" + name, Labels: map[string]string{"app": m.name + "-" + name}}}
+	p.Spec = corev1.PodSpec{
+		NodeName:                      m.node,
+		Containers:                    []corev1.Container{{Name: "c", Image: "example.org/c"}},
+		TerminationGracePeriodSeconds: ptr.To(int64(2)),
+	}
+	if change != nil {
+		change(p)
+	}
+	m.f.CreateIn(t, m.f.Cluster, p)
+	kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+		if err := m.f.Cluster.Client.Get(ctx, client.ObjectKeyFromObject(p), p); err != nil {
+			return err.Error()
+		}
+		if p.Status.Phase != corev1.PodRunning {
+			return fmt.Sprintf("pod %s is %s", p.Name, p.Status.Phase)
+		}
+		return ""
+	})
+	return p
+}
+
+// budget of a pod, that is counted.
+func (m *member) budget(t *testing.T, name, pod string, spec policyv1.PodDisruptionBudgetSpec) *policyv1.PodDisruptionBudget {
+	t.Helper()
+	pdb := &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: m.f.Namespace, Name: name}, Spec: spec}
+	pdb.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": m.name + "-" + pod}}
+	m.f.CreateIn(t, m.f.Cluster, pdb)
+	kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+		if err := m.f.Cluster.Client.Get(ctx, client.ObjectKeyFromObject(pdb), pdb); err != nil {
+			return err.Error()
+		}
+		if pdb.Status.ObservedGeneration == 0 {
+			return "the budget is not counted"
+		}
+		return ""
+	})
+	return pdb
+}
+
+// blocked deletes the Machine while a budget that never allows it holds a pod, and
+// waits until the status says so.
+func (m *member) blocked(t *testing.T, want ...string) {
+	t.Helper()
+	m.pod(t, "held", nil)
+	pdb := m.budget(t, m.name, "held", policyv1.PodDisruptionBudgetSpec{MaxUnavailable: ptr.To(intstr.FromInt32(0))})
+	kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+		if err := m.f.Cluster.Client.Get(ctx, client.ObjectKeyFromObject(pdb), pdb); err != nil || pdb.Status.CurrentHealthy != 1 {
+			return fmt.Sprintf("the budget sees %d healthy pods, %v", pdb.Status.CurrentHealthy, err)
+		}
+		return ""
+	})
+	m.delete(t)
+	m.awaitBlocked(t, want...)
+}
+
+// awaitBlocked waits until WorkerNode and Machine name the pod "held" with a reason.
+func (m *member) awaitBlocked(t *testing.T, want ...string) {
+	t.Helper()
+	kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+		o := &machinev1alpha1.Machine{}
+		if err := m.f.Client.Get(ctx, m.key(), o); err != nil {
+			return err.Error()
+		}
+		wn := m.workerNode(ctx)
+		if wn == nil || wn.Status.AtProvider.Drain == nil || o.Status.Deletion == nil {
+			return "no drain is told of"
+		}
+		texts := ""
+		for _, p := range wn.Status.AtProvider.Drain.Pods {
+			texts += fmt.Sprintf("WorkerNode: %s %s\n", p.Name, p.Reason)
+		}
+		for _, p := range o.Status.Deletion.Pods {
+			texts += fmt.Sprintf("Machine: %s %s\n", p.Name, p.Reason)
+		}
+		for _, who := range []string{"WorkerNode: ", "Machine: "} {
+			for _, w := range want {
+				if !strings.Contains(texts, who+m.name+"-held") || !strings.Contains(texts, w) {
+					return fmt.Sprintf("%q is not among\n%s", w, texts)
+				}
+			}
+		}
+		return ""
+	})
+}
+
+// awaitPods waits until the WorkerNode tells the reasons of pods.
+func (m *member) awaitPods(t *testing.T, want map[string]string) {
+	t.Helper()
+	kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+		wn := m.workerNode(ctx)
+		if wn == nil || wn.Status.AtProvider.Drain == nil {
+			return "no drain"
+		}
+		got := map[string]string{}
+		for _, p := range wn.Status.AtProvider.Drain.Pods {
+			got[strings.TrimPrefix(p.Name, m.name+"-")] = p.Reason
+		}
+		for name, reason := range want {
+			if !strings.Contains(got[name], reason) || len(got) != len(want) {
+				return fmt.Sprintf("pods %v, want %v", got, want)
+			}
+		}
+		return ""
+	})
+}
+
+func (m *member) awaitPodGone(t *testing.T, p *corev1.Pod) {
+	t.Helper()
+	kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+		if err := m.f.Cluster.Client.Get(ctx, client.ObjectKeyFromObject(p), &corev1.Pod{}); !apierrors.IsNotFound(err) {
+			return fmt.Sprintf("pod %s is still there: %v", p.Name, err)
+		}
+		return ""
+	})
+}
+
+// stays checks that a pod is not evicted, for longer than a pass takes.
+func (m *member) stays(t *testing.T, p *corev1.Pod) {
+	t.Helper()
+	kit.Throughout(t, 3*time.Second, func(ctx context.Context) string {
+		got := &corev1.Pod{}
+		if err := m.f.Cluster.Client.Get(ctx, client.ObjectKeyFromObject(p), got); err != nil || got.DeletionTimestamp != nil {
+			return fmt.Sprintf("pod %s goes: %v", p.Name, err)
+		}
+		return ""
+	})
+}
+
+func (m *member) awaitStage(t *testing.T, stage machinev1alpha1.DeletionStage) {
+	t.Helper()
+	kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+		o := &machinev1alpha1.Machine{}
+		if err := m.f.Client.Get(ctx, m.key(), o); err != nil {
+			return err.Error()
+		}
+		if d := o.Status.Deletion; d == nil || d.Stage != stage || d.Since.IsZero() {
+			return fmt.Sprintf("deletion %+v, want %s", d, stage)
+		}
+		return ""
+	})
+}
+
+func (m *member) awaitVolumes(t *testing.T, want string) {
+	t.Helper()
+	kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+		wn := m.workerNode(ctx)
+		if wn == nil || wn.Status.AtProvider.Drain == nil {
+			return "no drain"
+		}
+		for _, v := range wn.Status.AtProvider.Drain.Volumes {
+			if v.Name+" "+string(v.State) == want {
+				return ""
+			}
+		}
+		return fmt.Sprintf("volumes %+v, want %s", wn.Status.AtProvider.Drain.Volumes, want)
+	})
+}
+
+// attach plays the attacher of a CSI driver.
+func (m *member) attach(t *testing.T, volume, node string) {
+	t.Helper()
+	va := &storagev1.VolumeAttachment{ObjectMeta: metav1.ObjectMeta{Name: volume + "-" + node}}
+	va.Spec = storagev1.VolumeAttachmentSpec{Attacher: "csi.example.org", NodeName: node, Source: storagev1.VolumeAttachmentSource{PersistentVolumeName: &volume}}
+	m.f.CreateIn(t, m.f.Cluster, va)
+	m.f.PatchStatusIn(t, m.f.Cluster, va, `{"status":{"attached":true}}`)
+	t.Cleanup(func() { _ = m.f.Cluster.Client.Delete(context.Background(), va) })
+}
+
+func (m *member) detach(t *testing.T, volume, node string) {
+	t.Helper()
+	if err := m.f.Cluster.Client.Delete(t.Context(), &storagev1.VolumeAttachment{ObjectMeta: metav1.ObjectMeta{Name: volume + "-" + node}}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (m *member) workerNode(ctx context.Context) *clusterv1alpha1.WorkerNode {
+	l := &clusterv1alpha1.WorkerNodeList{}
+	if err := m.f.Client.List(ctx, l, client.InNamespace(m.f.Namespace), client.MatchingLabels{machinev1alpha1.LabelMachine: m.name}); err != nil || len(l.Items) != 1 {
+		return nil
+	}
+	return &l.Items[0]
+}
+
+func (m *member) vmResource(t *testing.T) string {
+	t.Helper()
+	return strings.TrimSpace(kubectl(t, m.f, "get", "virtualmachines.local.drover.dev", "-l", machinev1alpha1.LabelMachine+"="+m.name, "-o", "jsonpath={.items[0].metadata.name}"))
+}
+
+func (m *member) vms(ctx context.Context) []localcloud.VM {
+	vms, err := m.f.VMs(ctx)
+	if err != nil {
+		return nil
+	}
+	return slices.DeleteFunc(vms, func(vm localcloud.VM) bool { return vm.Tags[machinev1alpha1.TagMachine] != m.name })
+}
+
+func (m *member) vmState(ctx context.Context) string {
+	vms := m.vms(ctx)
+	if len(vms) != 1 {
+		return fmt.Sprintf("one of %d", len(vms))
+	}
+	return string(vms[0].State)
+}
+
+// told checks that there was an event of a kind of object of the Machine.
+func (m *member) told(t *testing.T, kind, reason string) {
+	t.Helper()
+	l := &corev1.EventList{}
+	if err := m.f.Client.List(t.Context(), l, client.InNamespace(m.f.Namespace)); err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range l.Items {
+		if e.InvolvedObject.Kind == kind && strings.HasPrefix(e.InvolvedObject.Name, m.name) && e.Reason == reason {
+			return
+		}
+	}
+	b, _ := json.Marshal(l.Items)
+	t.Errorf("no event %s of a %s\n%s", reason, kind, b)
 }

@@ -101,6 +101,34 @@ func (f Fleet) Patch(t testing.TB, o client.Object, patch string) {
 	}
 }
 
+// CreateIn creates an object in a cluster, or fails the test. What the namespace still
+// lacks, its service account for example, is waited for.
+func (f Fleet) CreateIn(t testing.TB, c *Cluster, o client.Object) {
+	t.Helper()
+	Eventually(t, Patience, func(ctx context.Context) string {
+		if err := c.Client.Create(ctx, o); err != nil {
+			return fmt.Sprintf("%s: %v", o.GetName(), err)
+		}
+		return ""
+	})
+}
+
+// PatchIn applies a JSON merge patch in a cluster, or fails the test.
+func (f Fleet) PatchIn(t testing.TB, c *Cluster, o client.Object, patch string) {
+	t.Helper()
+	if err := c.Client.Patch(t.Context(), o, client.RawPatch("application/merge-patch+json", []byte(patch))); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// PatchStatusIn does so to a status.
+func (f Fleet) PatchStatusIn(t testing.TB, c *Cluster, o client.Object, patch string) {
+	t.Helper()
+	if err := c.Client.Status().Patch(t.Context(), o, client.RawPatch("application/merge-patch+json", []byte(patch))); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // Machines of the fleet, by name.
 func (f Fleet) Machines(ctx context.Context) ([]machinev1alpha1.Machine, error) {
 	l := &machinev1alpha1.MachineList{}

@@ -1,0 +1,419 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1alpha1 "github.com/drover-dev/drover/apis/cluster/v1alpha1"
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/localcloud"
+	"github.com/drover-dev/drover/test/kit"
+)
+
+// TestNoVMGoesBeforeItsDrainEnded deletes Machines on every path that there is, with a
+// pod on each Node that takes its time.
+func TestNoVMGoesBeforeItsDrainEnded(t *testing.T) {
+	t.Parallel()
+	foreground, background := client.PropagationPolicy(metav1.DeletePropagationForeground), client.PropagationPolicy(metav1.DeletePropagationBackground)
+	paths := map[string]func(t *testing.T, f kit.Fleet, md *machinev1alpha1.MachineDeployment, m *machinev1alpha1.Machine, ms *machinev1alpha1.MachineSet){
+		"ScaleDown": func(t *testing.T, f kit.Fleet, md *machinev1alpha1.MachineDeployment, _ *machinev1alpha1.Machine, _ *machinev1alpha1.MachineSet) {
+			kubectl(t, f, "scale", "md", md.Name, "--replicas=0")
+		},
+		"MachineInTheBackground": func(t *testing.T, f kit.Fleet, _ *machinev1alpha1.MachineDeployment, m *machinev1alpha1.Machine, _ *machinev1alpha1.MachineSet) {
+			must(t, f.Client.Delete(t.Context(), m, background))
+		},
+		"MachineInTheForeground": func(t *testing.T, f kit.Fleet, _ *machinev1alpha1.MachineDeployment, m *machinev1alpha1.Machine, _ *machinev1alpha1.MachineSet) {
+			must(t, f.Client.Delete(t.Context(), m, foreground))
+		},
+		"MachineSetInTheBackground": func(t *testing.T, f kit.Fleet, _ *machinev1alpha1.MachineDeployment, _ *machinev1alpha1.Machine, ms *machinev1alpha1.MachineSet) {
+			must(t, f.Client.Delete(t.Context(), ms, background))
+		},
+		"MachineSetInTheForeground": func(t *testing.T, f kit.Fleet, _ *machinev1alpha1.MachineDeployment, _ *machinev1alpha1.Machine, ms *machinev1alpha1.MachineSet) {
+			must(t, f.Client.Delete(t.Context(), ms, foreground))
+		},
+		"MachineDeploymentInTheBackground": func(t *testing.T, f kit.Fleet, md *machinev1alpha1.MachineDeployment, _ *machinev1alpha1.Machine, _ *machinev1alpha1.MachineSet) {
+			// Nothing that Machines are made from is needed for them to go.
+			must(t, f.Client.DeleteAllOf(t.Context(), &machinev1alpha1.MachineClass{}, client.InNamespace(f.Namespace)))
+			must(t, f.Client.Delete(t.Context(), md, background))
+		},
+		"Namespace": func(t *testing.T, f kit.Fleet, _ *machinev1alpha1.MachineDeployment, _ *machinev1alpha1.Machine, _ *machinev1alpha1.MachineSet) {
+			must(t, f.Client.Delete(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: f.Namespace}}))
+		},
+	}
+	for name, del := range paths {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			// The target cluster's credentials would go with the namespace.
+			f := plane.NewFleet(t)
+			md := f.Deployment("workers", 1, 1, 0)
+			f.Create(t, md)
+			f.AwaitDeployment(t, md.Name)
+			m, ms := onlyMachine(t, f), onlySet(t, f)
+			lingering(t, f, m.Status.NodeRef.Name)
+			order := watchOrder(t, f)
+			del(t, f, md, m, ms)
+			kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+				if err := f.Client.Get(ctx, client.ObjectKeyFromObject(m), &machinev1alpha1.Machine{}); !apierrors.IsNotFound(err) {
+					return fmt.Sprintf("the Machine is still there: %v\n%s", err, f.Describe(ctx))
+				}
+				return ""
+			})
+			order.done(t, 1)
+			if vms, err := f.VMs(t.Context()); err != nil || hasVMOf(vms, m.UID) {
+				t.Errorf("the Machine is gone and its VM is not: %+v, %v", vms, err)
+			}
+			if name != "Namespace" {
+				if err := f.Client.Delete(t.Context(), md); client.IgnoreNotFound(err) != nil {
+					t.Error(err)
+				}
+				f.AwaitNothing(t)
+			}
+		})
+	}
+}
+
+// TestFiftyMachinesDeletedAtOnce prints what it takes.
+func TestFiftyMachinesDeletedAtOnce(t *testing.T) {
+	const fifty = 50
+	f := plane.NewTargetFleet(t)
+	md := f.Deployment("many", fifty, 1, 0)
+	f.Create(t, md)
+	f.AwaitDeploymentFor(t, md.Name, 2*kit.Patience)
+	nodes, err := f.Nodes(t.Context())
+	must(t, err)
+	for _, n := range nodes {
+		lingering(t, f, n.Name)
+	}
+	order := watchOrder(t, f)
+	before, err := f.Writes(t.Context())
+	must(t, err)
+	began := time.Now()
+	kubectl(t, f, "delete", "md", md.Name)
+	took := time.Since(began)
+	after, err := f.Writes(t.Context())
+	must(t, err)
+	total := 0.0
+	for what, n := range after {
+		total += n - before[what]
+	}
+	order.done(t, fifty)
+	f.AwaitNothing(t)
+	t.Logf("%d Machines with a pod that takes 3 s to end: %s from kubectl delete to the last VM, %.0f writes to the control cluster, %.1f a Machine", fifty, took.Round(100*time.Millisecond), total, total/fifty)
+}
+
+// TestMachinesGoWhileCrossplaneIsDown freezes it: the VM is drained and deleted, and
+// only what Crossplane itself holds waits.
+func TestMachinesGoWhileCrossplaneIsDown(t *testing.T) {
+	f := plane.NewTargetFleet(t)
+	m := &member{f: f, name: "lone"}
+	m.create(t, nil)
+	m.awaitRunning(t)
+	lingering(t, f, m.node)
+	order := watchOrder(t, f)
+	status, err := plane.Status(t.Context())
+	must(t, err)
+	var frozen []int
+	thaw := sync.OnceFunc(func() {
+		for _, pid := range frozen {
+			_ = syscall.Kill(pid, syscall.SIGCONT)
+		}
+	})
+	t.Cleanup(thaw)
+	for _, c := range status.Components {
+		if c.Name == "crossplane" || c.Name == "function-drover" {
+			must(t, syscall.Kill(c.PID, syscall.SIGSTOP))
+			frozen = append(frozen, c.PID)
+		}
+	}
+	if len(frozen) != 2 {
+		t.Fatalf("%d of two processes are frozen: %+v", len(frozen), status.Components)
+	}
+	m.delete(t)
+	kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+		if vms := m.vms(ctx); len(vms) > 0 {
+			return fmt.Sprintf("VMs %+v", vms)
+		}
+		return ""
+	})
+	thaw()
+	m.awaitGone(t)
+	order.done(t, 1)
+	must(t, f.Client.DeleteAllOf(t.Context(), &clusterv1alpha1.ProviderConfig{}, client.InNamespace(f.Namespace)))
+}
+
+// TestATargetClusterThatIsGoneForGoodHoldsNoMachine deletes Machines whose cluster
+// answers no more. Their Nodes are lost with it.
+func TestATargetClusterThatIsGoneForGoodHoldsNoMachine(t *testing.T) {
+	t.Parallel()
+	f := plane.NewTargetFleet(t)
+	patient, hasty := &member{f: f, name: "patient"}, &member{f: f, name: "hasty"}
+	patient.create(t, func(d *machinev1alpha1.Drain) { d.Timeout.Duration = 15 * time.Second })
+	hasty.create(t, nil)
+	patient.awaitRunning(t)
+	hasty.awaitRunning(t)
+	cfg, err := clientcmd.Load(plane.Target.Credentials(t).Kubeconfig)
+	must(t, err)
+	for _, c := range cfg.Clusters {
+		c.Server = "https://127.0.0.1:1"
+	}
+	dead, err := clientcmd.Write(*cfg)
+	must(t, err)
+	f.SetKubeconfig(t, dead)
+	awaitCondition(t, f, clusterv1alpha1.TypeReachable, corev1.ConditionFalse)
+	step(t, "ItsMachinesAreNotTakenForThoseOfDeletedNodes", func(t *testing.T) {
+		kit.Throughout(t, 3*time.Second, func(ctx context.Context) string {
+			for _, m := range []*member{patient, hasty} {
+				if m.is(ctx, machinev1alpha1.MachineFailed) == "" {
+					return "Machine " + m.name + " is Failed"
+				}
+			}
+			return ""
+		})
+	})
+	step(t, "TheyGoByTheTimeoutOfTheDrain", func(t *testing.T) {
+		began := time.Now()
+		patient.delete(t)
+		kit.Eventually(t, kit.Patience, patient.gone)
+		if took := time.Since(began); took < 14*time.Second || took > time.Minute {
+			t.Errorf("it took %s", took)
+		}
+		patient.told(t, "WorkerNode", "NodeAbandoned")
+	})
+	step(t, "OrAtOnceWithoutADrain", func(t *testing.T) {
+		hasty.delete(t)
+		hasty.annotate(t, machinev1alpha1.AnnotationSkipDrain)
+		kit.Eventually(t, kit.Patience, hasty.gone)
+	})
+	for _, m := range []*member{patient, hasty} {
+		if vms := m.vms(t.Context()); len(vms) > 0 {
+			t.Errorf("VMs %+v", vms)
+		}
+		must(t, client.IgnoreNotFound(f.Cluster.Client.Delete(t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: m.node}})))
+	}
+	must(t, f.Client.DeleteAllOf(t.Context(), &clusterv1alpha1.ProviderConfig{}, client.InNamespace(f.Namespace)))
+}
+
+// TestAMachineWhoseNodeIsDeletedByHandIsReplaced.
+func TestAMachineWhoseNodeIsDeletedByHandIsReplaced(t *testing.T) {
+	t.Parallel()
+	f := plane.NewTargetFleet(t)
+	md := f.Deployment("workers", 1, 1, 0)
+	f.Create(t, md)
+	f.AwaitDeployment(t, md.Name)
+	m := onlyMachine(t, f)
+	must(t, f.Cluster.Client.Delete(t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: m.Status.NodeRef.Name}}))
+	kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+		machines, err := f.Machines(ctx)
+		if err != nil || len(machines) != 1 || machines[0].UID == m.UID || machines[0].Status.Phase != machinev1alpha1.MachineRunning {
+			return fmt.Sprintf("%d Machines, %v\n%s", len(machines), err, f.Describe(ctx))
+		}
+		return ""
+	})
+	(&member{f: f, name: m.Name}).told(t, "Machine", "NodeDeleted")
+	kubectl(t, f, "delete", "md", md.Name)
+	f.AwaitNothing(t)
+	must(t, f.Client.DeleteAllOf(t.Context(), &clusterv1alpha1.ProviderConfig{}, client.InNamespace(f.Namespace)))
+}
+
+// TestAMachineRunsOnlyWithoutStartupTaints, and gives back what was not its own.
+func TestAMachineRunsOnlyWithoutStartupTaints(t *testing.T) {
+	t.Parallel()
+	f := plane.NewTargetFleet(t)
+	m := &member{f: f, name: "starting"}
+	o := &machinev1alpha1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: f.Namespace, Name: m.name}, Spec: f.MachineSpec(kit.NewVersion)}
+	o.Spec.StartupTaints = []machinev1alpha1.Taint{{Key: "example.org/network-missing", Effect: "NoSchedule"}}
+	o.Spec.Taints = []machinev1alpha1.Taint{{Key: "example.org/dedicated", Value: "a", Effect: "NoSchedule"}}
+	o.Spec.Metadata.Labels = map[string]string{"node-role.kubernetes.io/worker": "", "example.org/pool": "a"}
+	f.Create(t, o)
+	n := &corev1.Node{}
+	step(t, "ItWaits", func(t *testing.T) {
+		kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+			if err := f.Client.Get(ctx, m.key(), o); err != nil {
+				return err.Error()
+			}
+			for _, c := range o.Status.Conditions {
+				if c.Type == "NodeReady" && c.Reason == "NodeStarting" && o.Status.Phase == machinev1alpha1.MachineJoining {
+					return ""
+				}
+			}
+			return f.Describe(ctx)
+		})
+		m.node = o.Status.NodeRef.Name
+		must(t, f.Cluster.Client.Get(t.Context(), client.ObjectKey{Name: m.node}, n))
+		keys := map[string]bool{}
+		for _, taint := range n.Spec.Taints {
+			keys[taint.Key] = true
+		}
+		if keys[machinev1alpha1.TaintUninitialized] || !keys["example.org/network-missing"] || !keys["example.org/dedicated"] {
+			t.Errorf("taints %v", n.Spec.Taints)
+		}
+		if _, ok := n.Labels["node-role.kubernetes.io/worker"]; !ok || n.Labels["example.org/pool"] != "a" {
+			t.Errorf("labels %v", n.Labels)
+		}
+	})
+	step(t, "ThenItRuns", func(t *testing.T) {
+		f.PatchIn(t, f.Cluster, n, `{"spec":{"taints":[{"key":"example.org/dedicated","value":"a","effect":"NoSchedule"},{"key":"theirs","effect":"NoSchedule"}]},"metadata":{"annotations":{"cluster-autoscaler.kubernetes.io/scale-down-disabled":"true"}}}`)
+		m.awaitRunning(t)
+	})
+	step(t, "WhatOthersHadSetIsTheirs", func(t *testing.T) {
+		f.Patch(t, o, `{"spec":{"metadata":{"annotations":{"cluster-autoscaler.kubernetes.io/scale-down-disabled":"true"},"labels":{"example.org/pool":"b"}},"taints":[{"key":"theirs","effect":"NoSchedule"}]}}`)
+		m.awaitNode(t, func(n *corev1.Node) bool { return n.Labels["example.org/pool"] == "b" && len(n.Spec.Taints) == 1 })
+		f.Patch(t, o, `{"spec":{"metadata":{"annotations":null,"labels":null},"taints":null}}`)
+		m.awaitNode(t, func(n *corev1.Node) bool { return n.Labels["example.org/pool"] == "" })
+		kit.Throughout(t, 2*time.Second, func(ctx context.Context) string {
+			if err := f.Cluster.Client.Get(ctx, client.ObjectKey{Name: m.node}, n); err != nil {
+				return err.Error()
+			}
+			if len(n.Spec.Taints) != 1 || n.Annotations["cluster-autoscaler.kubernetes.io/scale-down-disabled"] != "true" {
+				return fmt.Sprintf("taints %v, annotations %v", n.Spec.Taints, n.Annotations)
+			}
+			return ""
+		})
+	})
+	m.delete(t)
+	m.awaitGone(t)
+	must(t, f.Client.DeleteAllOf(t.Context(), &clusterv1alpha1.ProviderConfig{}, client.InNamespace(f.Namespace)))
+}
+
+func (m *member) awaitNode(t *testing.T, ok func(*corev1.Node) bool) {
+	t.Helper()
+	kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+		n := &corev1.Node{}
+		if err := m.f.Cluster.Client.Get(ctx, client.ObjectKey{Name: m.node}, n); err != nil {
+			return err.Error()
+		}
+		if !ok(n) {
+			return fmt.Sprintf("Node with labels %v, taints %v", n.Labels, n.Spec.Taints)
+		}
+		return ""
+	})
+}
+
+// lingering puts a pod on a Node that takes a while to end.
+func lingering(t *testing.T, f kit.Fleet, node string) {
+	t.Helper()
+	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: f.Namespace, Name: "lingers-on-" + node, Annotations: map[string]string{"localcloud.drover.dev/stop-seconds": "3"}}}
+	if f.Cluster == f.Control {
+		p.Namespace = metav1.NamespaceDefault // It outlives the namespace of the Machines.
+	}
+	p.Spec = corev1.PodSpec{NodeName: node, Containers: []corev1.Container{{Name: "c", Image: "example.org/c"}}, TerminationGracePeriodSeconds: ptr.To(int64(10))}
+	f.CreateIn(t, f.Cluster, p)
+	t.Cleanup(func() { _ = f.Cluster.Client.Delete(context.Background(), p) })
+}
+
+// An order watches that no VM of a fleet begins to go while the WorkerNode of its
+// Machine is there.
+type order struct {
+	stop   context.CancelFunc
+	ended  chan struct{}
+	broken []string
+	going  map[string]bool
+}
+
+func watchOrder(t *testing.T, f kit.Fleet) *order {
+	ctx, cancel := context.WithCancel(t.Context())
+	o := &order{stop: cancel, ended: make(chan struct{}), going: map[string]bool{}}
+	go func() {
+		defer close(o.ended)
+		running := map[string]localcloud.VM{}
+		for tick := time.NewTicker(50 * time.Millisecond); ; {
+			// VMs before WorkerNodes: what is there afterwards was there before.
+			vms, err := f.VMs(ctx)
+			l := &clusterv1alpha1.WorkerNodeList{}
+			if err == nil {
+				err = f.Client.List(ctx, l, client.InNamespace(f.Namespace))
+			}
+			if err == nil {
+				o.look(vms, l.Items, running)
+			}
+			select {
+			case <-ctx.Done():
+				tick.Stop()
+				return
+			case <-tick.C:
+			}
+		}
+	}()
+	return o
+}
+
+func (o *order) look(vms []localcloud.VM, wns []clusterv1alpha1.WorkerNode, running map[string]localcloud.VM) {
+	there, has := map[string]bool{}, map[string]bool{}
+	for _, wn := range wns {
+		has[wn.Spec.ForProvider.ProviderID] = true
+	}
+	for _, vm := range vms {
+		there[vm.ID] = vm.State == localcloud.StateRunning
+		if there[vm.ID] {
+			running[vm.ID] = vm
+		}
+	}
+	for id, vm := range running {
+		if there[id] || o.going[id] {
+			continue
+		}
+		o.going[id] = true
+		if has[vm.ProviderID] {
+			o.broken = append(o.broken, fmt.Sprintf("VM %s of Machine %s goes before its WorkerNode is gone", id, vm.Tags[machinev1alpha1.TagMachine]))
+		}
+	}
+}
+
+// done checks that the order was kept, and that it was seen as often as expected.
+func (o *order) done(t *testing.T, vms int) {
+	t.Helper()
+	o.stop()
+	<-o.ended
+	for _, s := range o.broken {
+		t.Error(s)
+	}
+	if len(o.going) < vms {
+		t.Errorf("%d VMs were seen to go, want %d", len(o.going), vms)
+	}
+}
+
+func onlyMachine(t *testing.T, f kit.Fleet) *machinev1alpha1.Machine {
+	t.Helper()
+	machines, err := f.Machines(t.Context())
+	if err != nil || len(machines) != 1 {
+		t.Fatalf("%d Machines, %v", len(machines), err)
+	}
+	return &machines[0]
+}
+
+func onlySet(t *testing.T, f kit.Fleet) *machinev1alpha1.MachineSet {
+	t.Helper()
+	l := &machinev1alpha1.MachineSetList{}
+	if err := f.Client.List(t.Context(), l, client.InNamespace(f.Namespace)); err != nil || len(l.Items) != 1 {
+		t.Fatalf("%d MachineSets, %v", len(l.Items), err)
+	}
+	return &l.Items[0]
+}
+
+func hasVMOf(vms []localcloud.VM, uid types.UID) bool {
+	for _, vm := range vms {
+		if vm.Tags[machinev1alpha1.TagMachineUID] == string(uid) {
+			return true
+		}
+	}
+	return false
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
