@@ -93,6 +93,10 @@ func (p *plan) held() bool {
 	return p.Safety.Frozen || p.paused() || p.problem != nil && p.problem.Reason != step.ReasonClassNotFound
 }
 
+// scalesOnly means that nothing is replaced: it is held, or there is no set that may
+// take over.
+func (p *plan) scalesOnly() bool { return p.held() || p.current == nil }
+
 func (p *plan) paused() bool {
 	_, annotated := p.Deployment.Annotations[machinev1alpha1.AnnotationPaused]
 	return p.Deployment.Spec.Paused || annotated

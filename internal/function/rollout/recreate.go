@@ -2,12 +2,10 @@ package rollout
 
 // recreate empties the other sets, and fills the head when nothing is left of them.
 func (p *plan) recreate(head *set, rest []*set) {
-	if p.held() || p.current == nil {
-		p.raiseIfAlone(head)
-		return
-	}
-	for _, s := range rest {
-		p.tell(s, 0)
+	if !p.scalesOnly() {
+		for _, s := range rest {
+			p.tell(s, 0)
+		}
 	}
 	p.raiseIfAlone(head)
 }

@@ -4,7 +4,7 @@ package rollout
 // arithmetic of Kubernetes' Deployment controller.
 func (p *plan) raise(head *set) {
 	most := p.bounds.most()
-	if p.held() || p.current == nil {
+	if p.scalesOnly() {
 		most = p.bounds.replicas
 	}
 	p.tell(head, min(p.bounds.replicas, head.told+p.room(most)))
@@ -20,7 +20,7 @@ func (p *plan) lower(head *set, rest []*set) {
 	// not make up for old ones.
 	unmissed := max(tooMuch, sum(p.live(), (*set).hasToHave)-p.bounds.least()-head.unavailable())
 	spare := sum(p.live(), (*set).available) - p.bounds.least()
-	held := p.held() || p.current == nil
+	held := p.scalesOnly()
 	if held {
 		unmissed = tooMuch
 		spare = min(spare, tooMuch)

@@ -1,6 +1,7 @@
 package rollout
 
 import (
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -124,18 +125,8 @@ func (p *plan) callAgain(s machinev1alpha1.MachineDeploymentStatus) time.Duratio
 	if p.rollsOn() {
 		again = min(again, max(step.Soonest, p.untilDeadline(s)))
 	}
-	if !p.complete() || s.TerminatingReplicas > 0 || *s.DesiredReplicas != p.bounds.replicas || len(p.unsettled()) > 0 {
+	if !p.complete() || s.TerminatingReplicas > 0 || *s.DesiredReplicas != p.bounds.replicas || slices.ContainsFunc(p.old, func(s *set) bool { return !s.settled() }) {
 		again = min(again, step.InFlight)
 	}
 	return again
-}
-
-func (p *plan) unsettled() []*set {
-	var out []*set
-	for _, s := range p.old {
-		if !s.settled() {
-			out = append(out, s)
-		}
-	}
-	return out
 }
