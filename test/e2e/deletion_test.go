@@ -22,65 +22,71 @@ import (
 	"github.com/drover-dev/drover/test/kit"
 )
 
+// A doomed fleet has one Machine, of a set of a MachineDeployment.
+type doomed struct {
+	kit.Fleet
+	deployment *machinev1alpha1.MachineDeployment
+	set        *machinev1alpha1.MachineSet
+	machine    *machinev1alpha1.Machine
+}
+
 // TestNoVMGoesBeforeItsDrainEnded deletes Machines on every path that there is, with a
 // pod on each Node that takes its time.
 func TestNoVMGoesBeforeItsDrainEnded(t *testing.T) {
 	t.Parallel()
 	foreground, background := client.PropagationPolicy(metav1.DeletePropagationForeground), client.PropagationPolicy(metav1.DeletePropagationBackground)
-	paths := map[string]func(t *testing.T, f kit.Fleet, md *machinev1alpha1.MachineDeployment, m *machinev1alpha1.Machine, ms *machinev1alpha1.MachineSet){
-		"ScaleDown": func(t *testing.T, f kit.Fleet, md *machinev1alpha1.MachineDeployment, _ *machinev1alpha1.Machine, _ *machinev1alpha1.MachineSet) {
-			kubectl(t, f, "scale", "md", md.Name, "--replicas=0")
-		},
-		"MachineInTheBackground": func(t *testing.T, f kit.Fleet, _ *machinev1alpha1.MachineDeployment, m *machinev1alpha1.Machine, _ *machinev1alpha1.MachineSet) {
-			must(t, f.Client.Delete(t.Context(), m, background))
-		},
-		"MachineInTheForeground": func(t *testing.T, f kit.Fleet, _ *machinev1alpha1.MachineDeployment, m *machinev1alpha1.Machine, _ *machinev1alpha1.MachineSet) {
-			must(t, f.Client.Delete(t.Context(), m, foreground))
-		},
-		"MachineSetInTheBackground": func(t *testing.T, f kit.Fleet, _ *machinev1alpha1.MachineDeployment, _ *machinev1alpha1.Machine, ms *machinev1alpha1.MachineSet) {
-			must(t, f.Client.Delete(t.Context(), ms, background))
-		},
-		"MachineSetInTheForeground": func(t *testing.T, f kit.Fleet, _ *machinev1alpha1.MachineDeployment, _ *machinev1alpha1.Machine, ms *machinev1alpha1.MachineSet) {
-			must(t, f.Client.Delete(t.Context(), ms, foreground))
-		},
-		"MachineDeploymentInTheBackground": func(t *testing.T, f kit.Fleet, md *machinev1alpha1.MachineDeployment, _ *machinev1alpha1.Machine, _ *machinev1alpha1.MachineSet) {
+	paths := map[string]func(t *testing.T, d doomed){
+		"ScaleDown":                 func(t *testing.T, d doomed) { kubectl(t, d.Fleet, "scale", "md", d.deployment.Name, "--replicas=0") },
+		"MachineInTheBackground":    func(t *testing.T, d doomed) { must(t, d.Client.Delete(t.Context(), d.machine, background)) },
+		"MachineInTheForeground":    func(t *testing.T, d doomed) { must(t, d.Client.Delete(t.Context(), d.machine, foreground)) },
+		"MachineSetInTheBackground": func(t *testing.T, d doomed) { must(t, d.Client.Delete(t.Context(), d.set, background)) },
+		"MachineSetInTheForeground": func(t *testing.T, d doomed) { must(t, d.Client.Delete(t.Context(), d.set, foreground)) },
+		"MachineDeploymentInTheBackground": func(t *testing.T, d doomed) {
 			// Nothing that Machines are made from is needed for them to go.
-			must(t, f.Client.DeleteAllOf(t.Context(), &machinev1alpha1.MachineClass{}, client.InNamespace(f.Namespace)))
-			must(t, f.Client.Delete(t.Context(), md, background))
+			must(t, d.Client.DeleteAllOf(t.Context(), &machinev1alpha1.MachineClass{}, client.InNamespace(d.Namespace)))
+			must(t, d.Client.Delete(t.Context(), d.deployment, background))
 		},
-		"Namespace": func(t *testing.T, f kit.Fleet, _ *machinev1alpha1.MachineDeployment, _ *machinev1alpha1.Machine, _ *machinev1alpha1.MachineSet) {
-			must(t, f.Client.Delete(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: f.Namespace}}))
+		"MachineDeploymentInTheForeground": func(t *testing.T, d doomed) { must(t, d.Client.Delete(t.Context(), d.deployment, foreground)) },
+		"Namespace": func(t *testing.T, d doomed) {
+			must(t, d.Client.Delete(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: d.Namespace}}))
 		},
 	}
-	for name, del := range paths {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			// The target cluster's credentials would go with the namespace.
-			f := plane.NewFleet(t)
-			md := f.Deployment("workers", 1, 1, 0)
-			f.Create(t, md)
-			f.AwaitDeployment(t, md.Name)
-			m, ms := onlyMachine(t, f), onlySet(t, f)
-			lingering(t, f, m.Status.NodeRef.Name)
-			order := watchOrder(t, f)
-			del(t, f, md, m, ms)
-			kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
-				if err := f.Client.Get(ctx, client.ObjectKeyFromObject(m), &machinev1alpha1.Machine{}); !apierrors.IsNotFound(err) {
-					return fmt.Sprintf("the Machine is still there: %v\n%s", err, f.Describe(ctx))
+	// The credentials of the target cluster do not go with the namespace.
+	fleets := map[string]func(testing.TB) kit.Fleet{"OneCluster": plane.NewFleet, "TwoClusters": plane.NewSharedTargetFleet}
+	for path, del := range paths {
+		for clusters, newFleet := range fleets {
+			t.Run(path+"/"+clusters, func(t *testing.T) {
+				t.Parallel()
+				d := doomed{Fleet: newFleet(t)}
+				d.deployment = d.Deployment("workers", 1, 1, 0)
+				d.Create(t, d.deployment)
+				d.AwaitDeployment(t, d.deployment.Name)
+				d.machine, d.set = onlyMachine(t, d.Fleet), onlySet(t, d.Fleet)
+				lingering(t, d.Fleet, d.machine.Status.NodeRef.Name)
+				order := watchOrder(t, d.Fleet)
+				del(t, d)
+				kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+					if err := d.Client.Get(ctx, client.ObjectKeyFromObject(d.machine), &machinev1alpha1.Machine{}); !apierrors.IsNotFound(err) {
+						return fmt.Sprintf("the Machine is still there: %v\n%s", err, d.Describe(ctx))
+					}
+					return ""
+				})
+				order.done(t, 1)
+				if vms, err := d.VMs(t.Context()); err != nil || hasVMOf(vms, d.machine.UID) {
+					t.Errorf("the Machine is gone and its VM is not: %+v, %v", vms, err)
 				}
-				return ""
+				node := &corev1.Node{}
+				if err := d.Cluster.Client.Get(t.Context(), client.ObjectKey{Name: d.machine.Status.NodeRef.Name}, node); !apierrors.IsNotFound(err) {
+					t.Errorf("the Machine is gone and its Node is not: %v", err)
+				}
+				if path != "Namespace" {
+					if err := d.Client.Delete(t.Context(), d.deployment); client.IgnoreNotFound(err) != nil {
+						t.Error(err)
+					}
+				}
+				d.AwaitNothing(t)
 			})
-			order.done(t, 1)
-			if vms, err := f.VMs(t.Context()); err != nil || hasVMOf(vms, m.UID) {
-				t.Errorf("the Machine is gone and its VM is not: %+v, %v", vms, err)
-			}
-			if name != "Namespace" {
-				if err := f.Client.Delete(t.Context(), md); client.IgnoreNotFound(err) != nil {
-					t.Error(err)
-				}
-				f.AwaitNothing(t)
-			}
-		})
+		}
 	}
 }
 

@@ -30,8 +30,9 @@ const (
 type Fleet struct {
 	*Plane
 	Namespace string
-	// Cluster that the Machines join.
+	// Cluster that the Machines join, by the configuration that is named.
 	Cluster *Cluster
+	config  machinev1alpha1.ClusterReference
 }
 
 // NewFleet makes a namespace with a class named small. When the test ends, all in
@@ -76,7 +77,7 @@ func (f Fleet) MachineSpec(version string) machinev1alpha1.MachineSpec {
 	return machinev1alpha1.MachineSpec{
 		ClassRef:   machinev1alpha1.ClassReference{Name: "small"},
 		Version:    version,
-		ClusterRef: f.clusterRef(),
+		ClusterRef: f.config,
 	}
 }
 

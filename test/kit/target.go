@@ -147,9 +147,46 @@ func (c *Credentials) Revoke(t testing.TB) {
 // the Secret with its kubeconfig.
 const configName = "target"
 
+// kubeconfigKey of a Secret.
+const kubeconfigKey = "kubeconfig"
+
 // NewTargetFleet is a NewFleet whose Machines join the separate target cluster, in which
 // Drover approves all certificates. A namespace of the same name is there too, for pods.
 func (p *Plane) NewTargetFleet(t testing.TB) Fleet {
+	t.Helper()
+	f := p.newTargetFleet(t)
+	f.SetKubeconfig(t, p.Target.Credentials(t).Kubeconfig)
+	pc := &clusterv1alpha1.ProviderConfig{ObjectMeta: metav1.ObjectMeta{Namespace: f.Namespace, Name: configName}}
+	pc.Spec = configSpec("", configName)
+	f.Create(t, pc)
+	f.config = machinev1alpha1.ClusterReference{Kind: clusterv1alpha1.ProviderConfigGroupVersionKind.Kind, Name: pc.Name}
+	return f
+}
+
+// NewSharedTargetFleet is a NewTargetFleet whose configuration does not lie in its
+// namespace, as one that serves many: credentials do not go with the Machines. It is
+// deleted when the test ends.
+func (p *Plane) NewSharedTargetFleet(t testing.TB) Fleet {
+	t.Helper()
+	f := p.newTargetFleet(t)
+	s := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: f.Namespace}}
+	s.Data = map[string][]byte{kubeconfigKey: p.Target.Credentials(t).Kubeconfig}
+	f.Create(t, s)
+	pc := &clusterv1alpha1.ClusterProviderConfig{ObjectMeta: metav1.ObjectMeta{Name: f.Namespace}}
+	pc.Spec = configSpec(s.Namespace, s.Name)
+	f.Create(t, pc)
+	t.Cleanup(func() {
+		for _, o := range []client.Object{pc, s} {
+			if err := p.Client.Delete(context.Background(), o); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	f.config = machinev1alpha1.ClusterReference{Kind: clusterv1alpha1.ClusterProviderConfigGroupVersionKind.Kind, Name: pc.Name}
+	return f
+}
+
+func (p *Plane) newTargetFleet(t testing.TB) Fleet {
 	t.Helper()
 	if p.Target == nil {
 		t.Fatal(errors.New("the control plane was started without Options.Target"))
@@ -160,22 +197,24 @@ func (p *Plane) NewTargetFleet(t testing.TB) Fleet {
 	if err := f.Cluster.Client.Create(t.Context(), ns); err != nil {
 		t.Fatal(err)
 	}
-	f.SetKubeconfig(t, p.Target.Credentials(t).Kubeconfig)
-	pc := &clusterv1alpha1.ProviderConfig{ObjectMeta: metav1.ObjectMeta{Namespace: f.Namespace, Name: configName}}
-	pc.Spec.Credentials = clusterv1alpha1.Credentials{
-		Source:    clusterv1alpha1.CredentialsSecret,
-		SecretRef: &clusterv1alpha1.SecretKeySelector{Name: configName, Key: "kubeconfig"},
-	}
-	pc.Spec.Certificates.Client = clusterv1alpha1.CertificatesApprove
-	f.Create(t, pc)
 	return f
+}
+
+func configSpec(namespace, secret string) clusterv1alpha1.ProviderConfigSpec {
+	return clusterv1alpha1.ProviderConfigSpec{
+		Credentials: clusterv1alpha1.Credentials{
+			Source:    clusterv1alpha1.CredentialsSecret,
+			SecretRef: &clusterv1alpha1.SecretKeySelector{Namespace: namespace, Name: secret, Key: kubeconfigKey},
+		},
+		Certificates: clusterv1alpha1.Certificates{Client: clusterv1alpha1.CertificatesApprove},
+	}
 }
 
 // SetKubeconfig writes the kubeconfig by which Drover reaches the target cluster.
 func (f Fleet) SetKubeconfig(t testing.TB, kubeconfig []byte) {
 	t.Helper()
 	s := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: f.Namespace, Name: configName}}
-	s.Data = map[string][]byte{"kubeconfig": kubeconfig}
+	s.Data = map[string][]byte{kubeconfigKey: kubeconfig}
 	err := f.Client.Update(t.Context(), s)
 	if client.IgnoreNotFound(err) == nil && err != nil {
 		err = f.Client.Create(t.Context(), s)
@@ -194,11 +233,4 @@ func (f Fleet) Config(ctx context.Context) (*clusterv1alpha1.ProviderConfig, err
 // isKubeconfig says whether a name of namesIn is what a fleet has without Machines.
 func (f Fleet) isKubeconfig(name string) bool {
 	return f.Cluster != f.Control && name == fmt.Sprintf("%T %s", &corev1.Secret{}, configName)
-}
-
-func (f Fleet) clusterRef() machinev1alpha1.ClusterReference {
-	if f.Cluster == f.Control {
-		return machinev1alpha1.ClusterReference{}
-	}
-	return machinev1alpha1.ClusterReference{Kind: clusterv1alpha1.ProviderConfigGroupVersionKind.Kind, Name: configName}
 }
