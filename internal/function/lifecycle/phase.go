@@ -65,6 +65,9 @@ func failed(now time.Time, o Observed, n node) *failure {
 	case step.VMCreateUnknown:
 		return &failure{machinev1alpha1.FailureCreateUnknown, "", o.VM.Message}
 	}
+	if !o.judges(now) {
+		return nil
+	}
 	if before := o.Machine.Status.Phase; before != machinev1alpha1.MachineUpdating && !n.goneSince.IsZero() && !now.Before(n.goneSince.Add(nodeGoneGrace)) {
 		return &failure{machinev1alpha1.FailureNodeDeleted, "", n.message}
 	}

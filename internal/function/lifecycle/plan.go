@@ -18,6 +18,29 @@ type Observed struct {
 	WorkerNode *clusterv1alpha1.WorkerNode
 	// NodesByName means that the Nodes of the cloud have no providerID.
 	NodesByName bool
+	// TargetUnreachable means that the cluster that the Machine joins cannot be
+	// reached: what is known of its Node is old, and no Machine becomes Failed for it.
+	TargetUnreachable bool
+	// JudgeAfter is when Machines become Failed for their Nodes again, once the cluster
+	// could not be reached. It is zero when there is nothing to wait for.
+	JudgeAfter time.Time
+}
+
+// judges says whether the Machine may become Failed for its Node, or for having none.
+func (o Observed) judges(now time.Time) bool {
+	return !o.TargetUnreachable && !now.Before(o.JudgeAfter)
+}
+
+// untilJudged is how long it takes from a deadline that was missed until the Machine
+// is Failed for it.
+func (o Observed) untilJudged(now, deadline time.Time) time.Duration {
+	if o.TargetUnreachable {
+		return step.InFlight
+	}
+	if deadline.Before(o.JudgeAfter) {
+		deadline = o.JudgeAfter
+	}
+	return deadline.Sub(now)
 }
 
 // problem that a user can mend, if there is one.
@@ -77,7 +100,7 @@ func callAgain(now time.Time, o Observed, n node, phase machinev1alpha1.MachineP
 		return step.InFlight
 	}
 	after := step.InFlight
-	if left := deadline(o.Machine).Sub(now); !everJoined(o, n) && left < after {
+	if left := o.untilJudged(now, deadline(o.Machine)); !everJoined(o, n) && left < after {
 		after = left
 	}
 	return after

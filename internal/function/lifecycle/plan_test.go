@@ -198,6 +198,22 @@ func TestPhase(t *testing.T) {
 			late, Observed{Machine: machine(phaseIs("Joining")), VM: running, WorkerNode: workerNodeThat("", "", corev1.ConditionFalse, "No Node yet")},
 			want{Phase: "Failed", Failure: "JoinTimeout", Message: "no Node joined within 20m0s: No Node yet", NodeReady: "NodeNotJoined", InfraReady: "VMRunning", Valid: "Valid", Events: []string{"JoinTimeout"}, CallAgain: step.AtRest},
 		},
+		"IsNotFailedForItsNodeWhileTheClusterIsUnreachable": {
+			late, Observed{Machine: machine(phaseIs("Joining")), VM: running, TargetUnreachable: true},
+			want{Phase: "Joining", NodeReady: "NodeNotJoined", InfraReady: "VMRunning", Valid: "Valid", CallAgain: step.InFlight},
+		},
+		"NorBeforeNodesCouldReportAgain": {
+			late, Observed{Machine: machine(phaseIs("Joining")), VM: running, JudgeAfter: late.Add(5 * time.Second)},
+			want{Phase: "Joining", NodeReady: "NodeNotJoined", InfraReady: "VMRunning", Valid: "Valid", CallAgain: 5 * time.Second},
+		},
+		"NorForANodeThatIsGone": {
+			late, Observed{Machine: machine(phaseIs("Unknown")), VM: running, WorkerNode: deletedNode(soon, ""), TargetUnreachable: true},
+			want{Phase: "Unknown", NodeReady: "NodeGone", InfraReady: "VMRunning", Valid: "Valid", CallAgain: step.InFlight},
+		},
+		"ButForItsVMInAnyCase": {
+			soon, Observed{Machine: machine(phaseIs("Running")), VM: step.VM{State: step.VMLost, ProviderID: id, Message: "gone"}, WorkerNode: readyNode(), TargetUnreachable: true},
+			want{Phase: "Failed", Failure: "VMLost", Message: "gone", NodeReady: "NodeReady", InfraReady: "VMLost", Valid: "Valid", Events: []string{"VMLost"}, CallAgain: step.AtRest},
+		},
 		"FailsWithTheProvidersErrorWhenNoVMWasCreatedInTime": {
 			late, Observed{Machine: machine(phaseIs("Provisioning")), VM: step.VM{State: step.VMCreating, ErrorCode: "QuotaExceeded", Message: "no quota"}},
 			want{Phase: "Failed", Failure: "CreateFailed", Message: "no Node joined within 20m0s: no quota", NodeReady: "NodeNotJoined", InfraReady: "QuotaExceeded", Valid: "Valid", Events: []string{"CreateFailed"}, CallAgain: step.AtRest},
