@@ -1,20 +1,24 @@
 package local
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
 	"github.com/crossplane/upjet/v2/pkg/terraform"
-	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/drover-dev/drover/apis/local/v1alpha1"
+	"github.com/drover-dev/drover/internal/controller/providerconfig"
 	"github.com/drover-dev/drover/internal/terraform/localcloud"
 )
+
+// configs are the provider's kinds of configurations.
+var configs = providerconfig.Configs{
+	GroupVersion: v1alpha1.CRDGroupVersion,
+	Namespaced:   &v1alpha1.ProviderConfig{},
+	Cluster:      &v1alpha1.ClusterProviderConfig{},
+}
 
 // credentials are what the Secret of a provider config holds.
 type credentials struct {
@@ -44,50 +48,25 @@ func terraformSetup(ctx context.Context, c client.Client, mg resource.Managed) (
 }
 
 func findCredentials(ctx context.Context, c client.Reader, mg resource.ModernManaged) (credentials, error) {
-	ref := mg.GetProviderConfigReference()
-	var spec v1alpha1.ProviderConfigSpec
-	switch ref.Kind {
-	case v1alpha1.ProviderConfigKind:
-		pc := &v1alpha1.ProviderConfig{}
-		if err := c.Get(ctx, types.NamespacedName{Namespace: mg.GetNamespace(), Name: ref.Name}, pc); err != nil {
-			return credentials{}, fmt.Errorf("spec.providerConfigRef: cannot get ProviderConfig %q: %w", ref.Name, err)
-		}
-		spec = pc.Spec
-		// Else who may write in one namespace could use the Secrets of another.
-		spec.Credentials.SecretRef.Namespace = mg.GetNamespace()
-	case v1alpha1.ClusterProviderConfigKind:
-		pc := &v1alpha1.ClusterProviderConfig{}
-		if err := c.Get(ctx, types.NamespacedName{Name: ref.Name}, pc); err != nil {
-			return credentials{}, fmt.Errorf("spec.providerConfigRef: cannot get ClusterProviderConfig %q: %w", ref.Name, err)
-		}
-		spec = pc.Spec
-	default:
-		return credentials{}, fmt.Errorf("spec.providerConfigRef.kind: invalid value %q: must be %s or %s",
-			ref.Kind, v1alpha1.ProviderConfigKind, v1alpha1.ClusterProviderConfigKind)
+	pc, err := configs.Get(ctx, c, mg)
+	if err != nil {
+		return credentials{}, err
 	}
-	return readCredentials(ctx, c, spec.Credentials.SecretRef)
-}
-
-// readCredentials never says what is in the Secret.
-func readCredentials(ctx context.Context, c client.Reader, ref v1alpha1.SecretKeySelector) (credentials, error) {
-	s := &corev1.Secret{}
-	if err := c.Get(ctx, types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}, s); err != nil {
-		return credentials{}, fmt.Errorf("spec.credentials.secretRef of the provider config: cannot get Secret %s/%s: %w", ref.Namespace, ref.Name, err)
+	var ref v1alpha1.SecretKeySelector
+	switch pc := pc.(type) {
+	case *v1alpha1.ProviderConfig:
+		ref = pc.Spec.Credentials.SecretRef
+	case *v1alpha1.ClusterProviderConfig:
+		ref = pc.Spec.Credentials.SecretRef
 	}
-	where := fmt.Sprintf("Secret %s/%s, key %q", ref.Namespace, ref.Name, ref.Key)
-	b, ok := s.Data[ref.Key]
-	if !ok {
-		return credentials{}, fmt.Errorf("%s: there is no such key", where)
-	}
-	var cr credentials
-	d := json.NewDecoder(bytes.NewReader(b))
-	d.DisallowUnknownFields()
-	if err := d.Decode(&cr); err != nil {
-		return credentials{}, fmt.Errorf(`%s: must be a JSON object like {"endpoint": "http://127.0.0.1:8088", "token": "..."}`, where)
+	key := providerconfig.SecretKey{Namespace: ref.Namespace, Name: ref.Name, Key: ref.Key}.Of(pc)
+	cr := credentials{}
+	if err := key.Read(ctx, c, &cr, `{"endpoint": "http://127.0.0.1:8088", "token": "..."}`); err != nil {
+		return credentials{}, err
 	}
 	for field, v := range map[string]string{"endpoint": cr.Endpoint, "token": cr.Token} {
 		if v == "" {
-			return credentials{}, fmt.Errorf("%s: %s: must not be empty", where, field)
+			return credentials{}, fmt.Errorf("%s: %s: must not be empty", key, field)
 		}
 	}
 	return cr, nil

@@ -9,7 +9,9 @@ import (
 	tjcontroller "github.com/crossplane/upjet/v2/pkg/controller"
 	ctrl "sigs.k8s.io/controller-runtime"
 
+	"github.com/drover-dev/drover/apis/local/v1alpha1"
 	config "github.com/drover-dev/drover/config/local"
+	"github.com/drover-dev/drover/internal/controller/providerconfig"
 	"github.com/drover-dev/drover/internal/lift"
 )
 
@@ -19,7 +21,7 @@ func Setup(ctx context.Context, mgr ctrl.Manager, o controller.Options) error {
 	if err != nil {
 		return err
 	}
-	if err := setupProviderConfigs(mgr, o); err != nil {
+	if err := providerconfig.Setup(mgr, o, configs, &v1alpha1.VirtualMachineList{}); err != nil {
 		return fmt.Errorf("cannot set up the controllers of provider configs: %w", err)
 	}
 	return lift.Setup(mgr, tjcontroller.Options{

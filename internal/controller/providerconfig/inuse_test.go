@@ -1,4 +1,4 @@
-package local
+package providerconfig
 
 import (
 	"slices"
@@ -45,10 +45,11 @@ func TestAProviderConfigThatIsUsedStays(t *testing.T) {
 			if err := v1alpha1.AddToScheme(s); err != nil {
 				t.Fatal(err)
 			}
-			var pc client.Object = &v1alpha1.ProviderConfig{}
+			var empty client.Object = &v1alpha1.ProviderConfig{}
 			if tc.kind == "ClusterProviderConfig" {
-				pc = &v1alpha1.ClusterProviderConfig{}
+				empty = &v1alpha1.ClusterProviderConfig{}
 			}
+			pc := empty.DeepCopyObject().(client.Object)
 			pc.SetNamespace(tc.config.Namespace)
 			pc.SetName(tc.config.Name)
 			b := fake.NewClientBuilder().WithScheme(s).WithObjects(pc)
@@ -56,7 +57,7 @@ func TestAProviderConfigThatIsUsedStays(t *testing.T) {
 				b = b.WithObjects(tc.vm)
 			}
 			c, told := b.Build(), &events{}
-			r := &configReconciler{client: c, kind: tc.kind, record: told}
+			r := &configReconciler{client: c, kind: tc.kind, config: empty, list: &v1alpha1.VirtualMachineList{}, record: told}
 			reconcileIt := func() reconcile.Result {
 				t.Helper()
 				res, err := r.Reconcile(t.Context(), reconcile.Request{NamespacedName: tc.config})

@@ -1,4 +1,4 @@
-package local
+package providerconfig
 
 import (
 	"context"
@@ -10,11 +10,12 @@ import (
 	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/ratelimiter"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/reconciler/providerconfig"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"github.com/drover-dev/drover/apis/local/v1alpha1"
 	"github.com/drover-dev/drover/internal/controller/mr"
 	"github.com/drover-dev/drover/internal/operator"
 )
@@ -28,20 +29,22 @@ const (
 	reasonInUse event.Reason = "InUse"
 )
 
-// setupProviderConfigs adds the controllers that keep provider configs that are
-// used. crossplane-runtime's own count the users, by an object for each: four
-// writes a VM for a number that nobody reads.
-func setupProviderConfigs(mgr ctrl.Manager, o controller.Options) error {
+// Setup adds the controllers that keep provider configs that are used; users is a
+// list of what uses them. crossplane-runtime's own count the users, by an object for
+// each: four writes a VM for a number that nobody reads.
+func Setup(mgr ctrl.Manager, o controller.Options, configs Configs, users UserList) error {
 	for kind, obj := range map[string]client.Object{
-		v1alpha1.ProviderConfigKind:        &v1alpha1.ProviderConfig{},
-		v1alpha1.ClusterProviderConfigKind: &v1alpha1.ClusterProviderConfig{},
+		NamespacedKind: configs.Namespaced,
+		ClusterKind:    configs.Cluster,
 	} {
-		config := v1alpha1.CRDGroupVersion.WithKind(kind)
+		config := configs.GroupVersion.WithKind(kind)
 		operator.Gated(mgr, o, func() error {
 			name := providerconfig.ControllerName(config.GroupKind().String())
 			r := &configReconciler{
 				client: mgr.GetClient(),
 				kind:   kind,
+				config: obj,
+				list:   users,
 				//lint:ignore SA1019 crossplane-runtime takes this recorder and no other.
 				record: mr.NewRecorder(event.NewAPIRecorder(mgr.GetEventRecorderFor(name))),
 			}
@@ -55,18 +58,30 @@ func setupProviderConfigs(mgr ctrl.Manager, o controller.Options) error {
 	return nil
 }
 
+// Configs are the two kinds of provider configs that a provider has. The objects are
+// empty, and are not changed.
+type Configs struct {
+	GroupVersion        schema.GroupVersion
+	Namespaced, Cluster client.Object
+}
+
+// A UserList lists the managed resources that use provider configs.
+type UserList interface {
+	client.ObjectList
+	resource.ManagedList
+}
+
 // A configReconciler keeps the provider configs of a kind that VMs use.
 type configReconciler struct {
 	client client.Client
 	kind   string
+	config client.Object
+	list   UserList
 	record event.Recorder
 }
 
 func (r *configReconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
-	var pc client.Object = &v1alpha1.ProviderConfig{}
-	if r.kind == v1alpha1.ClusterProviderConfigKind {
-		pc = &v1alpha1.ClusterProviderConfig{}
-	}
+	pc := r.config.DeepCopyObject().(client.Object)
 	if err := r.client.Get(ctx, req.NamespacedName, pc); err != nil {
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
@@ -93,13 +108,17 @@ func (r *configReconciler) Reconcile(ctx context.Context, req reconcile.Request)
 
 // users of a config. They are counted only when it is deleted.
 func (r *configReconciler) users(ctx context.Context, req reconcile.Request) (int, error) {
-	vms := &v1alpha1.VirtualMachineList{}
-	if err := r.client.List(ctx, vms, client.InNamespace(req.Namespace), client.UnsafeDisableDeepCopy); err != nil {
+	users := r.list.DeepCopyObject().(UserList)
+	if err := r.client.List(ctx, users, client.InNamespace(req.Namespace), client.UnsafeDisableDeepCopy); err != nil {
 		return 0, err
 	}
 	n := 0
-	for i := range vms.Items {
-		if ref := vms.Items[i].GetProviderConfigReference(); ref != nil && ref.Kind == r.kind && ref.Name == req.Name {
+	for _, mg := range users.GetItems() {
+		u, ok := mg.(resource.ModernManaged)
+		if !ok {
+			continue
+		}
+		if ref := u.GetProviderConfigReference(); ref != nil && ref.Kind == r.kind && ref.Name == req.Name {
 			n++
 		}
 	}

@@ -1,0 +1,75 @@
+package providerconfig
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// Kinds of provider configs, as references name them.
+const (
+	NamespacedKind = "ProviderConfig"
+	ClusterKind    = "ClusterProviderConfig"
+)
+
+// Get reads the provider config that mg references into the object of its kind, and
+// returns that. A ProviderConfig is of mg's namespace.
+func (configs Configs) Get(ctx context.Context, c client.Reader, mg resource.ModernManaged) (client.Object, error) {
+	ref := mg.GetProviderConfigReference()
+	key := types.NamespacedName{Name: ref.Name}
+	var pc client.Object
+	switch ref.Kind {
+	case NamespacedKind:
+		key.Namespace = mg.GetNamespace()
+		pc = configs.Namespaced.DeepCopyObject().(client.Object)
+	case ClusterKind:
+		pc = configs.Cluster.DeepCopyObject().(client.Object)
+	default:
+		return nil, fmt.Errorf("spec.providerConfigRef.kind: invalid value %q: must be %s or %s", ref.Kind, NamespacedKind, ClusterKind)
+	}
+	if err := c.Get(ctx, key, pc); err != nil {
+		return nil, fmt.Errorf("spec.providerConfigRef: cannot get %s %q: %w", ref.Kind, ref.Name, err)
+	}
+	return pc, nil
+}
+
+// A SecretKey is where credentials are.
+type SecretKey struct{ Namespace, Name, Key string }
+
+// Of is the key as it counts for pc: a ProviderConfig reads only its own namespace,
+// else who may write in one namespace could use the Secrets of another.
+func (k SecretKey) Of(pc client.Object) SecretKey {
+	if ns := pc.GetNamespace(); ns != "" {
+		k.Namespace = ns
+	}
+	return k
+}
+
+func (k SecretKey) String() string {
+	return fmt.Sprintf("Secret %s/%s, key %q", k.Namespace, k.Name, k.Key)
+}
+
+// Read the JSON object at the key into credentials. No error says what is in the
+// Secret; like is an example of what shall be.
+func (k SecretKey) Read(ctx context.Context, c client.Reader, credentials any, like string) error {
+	s := &corev1.Secret{}
+	if err := c.Get(ctx, types.NamespacedName{Namespace: k.Namespace, Name: k.Name}, s); err != nil {
+		return fmt.Errorf("spec.credentials.secretRef of the provider config: cannot get Secret %s/%s: %w", k.Namespace, k.Name, err)
+	}
+	b, ok := s.Data[k.Key]
+	if !ok {
+		return fmt.Errorf("%s: there is no such key", k)
+	}
+	d := json.NewDecoder(bytes.NewReader(b))
+	d.DisallowUnknownFields()
+	if err := d.Decode(credentials); err != nil {
+		return fmt.Errorf("%s: must be a JSON object like %s", k, like)
+	}
+	return nil
+}
