@@ -38,7 +38,7 @@ func underTest(t *testing.T) *cluster {
 	t.Helper()
 	file := os.Getenv("KUBECONFIG_UNDER_TEST")
 	if file == "" {
-		t.Skip("set KUBECONFIG_UNDER_TEST to an admin kubeconfig of a cluster with TLS bootstrap to run this test")
+		t.Skip("set KUBECONFIG_UNDER_TEST to an admin kubeconfig of a cluster with TLS bootstrap to run this test, as make integration does")
 	}
 	config, err := clientcmd.BuildConfigFromFlags("", file)
 	must(t, err)

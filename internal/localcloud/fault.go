@@ -16,6 +16,9 @@ const (
 	FaultNeverBoots FaultKind = "NeverBoots"
 	// FaultSlowBoot: the VM boots Delay later than it would.
 	FaultSlowBoot FaultKind = "SlowBoot"
+	// FaultNoProviderID: the VM's Node registers without a provider ID, as where no
+	// cloud controller manager gives it one.
+	FaultNoProviderID FaultKind = "NoProviderID"
 	// FaultVanish: VMs are gone, without a trace in the API.
 	FaultVanish FaultKind = "Vanish"
 	// FaultKubeletStops: VMs stay Running, their kubelet ends for good.

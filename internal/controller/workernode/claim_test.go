@@ -76,3 +76,22 @@ func TestANodeWithoutProviderIDIsFoundByName(t *testing.T) {
 		t.Errorf("patch %s, %v: it must get the providerID", raw, err)
 	}
 }
+
+func TestANodeThatGotTheProviderIDOfAnotherMachineIsNotDeleted(t *testing.T) {
+	for _, tc := range []struct {
+		providerID string
+		deleted    bool
+	}{{"", true}, {id, true}, {"of-another", false}} {
+		live := node("n", corev1.ConditionTrue)
+		live.Spec.ProviderID = tc.providerID
+		seen := live.DeepCopy()
+		seen.Spec.ProviderID = "" // The watch lags.
+		kube := fake.NewClientset(live)
+		x, _ := newExternal(start, kube, seen)
+		wn := workerNode(func(wn *v1alpha1.WorkerNode) { wn.Spec.ForProvider.NodeName = "n" })
+		deleted(wn)
+		if _, err := x.Delete(t.Context(), wn); err != nil || (len(writes(kube)) > 0) != tc.deleted {
+			t.Errorf("providerID %q: writes %v, error %v", tc.providerID, writes(kube), err)
+		}
+	}
+}

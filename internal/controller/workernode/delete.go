@@ -131,7 +131,7 @@ func (x *external) Delete(ctx context.Context, wn *v1alpha1.WorkerNode) (managed
 // deleteNode unless something remains on it, which it returns and notes in s.
 func (x *external) deleteNode(ctx context.Context, wn *v1alpha1.WorkerNode, name string, seen *corev1.Node, s *v1alpha1.DrainStatus) (remaining, error) {
 	node, err := x.kube.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
-	if kerrors.IsNotFound(err) || (err == nil && node.GetUID() != seen.GetUID()) {
+	if kerrors.IsNotFound(err) || (err == nil && (node.GetUID() != seen.GetUID() || isOthers(node, wn))) {
 		return nil, nil
 	}
 	if err != nil {
@@ -153,6 +153,12 @@ func (x *external) deleteNode(ctx context.Context, wn *v1alpha1.WorkerNode, name
 		x.record.Event(wn, event.Normal(reasonNodeDeleted, fmt.Sprintf("Node %s is empty and deleted", name)))
 	}
 	return nil, err
+}
+
+// isOthers says whether a Node that was found by its name got the providerID of another
+// machine meanwhile.
+func isOthers(node *corev1.Node, wn *v1alpha1.WorkerNode) bool {
+	return node.Spec.ProviderID != "" && node.Spec.ProviderID != wn.Spec.ForProvider.ProviderID
 }
 
 // tell what a user will ask about, each once.

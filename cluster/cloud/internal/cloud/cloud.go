@@ -168,9 +168,13 @@ func (c *Cloud) remove(id string) error {
 
 func (c *Cloud) start(r *Record, firstBoot bool) {
 	s := sizes[r.VM.Size]
+	providerID := r.VM.ProviderID
+	if r.NoProviderID {
+		providerID = ""
+	}
 	c.guests.Start(guest.VM{
 		Facts: kubelet.Facts{
-			ID: r.VM.ID, Name: r.VM.Name, Zone: r.VM.Zone, Size: r.VM.Size, ProviderID: r.VM.ProviderID,
+			ID: r.VM.ID, Name: r.VM.Name, Zone: r.VM.Zone, Size: r.VM.Size, ProviderID: providerID,
 			OSImage: images[r.VM.Image], IP: ip(r.Network), PodCIDR: podCIDR(r.Network), CPU: s.cpu, Memory: s.memory,
 		},
 		UserData: r.UserData, FirstBoot: firstBoot, State: r.Kubelet,
@@ -230,7 +234,7 @@ func (c *Cloud) newRecord(req localcloud.CreateVMRequest, network int, e effects
 			ID: id, Name: req.Name, Image: req.Image, Size: req.Size, Zone: req.Zone, Tags: maps.Clone(req.Tags),
 			State: localcloud.StatePending, ProviderID: "local:///" + req.Zone + "/" + id, CreatedAt: now,
 		},
-		UserData: req.UserData, Network: network, NeverBoots: e.neverBoots,
+		UserData: req.UserData, Network: network, NeverBoots: e.neverBoots, NoProviderID: e.noProviderID,
 	}
 	r.RunAt = now.Add(time.Duration(c.account.Settings.CreateTime))
 	r.BootAt = r.RunAt.Add(time.Duration(c.account.Settings.BootTime) + e.bootLater)

@@ -252,6 +252,27 @@ func TestFaultsOfCreation(t *testing.T) {
 	}
 }
 
+func TestAVMWithoutProviderIDKeepsItFromItsKubeletForGood(t *testing.T) {
+	b := newBench(t)
+	b.fault(localcloud.Fault{Kind: localcloud.FaultNoProviderID})
+	without, with := b.create("a"), b.create("b")
+	b.pass(time.Minute)
+	for _, restarted := range []bool{false, true} {
+		if restarted {
+			b.restart()
+		}
+		if got := b.guests.running[without].Facts.ProviderID; got != "" {
+			t.Errorf("restarted %v: its kubelet knows %q", restarted, got)
+		}
+		if got := b.guests.running[with].Facts.ProviderID; got != "local:///zone-a/"+with {
+			t.Errorf("restarted %v: another VM's kubelet knows %q", restarted, got)
+		}
+	}
+	if vm, err := b.Get(without); err != nil || vm.ProviderID != "local:///zone-a/"+without {
+		t.Errorf("the API says %q, %v", vm.ProviderID, err)
+	}
+}
+
 func TestAFailedVMSaysWhyAndStaysUntilItIsDeleted(t *testing.T) {
 	b := newBench(t)
 	b.fault(localcloud.Fault{Kind: localcloud.FaultCreateFails, Code: "CapacityExhausted", Message: "sold out", Delay: localcloud.Duration(10 * time.Second)})
@@ -439,7 +460,7 @@ func TestBadInputNamesTheFieldAndWhatIsAllowed(t *testing.T) {
 		"TagKey":       {create(func(r *localcloud.CreateVMRequest) { r.Tags = map[string]string{"a=b": ""} }), `tags key: invalid value "a=b": must be 1 to 128 bytes without "="`},
 		"TagValue":     {create(func(r *localcloud.CreateVMRequest) { r.Tags = map[string]string{"a": long} }), `tags.a: invalid value "` + long + `": must be at most 256 bytes`},
 		"Tags":         {create(func(r *localcloud.CreateVMRequest) { r.Tags = tags(51) }), `tags: invalid value "51 tags": must be at most 50 tags`},
-		"FaultKind":    {fault(localcloud.Fault{Kind: "Fire"}), `kind: invalid value "Fire": must be one of CreateAnswerLost, CreateFails, KubeletStops, NeverBoots, SlowBoot, Unavailable, Vanish`},
+		"FaultKind":    {fault(localcloud.Fault{Kind: "Fire"}), `kind: invalid value "Fire": must be one of CreateAnswerLost, CreateFails, KubeletStops, NeverBoots, NoProviderID, SlowBoot, Unavailable, Vanish`},
 		"FaultCode":    {fault(localcloud.Fault{Kind: localcloud.FaultCreateFails, Code: "Teapot"}), `code: invalid value "Teapot": must be one of the API's error codes, like CapacityExhausted`},
 		"FaultCount":   {fault(localcloud.Fault{Kind: localcloud.FaultNeverBoots, Count: -1}), `count: invalid value "-1": must be 1 or more`},
 		"FaultDelay":   {fault(localcloud.Fault{Kind: localcloud.FaultSlowBoot}), `delay: invalid value "0s": must be a duration longer than 0s`},

@@ -16,6 +16,8 @@ type effects struct {
 	loseAfter  time.Duration
 	neverBoots bool
 	bootLater  time.Duration
+	// noProviderID keeps it from the VM's kubelet.
+	noProviderID bool
 	// failure is what the VM ends with failAfter later.
 	failure   *localcloud.VMError
 	failAfter time.Duration
@@ -58,6 +60,8 @@ func (e *effects) add(f localcloud.Fault) {
 		e.neverBoots = true
 	case localcloud.FaultSlowBoot:
 		e.bootLater += delay
+	case localcloud.FaultNoProviderID:
+		e.noProviderID = true
 	}
 }
 

@@ -27,6 +27,7 @@ type Record struct {
 	GoneAt *time.Time `json:"goneAt,omitempty"`
 
 	NeverBoots     bool `json:"neverBoots,omitempty"`
+	NoProviderID   bool `json:"noProviderID,omitempty"`
 	KubeletStopped bool `json:"kubeletStopped,omitempty"`
 	// Booted is true from the moment when it reads its user data.
 	Booted  bool          `json:"booted,omitempty"`

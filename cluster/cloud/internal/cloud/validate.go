@@ -70,7 +70,8 @@ func validateSettings(s localcloud.Settings) error {
 var (
 	atOnce   = []string{string(localcloud.FaultKubeletStops), string(localcloud.FaultVanish)}
 	creation = []string{string(localcloud.FaultCreateAnswerLost), string(localcloud.FaultCreateFails),
-		string(localcloud.FaultNeverBoots), string(localcloud.FaultSlowBoot), string(localcloud.FaultUnavailable)}
+		string(localcloud.FaultNeverBoots), string(localcloud.FaultNoProviderID), string(localcloud.FaultSlowBoot),
+		string(localcloud.FaultUnavailable)}
 )
 
 func validateFault(f *localcloud.Fault) error {
