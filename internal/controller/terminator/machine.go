@@ -10,6 +10,7 @@ import (
 	xpv1 "github.com/crossplane/crossplane-runtime/v2/apis/common/v1"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
 	corev1 "k8s.io/api/core/v1"
+	kerrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -39,14 +40,19 @@ type machines struct {
 	kinds       *vmKinds
 	record      event.Recorder
 	now         func() time.Time
+	told        told
 }
 
 // Reconcile a Machine.
 func (r *machines) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	m := &Machine{}
 	if err := r.views.Get(ctx, req.NamespacedName, m); err != nil {
+		if kerrors.IsNotFound(err) {
+			r.told.forget(req.NamespacedName)
+		}
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
+	r.told.recall(m)
 	unlearned := r.kinds.learn(ctx, m)
 	if unlearned != nil {
 		r.record.Event(m, event.Warning(reasonUnreadable, unlearned))
@@ -86,7 +92,7 @@ func (r *machines) execute(ctx context.Context, m *Machine, o observed, p machin
 		errs = append(errs, abandon(ctx, r.client, o.objects[v].gvk, o.objects[v].meta))
 	}
 	errs = append(errs,
-		tell(ctx, r.client, m, p.operation, p.deletion, metav1.NewTime(r.now())),
+		r.told.tell(ctx, r.client, m, p.operation, p.deletion, metav1.NewTime(r.now())),
 		take(ctx, r.client, v1alpha1.MachineGroupVersionKind, m, p.step))
 	return errors.Join(errs...)
 }

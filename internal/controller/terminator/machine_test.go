@@ -295,6 +295,53 @@ func (r forbidden) Get(ctx context.Context, key client.ObjectKey, obj client.Obj
 	return r.Reader.Get(ctx, key, obj, opts...)
 }
 
+// lagging is a cache that has an old version of the Machine.
+type lagging struct {
+	client.Reader
+	machine *Machine
+}
+
+func (l lagging) Get(ctx context.Context, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
+	if m, ok := obj.(*Machine); ok {
+		*m = *l.machine.DeepCopyObject().(*Machine)
+		return nil
+	}
+	return l.Reader.Get(ctx, key, obj, opts...)
+}
+
+func TestAStaleCacheTellsNothingTwice(t *testing.T) {
+	w := newWorld(t, aMachine(true, v1alpha1.FinalizerTerminator, metav1.FinalizerDeleteDependents), aVM(), aWorkerNode())
+	w.r.views = lagging{Reader: w.client, machine: w.machine()}
+	second := int64(100)
+	w.r.now = func() time.Time { second++; return time.Unix(second, 0) }
+	reconcile := func() string {
+		t.Helper()
+		if err := w.reconcile(); err != nil {
+			t.Fatal(err)
+		}
+		return w.machine().GetResourceVersion()
+	}
+	first := reconcile()
+	if again := reconcile(); again != first {
+		t.Errorf("the same was told again of version %s, in version %s", first, again)
+	}
+	m := w.machine()
+	since := m.Status.Deletion.Since
+	w.r.views = lagging{Reader: w.client, machine: m}
+	if again := reconcile(); again != first {
+		t.Error("the same was told again when the cache had it")
+	}
+	m.Status.Phase = v1alpha1.MachineRunning
+	if err := w.client.Status().Update(t.Context(), m); err != nil {
+		t.Fatal(err)
+	}
+	w.r.views = w.client
+	reconcile()
+	if m = w.machine(); m.Status.Phase != v1alpha1.MachineTerminating || !m.Status.Deletion.Since.Equal(&since) {
+		t.Errorf("status %+v: what somebody else wrote over it is told again, since %s", m.Status, since)
+	}
+}
+
 func TestAMachineWhoseVMCannotBeReadStaysAndSaysWhy(t *testing.T) {
 	w := newWorld(t, aMachine(true, v1alpha1.FinalizerTerminator), aVM())
 	w.r.kinds.live = forbidden{w.client}

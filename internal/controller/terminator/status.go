@@ -3,17 +3,47 @@ package terminator
 import (
 	"context"
 	"encoding/json"
+	"sync"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/drover-dev/drover/apis/machine/v1alpha1"
 )
 
+// told remembers what was told last of each Machine, for a cache that has not seen it
+// yet: it would be told again, each time with another moment.
+type told struct{ last sync.Map } // *word by types.NamespacedName
+
+// A word is a status that was told, and the version of the Machine that has it.
+type word struct {
+	uid     types.UID
+	version string
+	status  MachineStatus
+}
+
+// recall the status of a Machine that comes from a cache.
+func (t *told) recall(m *Machine) {
+	key := client.ObjectKeyFromObject(m)
+	v, ok := t.last.Load(key)
+	if !ok {
+		return
+	}
+	w, _ := v.(*word)
+	if older, err := resourceversion.CompareResourceVersion(m.GetResourceVersion(), w.version); err == nil && older < 0 && w.uid == m.GetUID() {
+		m.Status = w.status
+		return
+	}
+	t.last.Delete(key)
+}
+
+func (t *told) forget(key types.NamespacedName) { t.last.Delete(key) }
+
 // tell in the Machine's status what it waits for, if that is new.
-func tell(ctx context.Context, c client.Client, m *Machine, op *v1alpha1.LastOperation, d *v1alpha1.DeletionStatus, now metav1.Time) error {
+func (t *told) tell(ctx context.Context, c client.Client, m *Machine, op *v1alpha1.LastOperation, d *v1alpha1.DeletionStatus, now metav1.Time) error {
 	if op == nil || d == nil || (m.Status.Phase == v1alpha1.MachineTerminating && same(op, m.Status.LastOperation) && equality.Semantic.DeepEqual(d, m.Status.Deletion)) {
 		return nil
 	}
@@ -31,7 +61,16 @@ func tell(ctx context.Context, c client.Client, m *Machine, op *v1alpha1.LastOpe
 	if err != nil {
 		return err
 	}
-	return client.IgnoreNotFound(c.Status().Patch(ctx, metadataOf(v1alpha1.MachineGroupVersionKind, m), client.RawPatch(types.MergePatchType, patch)))
+	patched := metadataOf(v1alpha1.MachineGroupVersionKind, m)
+	if err := c.Status().Patch(ctx, patched, client.RawPatch(types.MergePatchType, patch)); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	op = op.DeepCopy()
+	op.LastUpdateTime = &now
+	t.last.Store(client.ObjectKeyFromObject(m), &word{uid: m.GetUID(), version: patched.GetResourceVersion(), status: MachineStatus{
+		Phase: v1alpha1.MachineTerminating, LastOperation: op, Deletion: d,
+	}})
+	return nil
 }
 
 func same(a, b *v1alpha1.LastOperation) bool {
