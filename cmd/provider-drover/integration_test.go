@@ -56,7 +56,7 @@ type env struct {
 func TestProviderDrover(t *testing.T) {
 	path := os.Getenv(underTest)
 	if path == "" {
-		t.Skipf("%s names no kubeconfig: this test needs an API server of its own", underTest)
+		t.Skipf("%s names no kubeconfig: this test needs an API server of its own, which make integration gives it", underTest)
 	}
 	e := newEnv(t, path)
 	e.installCRDs()
