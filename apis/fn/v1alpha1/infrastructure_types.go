@@ -91,13 +91,19 @@ type StatusBinding struct {
 	Failed string `json:"failed,omitempty"`
 
 	// Lost is a CEL expression that is true when the VM was there and is gone. The
-	// default is that the VM resource's provider does not find it any more: its
-	// Synced condition is False because the external resource does not exist.
+	// default is what providers say that Drover lifts or wrote: Ready is False with
+	// the reason Missing. Those of others pass over a VM that is gone, because they
+	// may look at it and delete it and no more (crossplane-runtime reports a loss only
+	// of what it may do nothing else with): what they still show of it, its state for
+	// example, is all that there is to go by. Beyond that the loss is seen at the
+	// Node, which the cloud's controller manager deletes, or which is not Ready.
 	// +optional
 	Lost string `json:"lost,omitempty"`
 
 	// ErrorClasses classify the errors of the provider. The first that matches
-	// wins; an error that none matches is transient.
+	// wins; an error that none matches is transient. As long as the provider refuses
+	// to create a VM, for whatever reason, the Machine waits, and the provider tries
+	// again; the class says what is told, and what comes of it elsewhere.
 	// +optional
 	ErrorClasses []ErrorClass `json:"errorClasses,omitempty"`
 }

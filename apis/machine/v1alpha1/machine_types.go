@@ -34,7 +34,7 @@ type FailureReason string
 
 // Reasons of failure.
 const (
-	// FailureCreateFailed means that the provider refused to create the VM for good.
+	// FailureCreateFailed means that the provider gave up on a VM that it never had.
 	FailureCreateFailed FailureReason = "CreateFailed"
 	// FailureCreateUnknown means that nobody knows whether a VM was created: the
 	// provider's answer was lost. A VM that it left is found by its tags.
@@ -294,6 +294,11 @@ type MachineStatus struct {
 	// LastOperation done to the Machine.
 	// +optional
 	LastOperation *LastOperation `json:"lastOperation,omitempty"`
+
+	// RefusedUntil is when the provider last ceased to refuse to create the VM: from
+	// then on spec.creationTimeout counts. It is absent when it never did.
+	// +optional
+	RefusedUntil *metav1.Time `json:"refusedUntil,omitempty"`
 
 	// FailureReason says why the phase is Failed.
 	// +optional

@@ -312,6 +312,13 @@ type MachineDeploymentStatus struct {
 	// +optional
 	PreservedFailedReplicas int32 `json:"preservedFailedReplicas,omitempty"`
 
+	// Exhausted failure domains: the cloud has no room there for another VM of this
+	// deployment.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=100
+	Exhausted []Exhaustion `json:"exhausted,omitempty"`
+
 	// MachineSets and how many Machines each shall have. A decision is written
 	// here first and carried out when it is read back, so that a view that lags
 	// behind can neither repeat nor contradict what was carried out.

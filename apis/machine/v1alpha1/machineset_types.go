@@ -93,10 +93,11 @@ type MachineSetInPlaceUpdate struct {
 	Paused bool `json:"paused,omitempty"`
 }
 
-// Backoff of a template whose Machines fail before they join. It starts with 10 s,
-// doubles with each failure up to 10 min, and ends when a Machine that was created
-// after the last failure gets further than the one that failed, or when the template
-// changes.
+// Backoff of a template whose Machines fail before they join. It doubles with each
+// failure, and ends when a Machine that was created after the last failure gets further
+// than the one that failed, or when the template changes. It goes from 10 s to 10 min;
+// from 1 min on when there was no quota or capacity, and from 10 min to 1 h when the
+// request was invalid or not permitted, which does not pass by itself.
 type Backoff struct {
 	// Failures in a row.
 	Failures int32 `json:"failures"`
@@ -114,6 +115,28 @@ type Backoff struct {
 	// Message of the first of the failures.
 	// +optional
 	Message string `json:"message,omitempty"`
+}
+
+// ConditionCapacityExhausted is the type of the condition of a MachineSet and a
+// MachineDeployment that is True while one of their failure domains is exhausted. Its
+// reason is the code of the exhaustion. Those that never met with it do not have it.
+const ConditionCapacityExhausted = "CapacityExhausted"
+
+// Exhaustion of a failure domain: the cloud has no room for another VM of a template
+// there.
+type Exhaustion struct {
+	// FailureDomain of the template. It is empty when the template leaves it to the
+	// class.
+	// +optional
+	FailureDomain string `json:"failureDomain,omitempty"`
+	// Code of the provider's error: CapacityExhausted or QuotaExceeded.
+	Code string `json:"code"`
+	// Since when it is exhausted.
+	Since metav1.Time `json:"since"`
+	// Until when it is taken to be exhausted though no Machine waits for a VM there
+	// any more. It is absent while one does.
+	// +optional
+	Until *metav1.Time `json:"until,omitempty"`
 }
 
 // MachineSetStatus counts the Machines of a set.
@@ -156,6 +179,12 @@ type MachineSetStatus struct {
 	// Backoff of the template, while its Machines cannot be created.
 	// +optional
 	Backoff *Backoff `json:"backoff,omitempty"`
+
+	// Exhausted is there while the cloud has no room for another Machine of the
+	// template. It ends when one gets its VM, or ten minutes after the last one ceased
+	// to wait for that.
+	// +optional
+	Exhausted *Exhaustion `json:"exhausted,omitempty"`
 
 	// Updating names the Machines that were selected to be updated in place.
 	// +optional

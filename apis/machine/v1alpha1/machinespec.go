@@ -77,7 +77,8 @@ type MachineSpec struct {
 	Drain Drain `json:"drain,omitempty,omitzero"`
 
 	// CreationTimeout is how long a Machine may take from its creation until its
-	// Node has joined. After it the Machine is Failed.
+	// Node has joined. After it the Machine is Failed. It does not run while the
+	// provider refuses to create the VM: another Machine would ask for the same.
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:Pattern=`^([0-9]+([.][0-9]+)?(ms|s|m|h))+$`
 	// +kubebuilder:default="20m"

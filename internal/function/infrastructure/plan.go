@@ -116,7 +116,8 @@ func asObserved(o Observed) *unstructured.Unstructured {
 	return vm
 }
 
-// pin a VM: its provider may look at it and delete it, and no more.
+// pin a VM: its provider may look at it and delete it, and no more. Without the right to
+// delete it, crossplane-runtime would let go of it as soon as it is marked for deletion.
 func pin(vm *unstructured.Unstructured) {
 	spec, ok := vm.Object["spec"].(map[string]any)
 	if !ok {

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/function/step"
 )
@@ -61,6 +63,9 @@ func failed(now time.Time, o Observed, n node) *failure {
 	case step.VMLost:
 		return &failure{machinev1alpha1.FailureVMLost, "", o.VM.Message}
 	case step.VMFailed:
+		if providerID(o) == "" {
+			return &failure{machinev1alpha1.FailureCreateFailed, o.VM.ErrorCode, o.VM.Message}
+		}
 		return &failure{machinev1alpha1.FailureVMFailed, o.VM.ErrorCode, o.VM.Message}
 	case step.VMCreateUnknown:
 		return &failure{machinev1alpha1.FailureCreateUnknown, "", o.VM.Message}
@@ -71,15 +76,12 @@ func failed(now time.Time, o Observed, n node) *failure {
 	if before := o.Machine.Status.Phase; before != machinev1alpha1.MachineUpdating && !n.goneSince.IsZero() && !now.Before(n.goneSince.Add(nodeGoneGrace)) {
 		return &failure{machinev1alpha1.FailureNodeDeleted, "", n.message}
 	}
-	if everJoined(o, n) || now.Before(deadline(o.Machine)) {
+	if end, counts := deadline(now, o, n); !counts || now.Before(end) {
 		return nil
 	}
 	message := fmt.Sprintf("no Node joined within %s", creationTimeout(o.Machine))
 	if w := waitsFor(o, n); w != "" {
 		message += ": " + w
-	}
-	if o.VM.ProviderID == "" && o.VM.ErrorCode != "" {
-		return &failure{machinev1alpha1.FailureCreateFailed, o.VM.ErrorCode, message}
 	}
 	return &failure{machinev1alpha1.FailureJoinTimeout, "", message}
 }
@@ -108,8 +110,41 @@ func everJoined(o Observed, n node) bool {
 	return n.joined || o.Machine.Status.NodeRef != nil
 }
 
-func deadline(m *machinev1alpha1.Machine) time.Time {
-	return m.CreationTimestamp.Add(creationTimeout(m))
+// deadline is until when the Machine may take until its Node joins. It does not count for one whose Node did, nor while its VM is refused: of whatever class the
+// error is, a replacement would only ask the same provider for the same, and what
+// recovers lets the Machine go on as it is.
+func deadline(now time.Time, o Observed, n node) (end time.Time, counts bool) {
+	if everJoined(o, n) || refused(o) {
+		return time.Time{}, false
+	}
+	since := o.Machine.CreationTimestamp.Time
+	if r := refusedUntil(now, o); r != nil && r.After(since) {
+		since = r.Time
+	}
+	return since.Add(creationTimeout(o.Machine)), true
+}
+
+// refused means that the provider does not create the VM, and says why.
+func refused(o Observed) bool {
+	return o.VM.State == step.VMCreating && o.VM.ErrorCode != "" && providerID(o) == ""
+}
+
+// refusedUntil is when the provider last ceased to refuse: now, if it did before.
+func refusedUntil(now time.Time, o Observed) *metav1.Time {
+	before := o.Machine.Status
+	op := before.LastOperation
+	wasRefused := before.ProviderID == "" && op != nil && op.Type == machinev1alpha1.OperationCreate &&
+		op.State == machinev1alpha1.OperationProcessing && op.ErrorCode != ""
+	if refused(o) || !wasRefused {
+		return before.RefusedUntil
+	}
+	return whole(now)
+}
+
+// whole seconds are what a status has.
+func whole(t time.Time) *metav1.Time {
+	w := metav1.NewTime(t.UTC().Truncate(time.Second))
+	return &w
 }
 
 func creationTimeout(m *machinev1alpha1.Machine) time.Duration {

@@ -100,8 +100,8 @@ func callAgain(now time.Time, o Observed, n node, phase machinev1alpha1.MachineP
 		return step.InFlight
 	}
 	after := step.InFlight
-	if left := o.untilJudged(now, deadline(o.Machine)); !everJoined(o, n) && left < after {
-		after = left
+	if end, counts := deadline(now, o, n); counts {
+		after = min(after, o.untilJudged(now, end))
 	}
 	return after
 }

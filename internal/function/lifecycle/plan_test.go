@@ -186,8 +186,12 @@ func TestPhase(t *testing.T) {
 			soon, Observed{Machine: machine(phaseIs("Running")), VM: step.VM{State: step.VMLost, ProviderID: id, Message: "gone"}, WorkerNode: readyNode()},
 			want{Phase: "Failed", Failure: "VMLost", Message: "gone", NodeReady: "NodeReady", InfraReady: "VMLost", Valid: "Valid", Events: []string{"VMLost"}, CallAgain: step.AtRest},
 		},
-		"FailsWhenItsVMFailed": {
+		"FailsWhenItsProviderGivesUp": {
 			soon, Observed{Machine: machine(phaseIs("Provisioning")), VM: step.VM{State: step.VMFailed, ErrorCode: "CapacityExhausted", Message: "full"}},
+			want{Phase: "Failed", Failure: "CreateFailed", Message: "full", NodeReady: "NodeNotJoined", InfraReady: "VMFailed", Valid: "Valid", Events: []string{"CreateFailed"}, CallAgain: step.AtRest},
+		},
+		"FailsWhenItsVMFailed": {
+			soon, Observed{Machine: machine(phaseIs("Provisioning")), VM: step.VM{State: step.VMFailed, ProviderID: id, ErrorCode: "CapacityExhausted", Message: "full"}},
 			want{Phase: "Failed", Failure: "VMFailed", Message: "full", NodeReady: "NodeNotJoined", InfraReady: "VMFailed", Valid: "Valid", Events: []string{"VMFailed"}, CallAgain: step.AtRest},
 		},
 		"FailsWhenNobodyKnowsWhetherItsVMWasCreated": {
@@ -214,9 +218,9 @@ func TestPhase(t *testing.T) {
 			soon, Observed{Machine: machine(phaseIs("Running")), VM: step.VM{State: step.VMLost, ProviderID: id, Message: "gone"}, WorkerNode: readyNode(), TargetUnreachable: true},
 			want{Phase: "Failed", Failure: "VMLost", Message: "gone", NodeReady: "NodeReady", InfraReady: "VMLost", Valid: "Valid", Events: []string{"VMLost"}, CallAgain: step.AtRest},
 		},
-		"FailsWithTheProvidersErrorWhenNoVMWasCreatedInTime": {
-			late, Observed{Machine: machine(phaseIs("Provisioning")), VM: step.VM{State: step.VMCreating, ErrorCode: "QuotaExceeded", Message: "no quota"}},
-			want{Phase: "Failed", Failure: "CreateFailed", Message: "no Node joined within 20m0s: no quota", NodeReady: "NodeNotJoined", InfraReady: "QuotaExceeded", Valid: "Valid", Events: []string{"CreateFailed"}, CallAgain: step.AtRest},
+		"FailsWhenNobodySaysWhyItHasNoVM": {
+			late, Observed{Machine: machine(phaseIs("Provisioning")), VM: creating},
+			want{Phase: "Failed", Failure: "JoinTimeout", Message: "no Node joined within 20m0s: waiting for VM m to run", NodeReady: "NodeNotJoined", InfraReady: "VMCreating", Valid: "Valid", Events: []string{"JoinTimeout"}, CallAgain: step.AtRest},
 		},
 		"FailsWithTheProblemWhenItWasNotMendedInTime": {
 			late, Observed{Machine: machine(phaseIs("Pending")), VM: absent, Bootstrap: step.Bootstrap{Problem: problem}},
@@ -420,6 +424,72 @@ func TestAWorkerNodeKeepsItsFinalizerAndGetsNoneWhenItGoes(t *testing.T) {
 			o := Observed{Machine: machine(machinev1alpha1.MachineStatus{}), VM: step.VM{State: step.VMRunning, ProviderID: id}, WorkerNode: tc.observed}
 			if got := Plan(soon, o).WorkerNode.Finalizers; len(got) != tc.want {
 				t.Errorf("finalizers %v, want %d", got, tc.want)
+			}
+		})
+	}
+}
+
+// refusedWith an error: so the status was written while there was no VM.
+func refusedWith(code string) machinev1alpha1.MachineStatus {
+	s := phaseIs("Provisioning")
+	s.LastOperation = &machinev1alpha1.LastOperation{
+		Type: machinev1alpha1.OperationCreate, State: machinev1alpha1.OperationProcessing,
+		ErrorCode: code, Description: "no", LastUpdateTime: &metav1.Time{Time: soon},
+	}
+	return s
+}
+
+func TestAMachineWaitsAsLongAsItsVMIsRefused(t *testing.T) {
+	for _, code := range []string{"QuotaExceeded", "CapacityExhausted", "InvalidRequest", "PermissionDenied", "Throttled", "Transient"} {
+		t.Run(code, func(t *testing.T) {
+			refusal := step.VM{State: step.VMCreating, ErrorCode: code, Message: "no"}
+			d := Plan(late, Observed{Machine: machine(refusedWith(code)), VM: refusal})
+			if d.Status.Phase != "Provisioning" || d.Status.RefusedUntil != nil || d.CallAgain != step.InFlight || len(d.Events) != 0 {
+				t.Errorf("phase %s, refused until %v, calls again after %s, events %v", d.Status.Phase, d.Status.RefusedUntil, d.CallAgain, d.Events)
+			}
+			if got := infrastructureReady(Observed{Machine: machine(refusedWith(code)), VM: refusal}, node{}); got.Reason != code || got.Message != "no" {
+				t.Errorf("condition %+v", got)
+			}
+		})
+	}
+}
+
+func TestCreationTimeoutCountsFromTheEndOfARefusal(t *testing.T) {
+	running := step.VM{State: step.VMRunning, ProviderID: id}
+	after := func(s machinev1alpha1.MachineStatus, until time.Time) machinev1alpha1.MachineStatus {
+		s.Phase, s.RefusedUntil = "Joining", &metav1.Time{Time: until}
+		s.LastOperation = nil
+		return s
+	}
+	cases := map[string]struct {
+		now    time.Time
+		status machinev1alpha1.MachineStatus
+		vm     step.VM
+		phase  machinev1alpha1.MachinePhase
+		until  time.Time
+		again  time.Duration
+	}{
+		"WhichIsNotedWhenTheVMComes": {late, refusedWith("Throttled"), running, "Joining", late, step.InFlight},
+		"OrTheErrorGoes":             {late, refusedWith("Throttled"), step.VM{State: step.VMCreating}, "Provisioning", late, step.InFlight},
+		"AndNotEachTime":             {late.Add(time.Minute), after(machinev1alpha1.MachineStatus{}, late), running, "Joining", late, step.InFlight},
+		"ThenItsNodeHasTimeToJoin":   {late.Add(19*time.Minute + 50*time.Second), after(machinev1alpha1.MachineStatus{}, late), running, "Joining", late, 10 * time.Second},
+		"AndNoMore":                  {late.Add(20 * time.Minute), after(machinev1alpha1.MachineStatus{}, late), running, "Failed", late, step.AtRest},
+		"ASecondRefusalCountsAnew": {late.Add(time.Hour), func() machinev1alpha1.MachineStatus {
+			s := refusedWith("Throttled")
+			s.RefusedUntil = &metav1.Time{Time: late}
+			return s
+		}(), running, "Joining", late.Add(time.Hour), step.InFlight},
+		"AnErrorAfterTheVMCameIsNoRefusal": {late, func() machinev1alpha1.MachineStatus { s := refusedWith("Throttled"); s.ProviderID = id; return s }(), running, "Failed", time.Time{}, step.AtRest},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			d := Plan(tc.now, Observed{Machine: machine(tc.status), VM: tc.vm})
+			got := time.Time{}
+			if d.Status.RefusedUntil != nil {
+				got = d.Status.RefusedUntil.Time
+			}
+			if d.Status.Phase != tc.phase || !got.Equal(tc.until) || d.CallAgain != tc.again {
+				t.Errorf("phase %s, refused until %s, calls again after %s", d.Status.Phase, got, d.CallAgain)
 			}
 		})
 	}

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 )
@@ -15,13 +14,14 @@ import (
 func status(now time.Time, o Observed, n node, phase machinev1alpha1.MachinePhase, f *failure, u *machinev1alpha1.UpdateStatus) machinev1alpha1.MachineStatus {
 	before := o.Machine.Status
 	s := machinev1alpha1.MachineStatus{
-		Phase:      phase,
-		ProviderID: providerID(o),
-		NodeRef:    before.NodeRef,
-		NodeInfo:   before.NodeInfo,
-		Addresses:  addresses(o, n),
-		Update:     u,
-		Preserve:   preserve(o, n),
+		Phase:        phase,
+		ProviderID:   providerID(o),
+		NodeRef:      before.NodeRef,
+		NodeInfo:     before.NodeInfo,
+		Addresses:    addresses(o, n),
+		Update:       u,
+		Preserve:     preserve(o, n),
+		RefusedUntil: refusedUntil(now, o),
 	}
 	s.Preservation = preservation(now, o, phase, s.Preserve)
 	if n.joined {
@@ -124,8 +124,7 @@ func lastOperation(now time.Time, before *machinev1alpha1.LastOperation, op mach
 			return before
 		}
 	}
-	t := metav1.NewTime(now.UTC().Truncate(time.Second))
-	op.LastUpdateTime = &t
+	op.LastUpdateTime = whole(now)
 	return &op
 }
 

@@ -8,19 +8,24 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	fn "github.com/drover-dev/drover/apis/fn/v1alpha1"
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/function/step"
 	"github.com/drover-dev/drover/internal/names"
 )
 
-// The first delay, which doubles with each failure in a row, and the longest one.
-const (
-	firstDelay   = 10 * time.Second
-	longestDelay = 10 * time.Minute
-)
-
-func delayAfter(failures int32) time.Duration {
-	return min(longestDelay, firstDelay<<min(max(0, failures-1), 10))
+// delayAfter so many failures in a row, of which the first had the code. What does not
+// pass by itself is tried again for those only who mend it and wait: a template that
+// changes is another one.
+func delayAfter(code string, failures int32) time.Duration {
+	first, longest := 10*time.Second, 10*time.Minute
+	switch c := fn.ErrorCode(code); {
+	case c.NeedsSomebody():
+		first, longest = 10*time.Minute, time.Hour
+	case c.IsExhausted():
+		first = time.Minute
+	}
+	return min(longest, first<<min(max(0, failures-1), 10))
 }
 
 // recover ends the backoff of a template that works, or is another one now.
@@ -39,7 +44,7 @@ func (p *plan) recover() {
 // worksAgain when a Machine that was created after the last failure got further than
 // the one that failed, or when the set needs none any more.
 func (p *plan) worksAgain(b *machinev1alpha1.Backoff) bool {
-	failedAt := b.Until.Add(-delayAfter(b.Failures))
+	failedAt := b.Until.Add(-delayAfter(b.ErrorCode, b.Failures))
 	further := func(m Machine) bool {
 		if m.CreationTimestamp.Time.Before(failedAt) || !p.proves(m) {
 			return false
@@ -65,7 +70,7 @@ func (p *plan) backOff(m Machine) {
 	}
 	b.Failures++
 	b.Reason = m.Status.FailureReason
-	b.Until = metav1.NewTime(p.now.Add(delayAfter(b.Failures)).UTC().Truncate(time.Second))
+	b.Until = metav1.NewTime(p.now.Add(delayAfter(b.ErrorCode, b.Failures)).UTC().Truncate(time.Second))
 	p.backoff = &b
 	p.events = append(p.events, backingOffEvent(b))
 }
@@ -106,7 +111,7 @@ func backingOffEvent(b machinev1alpha1.Backoff) step.Event {
 	return step.Event{
 		Warning: true,
 		Reason:  "BackingOff",
-		Message: fmt.Sprintf("Creation failed %s, first with %s: the next Machine is created in %s", times, text(b.ErrorCode, b.Message), delayAfter(b.Failures)),
+		Message: fmt.Sprintf("Creation failed %s, first with %s: the next Machine is created in %s", times, text(b.ErrorCode, b.Message), delayAfter(b.ErrorCode, b.Failures)),
 	}
 }
 

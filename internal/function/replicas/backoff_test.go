@@ -54,7 +54,7 @@ func TestAFailureOfTheTemplateIsOneOfAMachineThatNeverJoined(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			d := Plan(now, Observed{Set: set(int32(len(tc.machines))), Provider: "local", Machines: tc.machines})
 			if tc.want != nil {
-				tc.want.Until = metav1.NewTime(now.Add(10 * time.Second))
+				tc.want.Until = metav1.NewTime(now.Add(delayAfter(tc.want.ErrorCode, 1)))
 				tc.want.Template = (&plan{Observed: Observed{Set: set(1)}}).templateHash()
 			}
 			if diff := cmp.Diff(tc.want, d.Status.Backoff); diff != "" {
@@ -112,6 +112,25 @@ func (w *world) reconcile() Decision {
 
 func (w *world) last() *Machine { return &w.ms[len(w.ms)-1] }
 
+func TestTheDelayFitsTheErrorAndGrows(t *testing.T) {
+	cases := map[string][]time.Duration{
+		"Transient":         {10 * time.Second, 20 * time.Second, 40 * time.Second, 80 * time.Second, 160 * time.Second, 320 * time.Second, 10 * time.Minute, 10 * time.Minute},
+		"Throttled":         {10 * time.Second, 20 * time.Second},
+		"JoinTimeout":       {10 * time.Second, 20 * time.Second},
+		"CapacityExhausted": {time.Minute, 2 * time.Minute, 4 * time.Minute, 8 * time.Minute, 10 * time.Minute},
+		"QuotaExceeded":     {time.Minute, 2 * time.Minute},
+		"InvalidRequest":    {10 * time.Minute, 20 * time.Minute, 40 * time.Minute, time.Hour, time.Hour},
+		"PermissionDenied":  {10 * time.Minute, 20 * time.Minute},
+	}
+	for code, want := range cases {
+		for i, d := range want {
+			if got := delayAfter(code, int32(i+1)); got != d {
+				t.Errorf("%s, %d failures: %s, want %s", code, i+1, got, d)
+			}
+		}
+	}
+}
+
 func TestATemplateThatFailsIsTriedLessAndLessOften(t *testing.T) {
 	w := &world{now: now, set: set(3)}
 	w.reconcile()
@@ -121,14 +140,14 @@ func TestATemplateThatFailsIsTriedLessAndLessOften(t *testing.T) {
 			t.Fatalf("attempt %d: there are %d Machines", i, len(w.ms))
 		}
 		w.last().Status.Phase = failed
-		failedWith(machinev1alpha1.FailureCreateFailed, "QuotaExceeded", fmt.Sprintf("no more (request %d)", i))(w.last())
+		failedWith(machinev1alpha1.FailureCreateFailed, "Transient", fmt.Sprintf("no more (request %d)", i))(w.last())
 
 		// What is decided is told once, and carried out when it is read back.
 		d := w.reconcile()
 		if got, want := reasons(d), []string{"ReplacingMachine", "BackingOff"}; !slices.Equal(got, want) {
 			t.Fatalf("attempt %d: events %v", i, d.Events)
 		}
-		if !strings.HasSuffix(d.Events[1].Message, "first with QuotaExceeded: no more (request 0): the next Machine is created in "+delay.String()) {
+		if !strings.HasSuffix(d.Events[1].Message, "first with Transient: no more (request 0): the next Machine is created in "+delay.String()) {
 			t.Errorf("attempt %d: %s", i, d.Events[1].Message)
 		}
 		if d = w.reconcile(); d.CallAgain > step.InFlight || len(w.ms) != 0 || len(d.Events) > 0 {

@@ -3,7 +3,7 @@
 // that failed, and updates those in place that are not what the template says.
 //
 // Each of these is a file: who goes first (order.go), how fast Machines are created
-// (create.go) and when not at all (backoff.go), updates in place (inplace.go), what
+// (create.go), when not at all (backoff.go) and when there is no room (exhausted.go), updates in place (inplace.go), what
 // is kept for analysis (preserve.go) and what is taken on (adopt.go).
 //
 // Crossplane may show a MachineSet or its Machines as they were some time ago.

@@ -72,6 +72,7 @@ func Plan(now time.Time, o Observed) Decision {
 	p.replace()
 	p.remake()
 	p.create()
+	p.exhaust()
 	p.selectUpdates()
 	return p.decide()
 }
@@ -97,6 +98,10 @@ type plan struct {
 	auto sets.Set[string]
 	// backoff of the template, while it fails.
 	backoff *machinev1alpha1.Backoff
+	// exhausted is there while the cloud has no room for another Machine of the
+	// template, and exhaustedBy is the error that says so.
+	exhausted   *machinev1alpha1.Exhaustion
+	exhaustedBy string
 	// updating names the Machines that are updated in place, and updated those that
 	// have been since the last plan. Selected ones are those that this plan adds: they
 	// are told when that is written down.

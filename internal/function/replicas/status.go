@@ -19,6 +19,7 @@ func (p *plan) status() machinev1alpha1.MachineSetStatus {
 		TerminatingReplicas: int32(len(p.terminating) + len(p.dropping) + len(p.dropped)),
 		Created:             p.created,
 		Backoff:             p.backoff,
+		Exhausted:           p.exhausted,
 		Updating:            p.updating,
 		Adopting:            p.adopting,
 	}
@@ -59,6 +60,9 @@ func (p *plan) callAgain(ready bool) time.Duration {
 	}
 	if p.backingOff() {
 		again = min(again, p.backoff.Until.Sub(p.now))
+	}
+	if e := p.exhausted; e != nil && e.Until != nil {
+		again = min(again, e.Until.Sub(p.now))
 	}
 	for _, m := range p.kept {
 		if isReady(m) && p.untilAvailable(m) > 0 {

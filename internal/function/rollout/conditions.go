@@ -6,6 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	fn "github.com/drover-dev/drover/apis/fn/v1alpha1"
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/function/step"
 )
@@ -39,11 +40,15 @@ const (
 )
 
 func (p *plan) conditions(s machinev1alpha1.MachineDeploymentStatus) []step.Condition {
-	valid, progressing := p.valid(), p.progressing(s)
-	return []step.Condition{
-		valid, p.available(s), progressing, p.replicaFailure(),
-		p.reconciling(progressing), stalled(valid, progressing),
+	valid, progressing, failure := p.valid(), p.progressing(s), p.replicaFailure()
+	out := []step.Condition{
+		valid, p.available(s), progressing, failure,
+		p.reconciling(progressing), stalled(valid, progressing, failure),
 	}
+	if c := p.exhaustedCondition(s); c != nil {
+		out = append(out, *c)
+	}
+	return out
 }
 
 // condition that was observed, nil if there was none.
@@ -60,6 +65,14 @@ func classNotFound(d *machinev1alpha1.MachineDeployment, t machinev1alpha1.Machi
 		Reason: step.ReasonClassNotFound,
 		Message: fmt.Sprintf("%s: there is no MachineClass %q in namespace %q; the Machines that exist stay as they are until there is",
 			field, t.Spec.ClassRef.Name, d.Namespace),
+	}
+}
+
+// classUnusable means that no VM can be made from the class.
+func classUnusable(problem *step.Problem) *step.Problem {
+	return &step.Problem{
+		Reason:  problem.Reason,
+		Message: problem.Message + "; the Machines that exist stay as they are until spec.template.spec.classRef.name names a class that can be used",
 	}
 }
 
@@ -144,12 +157,34 @@ func (p *plan) reconciling(progressing step.Condition) step.Condition {
 	return c
 }
 
+// exhaustedCondition is nil for a deployment that never met with it.
+func (p *plan) exhaustedCondition(s machinev1alpha1.MachineDeploymentStatus) *step.Condition {
+	const typ = machinev1alpha1.ConditionCapacityExhausted
+	for _, set := range p.live() {
+		c := meta.FindStatusCondition(set.Status.Conditions, typ)
+		if set.Status.Exhausted != nil && c != nil && c.Status == metav1.ConditionTrue {
+			return &step.Condition{Type: typ, Status: isTrue, Reason: c.Reason, Message: fmt.Sprintf("MachineSet %s: %s", set.Name, c.Message)}
+		}
+	}
+	switch {
+	case len(s.Exhausted) > 0:
+		// The set's condition comes with a later view.
+		return &step.Condition{Type: typ, Status: isTrue, Reason: s.Exhausted[0].Code}
+	case p.condition(typ) != nil:
+		return &step.Condition{Type: typ, Status: isFalse, Reason: "RoomAvailable"}
+	}
+	return nil
+}
+
 // stalled is True when nothing comes further without somebody's help.
-func stalled(valid, progressing step.Condition) step.Condition {
+func stalled(valid, progressing, failure step.Condition) step.Condition {
 	for _, c := range []step.Condition{valid, progressing} {
 		if c.Status == isFalse && c.Reason != reasonFrozen {
 			return step.Condition{Type: conditionStalled, Status: isTrue, Reason: c.Reason, Message: c.Message}
 		}
+	}
+	if failure.Status == isTrue && fn.ErrorCode(failure.Reason).NeedsSomebody() {
+		return step.Condition{Type: conditionStalled, Status: isTrue, Reason: failure.Reason, Message: failure.Message}
 	}
 	return step.Condition{Type: conditionStalled, Status: isFalse, Reason: "NotStalled"}
 }

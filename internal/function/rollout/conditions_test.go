@@ -34,17 +34,56 @@ func failing(s *Set) {
 	s.Status.Conditions = []metav1.Condition{{Type: "ReplicaFailure", Status: "True", Reason: "QuotaExceeded", Message: "no more than 3"}}
 }
 
+func refusing(code string) setOption {
+	return func(s *Set) {
+		s.Status.Conditions = []metav1.Condition{{Type: "ReplicaFailure", Status: "True", Reason: code, Message: "no"}}
+	}
+}
+
+// exhaustedIn a failure domain until so long from now, or while Machines wait there.
+func exhaustedIn(domain string, until time.Duration) setOption {
+	return func(s *Set) {
+		s.Status.Exhausted = &machinev1alpha1.Exhaustion{FailureDomain: domain, Code: "QuotaExceeded", Since: metav1.NewTime(now)}
+		if until != 0 {
+			s.Status.Exhausted.Until = &metav1.Time{Time: now.Add(until)}
+		}
+		s.Status.Conditions = []metav1.Condition{{Type: "CapacityExhausted", Status: "True", Reason: "QuotaExceeded", Message: "no more than 3"}}
+	}
+}
+
+func TestExhaustedFailureDomainsAreThoseOfTheSets(t *testing.T) {
+	d := Plan(now, Observed{ClassFound: true, Deployment: deployment(3), Sets: []Set{
+		machineSet("v1", 1, 3, exhaustedIn("b", time.Minute)),
+		machineSet("v2", 2, 1, exhaustedIn("b", 0)),
+		machineSet("v3", 3, 1, exhaustedIn("a", 0)),
+		machineSet("v4", 4, 1),
+	}})
+	var got []string
+	for _, e := range d.Status.Exhausted {
+		until := "while waited for"
+		if e.Until != nil {
+			until = e.Until.Sub(now).String()
+		}
+		got = append(got, e.FailureDomain+" "+until)
+	}
+	if diff := cmp.Diff([]string{"a while waited for", "b while waited for"}, got); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
 func TestConditions(t *testing.T) {
 	middle := func(options ...setOption) []Set {
 		return []Set{machineSet("v1", 1, 3), machineSet("v2", 2, 1, options...)}
 	}
 	type want map[string]string
 	cases := map[string]struct {
-		d     *machinev1alpha1.MachineDeployment
-		sets  []Set
-		want  want
-		event string
-		again time.Duration
+		d    *machinev1alpha1.MachineDeployment
+		sets []Set
+		// problem with the class.
+		problem *step.Problem
+		want    want
+		event   string
+		again   time.Duration
 	}{
 		"ARolloutIsReconciling": {
 			d: deployment(3), sets: middle(available(0)),
@@ -94,9 +133,31 @@ func TestConditions(t *testing.T) {
 			d: deployment(3), sets: middle(available(0), failing),
 			want: want{"ReplicaFailure": "True QuotaExceeded"},
 		},
+		"WhatNeedsSomebodyIsStalled": {
+			d: deployment(3), sets: middle(available(0), refusing("PermissionDenied")),
+			want: want{"ReplicaFailure": "True PermissionDenied", "Stalled": "True PermissionDenied"},
+		},
+		"WhatPassesIsNot": {
+			d: deployment(3), sets: middle(available(0), refusing("Throttled")),
+			want: want{"ReplicaFailure": "True Throttled", "Stalled": "False NotStalled"},
+		},
+		"AnExhaustedFailureDomainIsTold": {
+			d: deployment(3), sets: middle(exhaustedIn("b", 0)),
+			want: want{"CapacityExhausted": "True QuotaExceeded"},
+		},
+		"AndThatItIsNoLonger": {
+			d: deployment(3, was("CapacityExhausted", "QuotaExceeded")), sets: middle(),
+			want: want{"CapacityExhausted": "False RoomAvailable"},
+		},
 		"APreservedMachineIsNotMissed": {
 			d: deployment(3, completed(1), told("v2", 3)), sets: []Set{machineSet("v2", 1, 3, available(2), func(s *Set) { s.Status.PreservedFailedReplicas = 1 })},
 			want: want{"Available": "True MinimumReplicasAvailable"},
+		},
+		"AClassThatCannotBeUsedIsBadInput": {
+			d: deployment(3, rolledOut("v1"), completed(1), told("v1", 3)), sets: []Set{machineSet("v1", 1, 3)},
+			problem: &step.Problem{Reason: "ForProviderInvalid", Message: "size: must be small"},
+			want:    want{"Valid": "False ForProviderInvalid", "Stalled": "True ForProviderInvalid"},
+			event:   "ForProviderInvalid",
 		},
 		"BadInputIsStalled": {
 			d: deployment(3, backTo(9), rolledOut("v1"), completed(1), told("v1", 3)), sets: []Set{machineSet("v1", 1, 3)},
@@ -106,7 +167,7 @@ func TestConditions(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			p := Plan(now, Observed{Deployment: tc.d, Sets: tc.sets, ClassFound: true})
+			p := Plan(now, Observed{Deployment: tc.d, Sets: tc.sets, ClassFound: true, ClassProblem: tc.problem})
 			got := want{}
 			for typ := range tc.want {
 				got[typ] = condition(p, typ)

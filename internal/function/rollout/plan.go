@@ -26,6 +26,8 @@ type Observed struct {
 	Sets []Set
 	// ClassFound means that the class of the template that is rolled out exists.
 	ClassFound bool
+	// ClassProblem is why no VM can be made from it, nil if one can.
+	ClassProblem *step.Problem
 	Safety     step.Safety
 }
 
@@ -65,6 +67,8 @@ type plan struct {
 	bounds bounds
 	// problem with the spec, nil if there is none.
 	problem *step.Problem
+	// ofClass means that it is one of the class: no Machine can be created.
+	ofClass bool
 
 	// template that is rolled out: that of the spec or of a revision that is gone
 	// back to.
@@ -90,7 +94,7 @@ type plan struct {
 
 // held means that no Machine may be replaced or updated: only replicas counts.
 func (p *plan) held() bool {
-	return p.Safety.Frozen || p.paused() || p.problem != nil && p.problem.Reason != step.ReasonClassNotFound
+	return p.Safety.Frozen || p.paused() || p.problem != nil && !p.ofClass
 }
 
 // scalesOnly means that nothing is replaced: it is held, or there is no set that may
@@ -121,8 +125,12 @@ func (p *plan) sort() {
 		return cmp.Or(cmp.Compare(a.revision, b.revision), cmp.Compare(a.Name, b.Name))
 	})
 
-	if !p.ClassFound && p.problem == nil {
-		p.problem = classNotFound(p.Deployment, p.template)
+	switch {
+	case p.problem != nil:
+	case !p.ClassFound:
+		p.problem, p.ofClass = classNotFound(p.Deployment, p.template), true
+	case p.ClassProblem != nil:
+		p.problem, p.ofClass = classUnusable(p.ClassProblem), true
 	}
 	for _, s := range slices.Backward(p.old) {
 		if p.isCurrent(s) {

@@ -147,8 +147,9 @@ func TestScaling(t *testing.T) {
 		d      *machinev1alpha1.MachineDeployment
 		sets   []Set
 		frozen bool
-		// noClass means that the class of the template does not exist.
-		noClass bool
+		// noClass means that the class of the template does not exist, and noVM that it
+		// does, and no VM can be made from it.
+		noClass, noVM bool
 		// composed is what the sets are told now, and decided what they will be.
 		composed, decided counts
 	}{
@@ -337,6 +338,20 @@ func TestScaling(t *testing.T) {
 			d: deployment(2), noClass: true,
 			composed: counts{}, decided: counts{},
 		},
+		"WithAClassThatCannotBeUsedNoSetIsCreatedAndTheOldOneStays": {
+			d: deployment(3), noVM: true,
+			sets:     []Set{machineSet("v1", 1, 3)},
+			composed: counts{"v1": 3}, decided: counts{"v1": 3},
+		},
+		"WithAClassThatCannotBeUsedTheOldSetIsScaledUp": {
+			d: deployment(5), noVM: true,
+			sets:     []Set{machineSet("v1", 1, 3)},
+			composed: counts{"v1": 3}, decided: counts{"v1": 5},
+		},
+		"WithAClassThatCannotBeUsedAndWithoutASetThereIsNothing": {
+			d: deployment(2), noVM: true,
+			composed: counts{}, decided: counts{},
+		},
 		"EmptyOldSetsAreDropped": {
 			d:        deployment(1, completed(3)),
 			sets:     []Set{machineSet("v0", 1, 0), machineSet("v1", 2, 0), machineSet("v2", 3, 1)},
@@ -356,6 +371,9 @@ func TestScaling(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			o := Observed{Deployment: tc.d, Sets: tc.sets, ClassFound: !tc.noClass, Safety: step.Safety{Frozen: tc.frozen}}
+			if tc.noVM {
+				o.ClassProblem = &step.Problem{Reason: "ForProviderInvalid", Message: "size: must be small"}
+			}
 			d := Plan(now, o)
 			if diff := cmp.Diff(tc.composed, composed(d)); diff != "" {
 				t.Errorf("composed: -want +got:\n%s", diff)

@@ -1,6 +1,8 @@
 package rollout
 
 import (
+	"cmp"
+	"math"
 	"slices"
 	"time"
 
@@ -29,6 +31,7 @@ func (p *plan) status() machinev1alpha1.MachineDeploymentStatus {
 	for _, set := range p.terminating {
 		s.TerminatingReplicas += set.Status.Replicas + set.Status.TerminatingReplicas
 	}
+	s.Exhausted = p.exhausted()
 	if p.current != nil {
 		s.UpdatedReplicas = p.current.updated(p.target)
 		s.Revision = p.current.revision
@@ -37,6 +40,27 @@ func (p *plan) status() machinev1alpha1.MachineDeploymentStatus {
 	s.UnavailableReplicas = max(0, p.bounds.replicas-s.AvailableReplicas)
 	s.LastProgressTime = p.lastProgress(s)
 	return s
+}
+
+// exhausted failure domains, by name. Of sets that tell of the same one, a set that
+// still waits for a VM there knows best, and else the one that did last.
+func (p *plan) exhausted() []machinev1alpha1.Exhaustion {
+	var all []machinev1alpha1.Exhaustion
+	for _, set := range p.live() {
+		if e := set.Status.Exhausted; e != nil {
+			all = append(all, *e)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b machinev1alpha1.Exhaustion) int {
+		until := func(e machinev1alpha1.Exhaustion) int64 {
+			if e.Until == nil {
+				return math.MaxInt64
+			}
+			return e.Until.Unix()
+		}
+		return cmp.Or(cmp.Compare(a.FailureDomain, b.FailureDomain), cmp.Compare(until(b), until(a)), a.Since.Compare(b.Since.Time))
+	})
+	return slices.CompactFunc(all, func(a, b machinev1alpha1.Exhaustion) bool { return a.FailureDomain == b.FailureDomain })
 }
 
 // decided is what is written down of the set.

@@ -1,0 +1,13 @@
+package v1alpha1
+
+// IsExhausted says whether the error means that there is no room for a VM. It passes
+// when others give theirs back, and another failure domain may have some now.
+func (c ErrorCode) IsExhausted() bool {
+	return c == ErrorQuotaExceeded || c == ErrorCapacityExhausted
+}
+
+// NeedsSomebody says whether the error stays until somebody changes the class, what
+// it names, or the credentials.
+func (c ErrorCode) NeedsSomebody() bool {
+	return c == ErrorInvalidRequest || c == ErrorPermissionDenied
+}

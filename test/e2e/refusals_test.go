@@ -1,0 +1,188 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/localcloud"
+	"github.com/drover-dev/drover/test/kit"
+)
+
+// A refusal is a MachineDeployment whose VMs the cloud refuses with a code.
+type refusal struct {
+	kit.Fleet
+	md    *machinev1alpha1.MachineDeployment
+	fault *localcloud.Fault
+	// names of its Machines while they were refused.
+	names map[string]bool
+}
+
+// TestWhatTheCloudRefusesWaitsAndRecovers has VMs refused with each class of errors, for
+// longer than their creationTimeout and over a restart of Crossplane: no Machine fails,
+// none is replaced or created in addition, and what is wrong is told. When the cloud
+// takes them, the same Machines come up.
+func TestWhatTheCloudRefusesWaitsAndRecovers(t *testing.T) {
+	codes := []string{
+		localcloud.CodeCapacityExhausted, localcloud.CodeQuotaExceeded, localcloud.CodeInvalidRequest,
+		localcloud.CodePermissionDenied, localcloud.CodeThrottled, "Transient",
+	}
+	all := map[string]*refusal{}
+	for _, code := range codes {
+		all[code] = refuse(t, code)
+	}
+	began := time.Now()
+	for code, r := range all {
+		step(t, code+"IsTold", func(t *testing.T) { r.isTold(t, code) })
+	}
+	step(t, "NothingMovesOverARestartOfCrossplane", func(t *testing.T) {
+		if err := plane.Launcher(t.Context(), "restart", "crossplane"); err != nil {
+			t.Fatal(err)
+		}
+		kit.Throughout(t, max(5*time.Second, time.Until(began.Add(creationTimeout+5*time.Second))), func(ctx context.Context) string {
+			for code, r := range all {
+				if s := r.moved(ctx); s != "" {
+					return code + ": " + s
+				}
+			}
+			return ""
+		})
+	})
+	for code, r := range all {
+		step(t, code+"Recovers", func(t *testing.T) { r.recovers(t) })
+	}
+}
+
+// creationTimeout of Machines that are refused: once the cloud takes them, the Nodes
+// must join within it.
+const creationTimeout = 45 * time.Second
+
+func refuse(t *testing.T, code string) *refusal {
+	t.Helper()
+	r := &refusal{Fleet: plane.NewFleet(t)}
+	r.fault = r.refuseVMs(t, code, 0)
+	r.md = r.Deployment("refused", 3, 1, 0)
+	r.md.Spec.Template.Spec.FailureDomain = ptr.To("zone-b")
+	r.md.Spec.Template.Spec.CreationTimeout = metav1.Duration{Duration: creationTimeout}
+	r.Create(t, r.md)
+	return r
+}
+
+// refuseVMs of the fleet with a code: at once or, with a delay, after they were accepted.
+func (r *refusal) refuseVMs(t *testing.T, code string, delay time.Duration) *localcloud.Fault {
+	t.Helper()
+	if code == "Transient" {
+		code = localcloud.CodeInternal
+	}
+	fault, err := r.Cloud.CreateFault(t.Context(), localcloud.Fault{
+		Kind: localcloud.FaultCreateFails, Code: code, Message: "not now", Count: 1000, Delay: localcloud.Duration(delay),
+		Match: localcloud.FaultMatch{Tags: map[string]string{machinev1alpha1.TagNamespace: r.Namespace}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fault
+}
+
+// isTold at the Machine and at the deployment, until one Machine is refused and no
+// other is created.
+func (r *refusal) isTold(t *testing.T, code string) {
+	stalled := "NotStalled"
+	if code == localcloud.CodeInvalidRequest || code == localcloud.CodePermissionDenied {
+		stalled = code
+	}
+	exhausted := code == localcloud.CodeCapacityExhausted || code == localcloud.CodeQuotaExceeded
+	awaitStatus(t, r.Fleet, r.md, "the refusal to be told", func(s machinev1alpha1.MachineDeploymentStatus) bool {
+		if conditionOf(s.Conditions, "ReplicaFailure").Reason != code || conditionOf(s.Conditions, "Stalled").Reason != stalled {
+			return false
+		}
+		if !exhausted {
+			return len(s.Exhausted) == 0
+		}
+		return len(s.Exhausted) == 1 && s.Exhausted[0].FailureDomain == "zone-b" && s.Exhausted[0].Code == code && s.Exhausted[0].Until == nil &&
+			conditionOf(s.Conditions, "CapacityExhausted").Reason == code
+	})
+	if exhausted {
+		tellsInOrder(t, r.Fleet, "MachineSet/"+r.md.Status.MachineSets[0].Name, "Created", `Failure domain "zone-b"`)
+	}
+	if r.names = machineNames(t, r.Fleet); len(r.names) != 1 {
+		t.Errorf("%d Machines, want one that tries for all\n%s", len(r.names), r.Describe(t.Context()))
+	}
+}
+
+func (r *refusal) moved(ctx context.Context) string {
+	machines, err := r.Machines(ctx)
+	if err != nil {
+		return "" // The API server is there; what else it says is not of this test.
+	}
+	for _, m := range machines {
+		if !r.names[m.Name] || m.Status.Phase != machinev1alpha1.MachineProvisioning || m.Status.LastOperation.ErrorCode == "" {
+			return fmt.Sprintf("Machine %s, of %v\n%s", m.Name, r.names, r.Describe(ctx))
+		}
+	}
+	if len(machines) != len(r.names) {
+		return r.Describe(ctx)
+	}
+	return ""
+}
+
+func (r *refusal) recovers(t *testing.T) {
+	if err := r.Cloud.DeleteFault(t.Context(), r.fault.ID); err != nil {
+		t.Fatal(err)
+	}
+	r.AwaitDeployment(t, r.md.Name)
+	everyMachineHasItsNode(t, r.Fleet, 3)
+	for name := range r.names {
+		if !machineNames(t, r.Fleet)[name] {
+			t.Errorf("Machine %s was replaced\n%s", name, r.Describe(t.Context()))
+		}
+	}
+	awaitStatus(t, r.Fleet, r.md, "the refusal to be over", func(s machinev1alpha1.MachineDeploymentStatus) bool {
+		return conditionOf(s.Conditions, "ReplicaFailure").Status == metav1.ConditionFalse && len(s.Exhausted) == 0 &&
+			conditionOf(s.Conditions, "CapacityExhausted").Status != metav1.ConditionTrue
+	})
+	r.DeleteDeployment(t, r.md.Name)
+}
+
+// TestVMsThatFailAfterTheyWereAcceptedAreNotReplacedInAStorm: each is replaced, at the
+// pace that fits the error.
+func TestVMsThatFailAfterTheyWereAcceptedAreNotReplacedInAStorm(t *testing.T) {
+	t.Parallel()
+	r := &refusal{Fleet: plane.NewFleet(t)}
+	r.fault = r.refuseVMs(t, localcloud.CodeInvalidRequest, 100*time.Millisecond)
+	s := machineSet(r.Fleet, "storm", 5)
+	r.Create(t, s)
+	kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+		if err := r.Client.Get(ctx, client.ObjectKeyFromObject(s), s); err != nil {
+			return err.Error()
+		}
+		if b := s.Status.Backoff; b == nil || b.Failures != 1 || time.Until(b.Until.Time) < 9*time.Minute {
+			return fmt.Sprintf("status %+v\n%s", s.Status, r.Describe(ctx))
+		}
+		return ""
+	})
+	kit.Throughout(t, 5*time.Second, func(ctx context.Context) string {
+		if err := r.Client.Get(ctx, client.ObjectKeyFromObject(s), s); err != nil {
+			return err.Error()
+		}
+		if s.Status.Created > 1 {
+			return fmt.Sprintf("%d Machines were created\n%s", s.Status.Created, r.Describe(ctx))
+		}
+		return ""
+	})
+	// Another template is none that failed.
+	if err := r.Cloud.DeleteFault(t.Context(), r.fault.ID); err != nil {
+		t.Fatal(err)
+	}
+	r.Patch(t, s, fmt.Sprintf(`{"spec":{"template":{"spec":{"version":%q}}}}`, kit.NewVersion))
+	awaitSet(t, r.Fleet, s)
+	everyMachineHasItsNode(t, r.Fleet, 5)
+	kubectl(t, r.Fleet, "delete", "machineset", s.Name)
+	r.AwaitNothing(t)
+}
