@@ -92,11 +92,11 @@ func TestBadInputThatOnlyDroverCanSee(t *testing.T) {
 	}{
 		{"UnknownClass", "no-such-class", &machinev1alpha1.MachineDeploymentList{}, "Valid",
 			[]string{"ClassNotFound", "spec.template.spec.classRef.name", "no-such-class"}},
-		{"ClassOfAnotherProvider", "of-another-provider", &machinev1alpha1.MachineSetList{}, "Valid",
-			[]string{"nimbus"}},
-		{"UnknownFieldInForProvider", "misspelt", &machinev1alpha1.MachineList{}, "Valid",
+		{"ClassOfAnotherProvider", "of-another-provider", &machinev1alpha1.MachineDeploymentList{}, "Valid",
+			[]string{"CompositionNotFound", "nimbus"}},
+		{"UnknownFieldInForProvider", "misspelt", &machinev1alpha1.MachineDeploymentList{}, "Valid",
 			[]string{"ForProviderInvalid", "forProvider.flavour"}},
-		{"WrongTypeInForProvider", "mistyped", &machinev1alpha1.MachineList{}, "Valid",
+		{"WrongTypeInForProvider", "mistyped", &machinev1alpha1.MachineDeploymentList{}, "Valid",
 			[]string{"ForProviderInvalid", "forProvider.size"}},
 	}
 	for _, tc := range cases {
@@ -106,6 +106,9 @@ func TestBadInputThatOnlyDroverCanSee(t *testing.T) {
 				return answered(ctx, f, tc.kind, tc.condition, tc.want)
 			})
 			kit.Throughout(t, 3*time.Second, func(ctx context.Context) string { return untouched(ctx, f, before) })
+			if n := len(machineNames(t, f)); n != 2 {
+				t.Errorf("there are %d Machines: none can be made of that class", n)
+			}
 		})
 	}
 

@@ -77,10 +77,7 @@ func lookUp(req *fnv1.RunFunctionRequest, rsp step.Response, b *binding, o *Obse
 		if schema == nil {
 			// To look for a VM of a kind that is not there is an error of the
 			// whole pipeline.
-			return &step.Problem{
-				Reason:  ReasonBindingInvalid,
-				Message: fmt.Sprintf("virtualMachine: the API server has no kind %s of %s: is its provider installed?", kind, apiVersion),
-			}, true
+			return noSuchKind(b), true
 		}
 		// A schema that is not understood is left to the API server.
 		o.Validator, _ = validatorOf(schema)
@@ -97,6 +94,14 @@ func lookUp(req *fnv1.RunFunctionRequest, rsp step.Response, b *binding, o *Obse
 		}
 	}
 	return nil, true
+}
+
+func noSuchKind(b *binding) *step.Problem {
+	apiVersion, kind := b.vm.ToAPIVersionAndKind()
+	return &step.Problem{
+		Reason:  ReasonBindingInvalid,
+		Message: fmt.Sprintf("virtualMachine: the API server has no kind %s of %s: is its provider installed?", kind, apiVersion),
+	}
 }
 
 func observe(req *fnv1.RunFunctionRequest) (Observed, error) {

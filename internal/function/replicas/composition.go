@@ -1,10 +1,6 @@
 package replicas
 
 import (
-	"fmt"
-	"slices"
-	"strings"
-
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -12,14 +8,7 @@ import (
 	"github.com/drover-dev/drover/internal/function/step"
 )
 
-const (
-	requirementCompositions = "compositions"
-	requirementRevisions    = "revisions"
-)
-
-// reasonCompositionNotFound is the reason of a set's problem when its provider has
-// no Composition: Crossplane would never look at its Machines.
-const reasonCompositionNotFound = "CompositionNotFound"
+const requirementRevisions = "revisions"
 
 // finalizerComposite is Crossplane's own on every XR.
 const finalizerComposite = "composite.apiextensions.crossplane.io"
@@ -35,39 +24,23 @@ type selection struct {
 // requireCompositions asks for the Compositions of a class's provider, and for
 // their revisions, which have the same labels.
 func requireCompositions(rsp step.Response, class *machinev1alpha1.MachineClass) {
+	rsp.RequireCompositions(class)
 	labels := map[string]string{machinev1alpha1.LabelProvider: class.Spec.Provider}
-	rsp.RequireByLabels(requirementCompositions, "apiextensions.crossplane.io/v1", "Composition", "", labels)
 	rsp.RequireByLabels(requirementRevisions, "apiextensions.crossplane.io/v1", "CompositionRevision", "", labels)
 }
 
 // composition selects one for a class's provider, and returns a problem if there is
 // none for Machines. It is false while Crossplane has not looked for them yet.
-func composition(req *fnv1.RunFunctionRequest, class *machinev1alpha1.MachineClass) (selection, *step.Problem, bool) {
-	compositions, looked := step.Required(req, requirementCompositions)
+func composition(req *fnv1.RunFunctionRequest, class *machinev1alpha1.MachineClass) (step.Object, selection, *step.Problem, bool) {
+	c, problem, looked := step.Composition(req, class)
 	revisions, looked2 := step.Required(req, requirementRevisions)
-	if !looked || !looked2 {
-		return selection{}, nil, false
+	if !looked || !looked2 || problem != nil {
+		return c, selection{}, problem, looked && looked2
 	}
-	compositions = slices.DeleteFunc(compositions, func(c step.Object) bool { return !composesMachines(c) })
-	if len(compositions) == 0 {
-		return selection{}, &step.Problem{
-			Reason: reasonCompositionNotFound,
-			Message: fmt.Sprintf("MachineClass %q has spec.provider %q, for which there is no Composition of Machines: one must have the label %s: %s",
-				class.Name, class.Spec.Provider, machinev1alpha1.LabelProvider, class.Spec.Provider),
-		}, true
+	if revision := latest(revisions, c.GetName()); revision != "" {
+		return c, selection{composition: c.GetName(), revision: revision}, nil, true
 	}
-	// Any would do; the same one for the same view.
-	name := slices.MinFunc(compositions, func(a, b step.Object) int { return strings.Compare(a.GetName(), b.GetName()) }).GetName()
-	if revision := latest(revisions, name); revision != "" {
-		return selection{composition: name, revision: revision}, nil, true
-	}
-	return selection{}, nil, true
-}
-
-func composesMachines(o step.Object) bool {
-	apiVersion, _, _ := unstructured.NestedString(o.Object, "spec", "compositeTypeRef", "apiVersion")
-	kind, _, _ := unstructured.NestedString(o.Object, "spec", "compositeTypeRef", "kind")
-	return apiVersion == machinev1alpha1.SchemeGroupVersion.String() && kind == machinev1alpha1.MachineGroupVersionKind.Kind
+	return c, selection{}, nil, true
 }
 
 // latest revision of a Composition.

@@ -11,6 +11,7 @@ import (
 
 	fn "github.com/drover-dev/drover/apis/fn/v1alpha1"
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/function/infrastructure"
 	"github.com/drover-dev/drover/internal/function/step"
 )
 
@@ -56,8 +57,15 @@ func observe(req *fnv1.RunFunctionRequest, rsp step.Response, set *machinev1alph
 	if class != nil {
 		o.Provider = class.Spec.Provider
 		requireCompositions(rsp, class)
-		if s.next, problem, looked = composition(req, class); !looked {
+		var c step.Object
+		if c, s.next, problem, looked = composition(req, class); !looked {
 			return o, s, false, nil
+		}
+		// A MachineDeployment has looked before it made the set.
+		if problem == nil && metav1.GetControllerOfNoCopy(set) == nil {
+			if problem, looked = infrastructure.Check(req, rsp, c, class, next); !looked {
+				return o, s, false, nil
+			}
 		}
 	}
 	o.Problem = problem

@@ -303,7 +303,7 @@ func TestAProviderWithoutACompositionGetsNoMachines(t *testing.T) {
 					continue
 				}
 				want := `MachineClass "small" has spec.provider "local", for which there is no Composition of Machines: one must have the label provider: local; no Machines are created until there is`
-				if c.GetReason() != reasonCompositionNotFound || c.GetMessage() != want {
+				if c.GetReason() != step.ReasonCompositionNotFound || c.GetMessage() != want {
 					t.Errorf("got %s: %s", c.GetReason(), c.GetMessage())
 				}
 			}

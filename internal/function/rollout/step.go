@@ -1,12 +1,14 @@
 package rollout
 
 import (
+	"slices"
 	"time"
 
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
 
 	fn "github.com/drover-dev/drover/apis/fn/v1alpha1"
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/function/infrastructure"
 	"github.com/drover-dev/drover/internal/function/step"
 )
 
@@ -31,14 +33,14 @@ func Run(now time.Time, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse
 	rsp.RequireByLabels(requirementSets, machinev1alpha1.SchemeGroupVersion.String(), machinev1alpha1.MachineSetGroupVersionKind.Kind,
 		d.Namespace, map[string]string{machinev1alpha1.LabelDeployment: d.Name})
 
-	o, looked, err := observe(req, d, next)
+	o, looked, err := observe(req, rsp, d, next)
 	if err != nil || !looked {
 		return rsp.RunFunctionResponse, err
 	}
 	return rsp.RunFunctionResponse, respond(req, rsp, Plan(now, o))
 }
 
-func observe(req *fnv1.RunFunctionRequest, d *machinev1alpha1.MachineDeployment, next *machinev1alpha1.Machine) (Observed, bool, error) {
+func observe(req *fnv1.RunFunctionRequest, rsp step.Response, d *machinev1alpha1.MachineDeployment, next *machinev1alpha1.Machine) (Observed, bool, error) {
 	o := Observed{Deployment: d}
 	if _, err := step.Context(req, step.ContextSafety, &o.Safety); err != nil {
 		return o, false, err
@@ -56,7 +58,24 @@ func observe(req *fnv1.RunFunctionRequest, d *machinev1alpha1.MachineDeployment,
 		}
 		o.Sets = append(o.Sets, Set{MachineSet: s, Observed: c.Observed, Terminating: c.Terminating})
 	}
-	return o, true, nil
+	if class == nil || proven(o.Sets, next) {
+		return o, true, nil
+	}
+	rsp.RequireCompositions(class)
+	composition, problem, looked := step.Composition(req, class)
+	if looked && problem == nil {
+		problem, looked = infrastructure.Check(req, rsp, composition, class, next)
+	}
+	o.ClassProblem = problem
+	return o, looked, nil
+}
+
+// proven says whether there are Nodes of the class, which nobody can change: what there
+// is to say of it is said then.
+func proven(sets []Set, next *machinev1alpha1.Machine) bool {
+	return slices.ContainsFunc(sets, func(s Set) bool {
+		return s.Spec.Template.Spec.ClassRef == next.Spec.ClassRef && s.Spec.InPlaceUpdate == nil && s.Status.ReadyReplicas > 0
+	})
 }
 
 func respond(req *fnv1.RunFunctionRequest, rsp step.Response, d Decision) error {
