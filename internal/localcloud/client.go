@@ -63,8 +63,21 @@ func (c *Client) GetVM(ctx context.Context, id string) (*VM, error) {
 	return call[VM](ctx, c, http.MethodGet, c.url(nil, "vms", id), nil)
 }
 
-// ListVMs returns the VMs that match, oldest first.
+// ListVMs returns the VMs that match, oldest first. That not all zones could be
+// asked is an error.
 func (c *Client) ListVMs(ctx context.Context, o ListVMsOptions) ([]VM, error) {
+	l, err := c.FindVMs(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	if len(l.Unreachable) > 0 {
+		return nil, fmt.Errorf("local cloud: VMs are missing in the list: unreachable: %s", strings.Join(l.Unreachable, ", "))
+	}
+	return l.Items, nil
+}
+
+// FindVMs returns the VMs that match, oldest first, and which zones could not be asked.
+func (c *Client) FindVMs(ctx context.Context, o ListVMsOptions) (*VMList, error) {
 	q := url.Values{}
 	if o.Name != "" {
 		q.Set("name", o.Name)
@@ -72,11 +85,7 @@ func (c *Client) ListVMs(ctx context.Context, o ListVMsOptions) ([]VM, error) {
 	for k, v := range o.Tags {
 		q.Add("tag", k+"="+v)
 	}
-	l, err := call[VMList](ctx, c, http.MethodGet, c.url(q, "vms"), nil)
-	if err != nil {
-		return nil, err
-	}
-	return l.Items, nil
+	return call[VMList](ctx, c, http.MethodGet, c.url(q, "vms"), nil)
 }
 
 // UpdateVM replaces the tags of a VM.

@@ -4,7 +4,8 @@ package localcloud
 type FaultKind string
 
 // The kinds of faults. Vanish and KubeletStops act at once and on every VM that
-// matches; the others wait for the next Count creations that match.
+// matches; those of lists wait for the next Count lists whose own options match; the
+// others wait for the next Count creations that match.
 const (
 	// FaultCreateFails: the creation is answered with Code and Message. With
 	// Delay it is accepted, and the VM goes to StateFailed after Delay.
@@ -26,6 +27,11 @@ const (
 	// FaultUnavailable: the creation is answered with CodeUnavailable, and
 	// Retry-After when Delay is set. Nothing is created.
 	FaultUnavailable FaultKind = "Unavailable"
+	// FaultListFails: the list is answered with Code and Message.
+	FaultListFails FaultKind = "ListFails"
+	// FaultListIncomplete: the zone of the oldest VM that is listed is unreachable,
+	// and the list lacks its VMs.
+	FaultListIncomplete FaultKind = "ListIncomplete"
 )
 
 // Fault is something to go wrong.
@@ -33,11 +39,11 @@ type Fault struct {
 	// ID is given by the cloud.
 	ID   string    `json:"id,omitempty"`
 	Kind FaultKind `json:"kind"`
-	// Code of the error of FaultCreateFails. Default CodeInternal.
+	// Code of the error of FaultCreateFails and FaultListFails. Default CodeInternal.
 	Code string `json:"code,omitempty"`
-	// Message of the error of FaultCreateFails and FaultUnavailable.
+	// Message of the error of these two and of FaultUnavailable.
 	Message string `json:"message,omitempty"`
-	// Count is how many creations it hits before it is used up, default 1; in
+	// Count is how many creations or lists it hits before it is used up, default 1; in
 	// answers, how many are left. In the answer to Vanish and KubeletStops it is
 	// how many VMs were hit.
 	Count int `json:"count,omitempty"`

@@ -125,6 +125,8 @@ type ListVMsOptions struct {
 // VMList is the answer to a list call, oldest VM first.
 type VMList struct {
 	Items []VM `json:"items"`
+	// Unreachable are zones whose VMs are missing in Items.
+	Unreachable []string `json:"unreachable,omitempty"`
 }
 
 // Image is what a VM can boot.

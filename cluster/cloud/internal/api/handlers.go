@@ -51,7 +51,7 @@ func (s *server) listVMs(r *http.Request) (int, any, error) {
 		}
 	}
 	vms, err := s.cloud.List(o)
-	return http.StatusOK, localcloud.VMList{Items: vms}, err
+	return http.StatusOK, vms, err
 }
 
 func (s *server) updateVM(r *http.Request) (int, any, error) {

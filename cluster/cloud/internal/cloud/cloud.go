@@ -266,12 +266,36 @@ func (c *Cloud) Get(id string) (localcloud.VM, error) {
 }
 
 // List returns the VMs that match, oldest first.
-func (c *Cloud) List(o localcloud.ListVMsOptions) ([]localcloud.VM, error) {
+func (c *Cloud) List(o localcloud.ListVMsOptions) (localcloud.VMList, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if _, err := c.advance(); err != nil {
-		return nil, err
+		return localcloud.VMList{}, err
 	}
+	fault, left := hitList(c.account.Faults, o)
+	if fault == nil {
+		return localcloud.VMList{Items: c.list(o)}, nil
+	}
+	if err := c.putAccount(func(a *account) { a.Faults = left }); err != nil {
+		return localcloud.VMList{}, err
+	}
+	if fault.Kind == localcloud.FaultListFails {
+		return localcloud.VMList{}, localcloud.NewError(fault.Code, "%s", fault.Message)
+	}
+	return withoutAZone(c.list(o)), nil
+}
+
+// withoutAZone lacks the VMs of the first one's zone.
+func withoutAZone(vms []localcloud.VM) localcloud.VMList {
+	zone := localcloud.DefaultZone
+	if len(vms) > 0 {
+		zone = vms[0].Zone
+	}
+	rest := slices.DeleteFunc(vms, func(vm localcloud.VM) bool { return vm.Zone == zone })
+	return localcloud.VMList{Items: rest, Unreachable: []string{zone}}
+}
+
+func (c *Cloud) list(o localcloud.ListVMsOptions) []localcloud.VM {
 	out := []localcloud.VM{}
 	for _, r := range c.vms {
 		if (o.Name == "" || o.Name == r.VM.Name) && hasTags(r.VM.Tags, o.Tags) {
@@ -281,7 +305,7 @@ func (c *Cloud) List(o localcloud.ListVMsOptions) ([]localcloud.VM, error) {
 	slices.SortFunc(out, func(a, b localcloud.VM) int {
 		return cmp.Or(a.CreatedAt.Compare(b.CreatedAt), cmp.Compare(a.ID, b.ID))
 	})
-	return out, nil
+	return out
 }
 
 // SetTags replaces a VM's tags.

@@ -232,7 +232,7 @@ func TestFaultsOfCreation(t *testing.T) {
 			vms, err := b.List(localcloud.ListVMsOptions{})
 			b.must(err)
 			if tc.code != "" {
-				if len(vms) != 0 {
+				if len(vms.Items) != 0 {
 					t.Errorf("a refused creation left %v", vms)
 				}
 			} else if got := b.state(vm.ID); got != tc.state || b.runs(vm.ID) != tc.runs {
@@ -344,6 +344,35 @@ func TestFaultsThatActAtOnce(t *testing.T) {
 	}
 }
 
+func TestFaultsOfLists(t *testing.T) {
+	b := newBench(t)
+	near, far := request("near"), request("far")
+	near.Zone, far.Zone = "zone-b", "zone-c"
+	for _, r := range []localcloud.CreateVMRequest{near, far} {
+		_, _, err := b.Create(r)
+		b.must(err)
+		b.clock.Step(time.Millisecond)
+	}
+	ours := localcloud.ListVMsOptions{Tags: map[string]string{"k": "far"}}
+	b.fault(localcloud.Fault{Kind: localcloud.FaultListFails, Message: "broken", Match: localcloud.FaultMatch{Tags: ours.Tags}})
+	b.fault(localcloud.Fault{Kind: localcloud.FaultListIncomplete, Count: 2})
+	b.restart()
+
+	if l, err := b.List(localcloud.ListVMsOptions{}); err != nil || len(l.Items) != 1 || l.Items[0].Name != "far" || fmt.Sprint(l.Unreachable) != "[zone-b]" {
+		t.Errorf("a list that lacks the zone of the oldest VM has %v, error %v", l, err)
+	}
+	if _, err := b.List(ours); localcloud.CodeOf(err) != "Internal" || !strings.Contains(err.Error(), "broken") {
+		t.Errorf("error %v, want that of the fault", err)
+	}
+	b.create("c") // No fault of a list hits it.
+	if l, err := b.List(localcloud.ListVMsOptions{Name: "none"}); err != nil || len(l.Items) != 0 || len(l.Unreachable) != 1 {
+		t.Errorf("an empty list that is not complete has %v, error %v", l, err)
+	}
+	if l, err := b.List(localcloud.ListVMsOptions{}); err != nil || len(l.Items) != 3 || l.Unreachable != nil {
+		t.Errorf("the faults are used up, but the list has %v, error %v", l, err)
+	}
+}
+
 func TestQuotaCountsEveryVM(t *testing.T) {
 	b := newBench(t)
 	b.must(b.SetQuota(localcloud.Quota{VMs: 2}))
@@ -358,7 +387,7 @@ func TestQuotaCountsEveryVM(t *testing.T) {
 	b.clock.Step(3 * time.Second)
 	b.create("c") // Nobody looked in between.
 	b.must(b.SetQuota(localcloud.Quota{VMs: 1}))
-	if vms, err := b.List(localcloud.ListVMsOptions{}); err != nil || len(vms) != 2 {
+	if vms, err := b.List(localcloud.ListVMsOptions{}); err != nil || len(vms.Items) != 2 {
 		t.Errorf("VMs %v, error %v: a smaller quota takes none away", vms, err)
 	}
 	b.must(b.SetQuota(localcloud.Quota{}))
@@ -392,7 +421,7 @@ func TestListSelectsByNameAndTags(t *testing.T) {
 			vms, err := b.List(tc.o)
 			b.must(err)
 			got := []string{}
-			for _, vm := range vms {
+			for _, vm := range vms.Items {
 				got = append(got, ids[vm.ID])
 			}
 			if fmt.Sprint(got) != tc.want {
@@ -460,7 +489,7 @@ func TestBadInputNamesTheFieldAndWhatIsAllowed(t *testing.T) {
 		"TagKey":       {create(func(r *localcloud.CreateVMRequest) { r.Tags = map[string]string{"a=b": ""} }), `tags key: invalid value "a=b": must be 1 to 128 bytes without "="`},
 		"TagValue":     {create(func(r *localcloud.CreateVMRequest) { r.Tags = map[string]string{"a": long} }), `tags.a: invalid value "` + long + `": must be at most 256 bytes`},
 		"Tags":         {create(func(r *localcloud.CreateVMRequest) { r.Tags = tags(51) }), `tags: invalid value "51 tags": must be at most 50 tags`},
-		"FaultKind":    {fault(localcloud.Fault{Kind: "Fire"}), `kind: invalid value "Fire": must be one of CreateAnswerLost, CreateFails, KubeletStops, NeverBoots, NoProviderID, SlowBoot, Unavailable, Vanish`},
+		"FaultKind":    {fault(localcloud.Fault{Kind: "Fire"}), `kind: invalid value "Fire": must be one of CreateAnswerLost, CreateFails, KubeletStops, ListFails, ListIncomplete, NeverBoots, NoProviderID, SlowBoot, Unavailable, Vanish`},
 		"FaultCode":    {fault(localcloud.Fault{Kind: localcloud.FaultCreateFails, Code: "Teapot"}), `code: invalid value "Teapot": must be one of the API's error codes, like CapacityExhausted`},
 		"FaultCount":   {fault(localcloud.Fault{Kind: localcloud.FaultNeverBoots, Count: -1}), `count: invalid value "-1": must be 1 or more`},
 		"FaultDelay":   {fault(localcloud.Fault{Kind: localcloud.FaultSlowBoot}), `delay: invalid value "0s": must be a duration longer than 0s`},
@@ -476,7 +505,7 @@ func TestBadInputNamesTheFieldAndWhatIsAllowed(t *testing.T) {
 			if err := tc.do(b); !errors.As(err, &e) || e.Code != "InvalidRequest" || e.Message != tc.want {
 				t.Errorf("error %v\nwant  %s", err, tc.want)
 			}
-			if vms, err := b.List(localcloud.ListVMsOptions{}); err != nil || len(vms)+len(b.Faults()) != 0 || b.Settings() != settings {
+			if vms, err := b.List(localcloud.ListVMsOptions{}); err != nil || len(vms.Items)+len(b.Faults()) != 0 || b.Settings() != settings {
 				t.Error("bad input changed something")
 			}
 		})

@@ -2,6 +2,7 @@ package cloud
 
 import (
 	"path"
+	"slices"
 	"time"
 
 	"github.com/drover-dev/drover/internal/localcloud"
@@ -29,7 +30,7 @@ func hit(faults []localcloud.Fault, name string, tags map[string]string) (effect
 	var e effects
 	left := []localcloud.Fault{}
 	for _, f := range faults {
-		if e.refuse != nil || !matches(f.Match, name, tags) {
+		if e.refuse != nil || isOfList(f) || !matches(f.Match, name, tags) {
 			left = append(left, f)
 			continue
 		}
@@ -39,6 +40,24 @@ func hit(faults []localcloud.Fault, name string, tags map[string]string) (effect
 		}
 	}
 	return e, left
+}
+
+func isOfList(f localcloud.Fault) bool { return slices.Contains(ofLists, string(f.Kind)) }
+
+// hitList uses up one of the oldest fault that matches a list call, and returns it with
+// the faults that are left.
+func hitList(faults []localcloud.Fault, o localcloud.ListVMsOptions) (*localcloud.Fault, []localcloud.Fault) {
+	for i, f := range faults {
+		if !isOfList(f) || !matches(f.Match, o.Name, o.Tags) {
+			continue
+		}
+		left := slices.Clone(faults)
+		if left[i].Count--; left[i].Count == 0 {
+			left = slices.Delete(left, i, i+1)
+		}
+		return &f, left
+	}
+	return nil, faults
 }
 
 func (e *effects) add(f localcloud.Fault) {
@@ -77,6 +96,13 @@ func withDefaults(f localcloud.Fault) localcloud.Fault {
 		}
 		if f.Message == "" {
 			f.Message = "the creation failed because a fault was set"
+		}
+	case localcloud.FaultListFails:
+		if f.Code == "" {
+			f.Code = localcloud.CodeInternal
+		}
+		if f.Message == "" {
+			f.Message = "the list failed because a fault was set"
 		}
 	case localcloud.FaultUnavailable:
 		if f.Message == "" {

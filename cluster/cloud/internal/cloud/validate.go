@@ -72,12 +72,13 @@ var (
 	creation = []string{string(localcloud.FaultCreateAnswerLost), string(localcloud.FaultCreateFails),
 		string(localcloud.FaultNeverBoots), string(localcloud.FaultNoProviderID), string(localcloud.FaultSlowBoot),
 		string(localcloud.FaultUnavailable)}
+	ofLists = []string{string(localcloud.FaultListFails), string(localcloud.FaultListIncomplete)}
 )
 
 func validateFault(f *localcloud.Fault) error {
 	kind := string(f.Kind)
-	if !slices.Contains(atOnce, kind) && !slices.Contains(creation, kind) {
-		return invalid("kind", kind, oneOf(slices.Sorted(slices.Values(append(slices.Clone(atOnce), creation...)))))
+	if kinds := slices.Concat(atOnce, creation, ofLists); !slices.Contains(kinds, kind) {
+		return invalid("kind", kind, oneOf(slices.Sorted(slices.Values(kinds))))
 	}
 	if _, ok := localcloud.StatusOfCode(f.Code); f.Code != "" && !ok {
 		return invalid("code", f.Code, "one of the API's error codes, like "+localcloud.CodeCapacityExhausted)
