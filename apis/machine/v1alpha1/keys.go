@@ -15,6 +15,10 @@ const (
 	// part of a composed MachineSet's selector and of its Machines' labels.
 	LabelTemplateHash = Group + "/template-hash"
 
+	// LabelOrphanCollector on the VM resource of an orphan is the name of the inventory
+	// of its OrphanCollector.
+	LabelOrphanCollector = Group + "/orphan-collector"
+
 	// LabelFreeze, "true" on a MachineDeployment or MachineSet, keeps it from
 	// creating and replacing Machines. Scaling down goes on.
 	LabelFreeze = Group + "/freeze"
@@ -80,6 +84,14 @@ const (
 	AnnotationMachine   = Group + "/machine"
 	AnnotationNamespace = Group + "/cluster-namespace"
 	AnnotationCluster   = Group + "/cluster-name"
+
+	// AnnotationOrphanNamespace, AnnotationOrphanMachine and AnnotationOrphanMachineUID
+	// on an OrphanCollector's VM name the Machine that the VM was made for, and
+	// AnnotationOrphanProviderID is the VM's providerID, if it is known.
+	AnnotationOrphanNamespace  = Group + "/orphan-of-namespace"
+	AnnotationOrphanMachine    = Group + "/orphan-of-machine"
+	AnnotationOrphanMachineUID = Group + "/orphan-of-uid"
+	AnnotationOrphanProviderID = Group + "/orphan-provider-id"
 
 	// AnnotationReleased is changed on a VM in the same patch that removes
 	// FinalizerDrain: crossplane-runtime ignores a change of finalizers alone.
@@ -150,8 +162,23 @@ const (
 	ResourceUserData   = "user-data"
 )
 
+// Names of the resources that an OrphanCollector composes: the inventory, and a VM
+// for each orphan that is deleted, by a hash of its external name.
+const (
+	ResourceInventory    = "inventory"
+	ResourceOrphanPrefix = "orphan-"
+)
+
+// DefinitionOfInstallation is the name of the CompositeResourceDefinition whose UID is
+// the ID of an installation of Drover. It is there as long as Machines can be, and
+// everywhere another.
+const DefinitionOfInstallation = "orphancollectors." + Group
+
 // TagsOfVM are put on every VM, so that it can be found without its Machine.
 const (
+	// TagInstallation tells the VMs of several control planes at one account apart.
+	TagInstallation = "drover-installation"
+
 	TagCluster    = "drover-cluster"
 	TagNamespace  = "drover-namespace"
 	TagMachine    = "drover-machine"

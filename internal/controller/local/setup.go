@@ -24,6 +24,7 @@ func Setup(ctx context.Context, mgr ctrl.Manager, o controller.Options) error {
 	if err := providerconfig.Setup(mgr, o, configs, &v1alpha1.VirtualMachineList{}); err != nil {
 		return fmt.Errorf("cannot set up the controllers of provider configs: %w", err)
 	}
+	setupInventories(mgr, o)
 	return lift.Setup(mgr, tjcontroller.Options{
 		Options:               o,
 		Provider:              pc,

@@ -1,0 +1,113 @@
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Kind of the inventories of all clouds. Each is in the group of its provider.
+const Kind = "VirtualMachineInventory"
+
+// MaxUnclaimed is how many VMs an inventory names at most. Those that were seen first
+// come first, and UnclaimedCount counts the others too.
+const MaxUnclaimed = 100
+
+// VirtualMachineKind is the kind of managed resources that claim VMs.
+type VirtualMachineKind struct {
+	// APIVersion of the kind.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=317
+	APIVersion string `json:"apiVersion"`
+
+	// Kind itself.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	Kind string `json:"kind"`
+}
+
+// InventoryParameters say which VMs are looked for.
+type InventoryParameters struct {
+	// Installations whose VMs are looked for: the values of the tag
+	// drover-installation. VMs without it are never looked at.
+	// +listType=set
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=8
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=63
+	// +kubebuilder:validation:items:Pattern=`^[A-Za-z0-9]([A-Za-z0-9_.-]*[A-Za-z0-9])?$`
+	Installations []string `json:"installations"`
+
+	// VirtualMachine is the kind of managed resource by which VMs are claimed: a VM is
+	// when a resource of this kind, in any namespace, has it as its external name.
+	VirtualMachine VirtualMachineKind `json:"virtualMachine"`
+
+	// Ignore VMs with these external names: whoever asks deals with them already. Nothing
+	// is remembered of them, so that one that is not ignored any more is seen for the
+	// first time.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=64
+	Ignore []string `json:"ignore,omitempty"`
+
+	// Interval between two looks at the cloud. One that fails is repeated sooner, and
+	// one that is due to confirm something comes sooner.
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:Pattern=`^([0-9]+([.][0-9]+)?(ms|s|m|h))+$`
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1s')",message="interval must be at least 1s"
+	// +kubebuilder:default="5m"
+	Interval metav1.Duration `json:"interval,omitempty,omitzero"`
+
+	// ConfirmAfter is how long a VM must be unclaimed until that is confirmed: by a
+	// second look, at least so long after the first that saw it.
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:Pattern=`^([0-9]+([.][0-9]+)?(ms|s|m|h))+$`
+	// +kubebuilder:default="15m"
+	ConfirmAfter metav1.Duration `json:"confirmAfter,omitempty,omitzero"`
+}
+
+// An UnclaimedVirtualMachine is a VM that no managed resource has as its external
+// name. That of a Machine which is being created is one for a moment.
+type UnclaimedVirtualMachine struct {
+	// ExternalName by which a managed resource claims the VM.
+	ExternalName string `json:"externalName"`
+
+	// ProviderID of the VM, as its Node has it, if the cloud tells.
+	// +optional
+	ProviderID string `json:"providerID,omitempty"`
+
+	// Namespace of the Machine that the VM was made for, by its tag.
+	// +optional
+	Namespace string `json:"namespace,omitempty"`
+
+	// Machine that the VM was made for, by its tag.
+	// +optional
+	Machine string `json:"machine,omitempty"`
+
+	// MachineUID is the UID of that Machine, by its tag.
+	// +optional
+	MachineUID string `json:"machineUID,omitempty"`
+
+	// CreatedAt is when the VM was created, if the cloud tells.
+	// +optional
+	CreatedAt *metav1.Time `json:"createdAt,omitempty"`
+
+	// FirstSeen is when a look at the cloud first saw the VM unclaimed. All looks
+	// since then did too.
+	FirstSeen metav1.Time `json:"firstSeen"`
+
+	// ConfirmedAt is when the first look saw so that came confirmAfter or later.
+	// +optional
+	ConfirmedAt *metav1.Time `json:"confirmedAt,omitempty"`
+}
+
+// InventoryObservation is what the last complete look at the cloud saw. A look that
+// fails, or tells only a part, changes nothing of it: the resource is then not Synced.
+type InventoryObservation struct {
+	// Unclaimed VMs, those seen first at the front, 100 at most.
+	// +optional
+	// +listType=atomic
+	Unclaimed []UnclaimedVirtualMachine `json:"unclaimed,omitempty"`
+
+	// UnclaimedCount is how many there are in all.
+	// +optional
+	UnclaimedCount int32 `json:"unclaimedCount,omitempty"`
+}

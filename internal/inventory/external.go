@@ -1,0 +1,99 @@
+package inventory
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	xpv1 "github.com/crossplane/crossplane-runtime/v2/apis/common/v1"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/reconciler/managed"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/drover-dev/drover/apis/inventory/v1alpha1"
+)
+
+// An Inventory is a managed resource of any cloud.
+type Inventory interface {
+	resource.ModernManaged
+	client.Object
+
+	// Asked returns the parameters, and Seen what is said, to be read and set.
+	Asked() v1alpha1.InventoryParameters
+	Seen() *v1alpha1.InventoryObservation
+}
+
+// A Connect function returns the Lister of the account that the inventory's
+// configuration names.
+type Connect[T Inventory] func(ctx context.Context, inventory T) (Lister, error)
+
+var errIncomplete = errors.New("the cloud listed only a part of its VMs: nothing is concluded from that")
+
+type connector[T Inventory] struct {
+	connect Connect[T]
+	live    client.Reader
+	now     func() time.Time
+}
+
+// Connect needs no cloud for an inventory that is being deleted.
+func (c *connector[T]) Connect(ctx context.Context, i T) (managed.TypedExternalClient[T], error) {
+	if meta.WasDeleted(i) {
+		return &external[T]{connector: c}, nil
+	}
+	l, err := c.connect(ctx, i)
+	return &external[T]{connector: c, lister: l}, err
+}
+
+type external[T Inventory] struct {
+	*connector[T]
+	lister Lister
+}
+
+// Observe looks once.
+func (x *external[T]) Observe(ctx context.Context, i T) (managed.ExternalObservation, error) {
+	if meta.WasDeleted(i) {
+		return managed.ExternalObservation{}, nil
+	}
+	l, err := x.look(ctx, i.Asked())
+	if err != nil {
+		return managed.ExternalObservation{}, err
+	}
+	*i.Seen() = l.After(*i.Seen(), i.Asked())
+	i.SetConditions(xpv1.Available())
+	return managed.ExternalObservation{ResourceExists: true, ResourceUpToDate: true}, nil
+}
+
+func (x *external[T]) look(ctx context.Context, p v1alpha1.InventoryParameters) (Look, error) {
+	l := Look{At: x.now()}
+	for _, installation := range p.Installations {
+		vms, complete, err := x.lister.List(ctx, installation)
+		if err != nil {
+			return l, fmt.Errorf("cannot list VMs: %w", err)
+		}
+		if !complete {
+			return l, errIncomplete
+		}
+		l.VMs = append(l.VMs, vms...)
+	}
+	var err error
+	l.Claims, err = claims(ctx, x.live, p.VirtualMachine)
+	return l, err
+}
+
+// Create, Update and Delete are never called: an inventory is there as soon as it is
+// asked for, and gone when it is deleted.
+func (x *external[T]) Create(context.Context, T) (managed.ExternalCreation, error) {
+	return managed.ExternalCreation{}, nil
+}
+
+func (x *external[T]) Update(context.Context, T) (managed.ExternalUpdate, error) {
+	return managed.ExternalUpdate{}, nil
+}
+
+func (x *external[T]) Delete(context.Context, T) (managed.ExternalDelete, error) {
+	return managed.ExternalDelete{}, nil
+}
+
+func (x *external[T]) Disconnect(context.Context) error { return nil }

@@ -1,0 +1,97 @@
+package inventory
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/drover-dev/drover/apis/inventory/v1alpha1"
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+)
+
+// soonest is the least time between two looks, so that one that is due is not repeated
+// in a loop by a clock that is read too early.
+const soonest = time.Second
+
+// A Look is what was seen at once: a complete list of VMs, and then the external names
+// of all managed resources. In this order a VM that is claimed meanwhile is claimed.
+type Look struct {
+	At     time.Time
+	VMs    []VM
+	Claims map[string]bool
+}
+
+// After tells what an inventory says after a look, from what it said before.
+func (l Look) After(before v1alpha1.InventoryObservation, p v1alpha1.InventoryParameters) v1alpha1.InventoryObservation {
+	was := make(map[string]v1alpha1.UnclaimedVirtualMachine, len(before.Unclaimed))
+	for _, u := range before.Unclaimed {
+		was[u.ExternalName] = u
+	}
+	now := map[string]v1alpha1.UnclaimedVirtualMachine{}
+	for _, vm := range l.VMs {
+		// A cloud that takes no filter, or passes over one that it does not know, must
+		// not make the VMs of others ours.
+		ours := slices.Contains(p.Installations, vm.Tags[machinev1alpha1.TagInstallation])
+		if vm.ExternalName == "" || !ours || l.Claims[vm.ExternalName] || slices.Contains(p.Ignore, vm.ExternalName) {
+			continue
+		}
+		now[vm.ExternalName] = l.note(vm, was[vm.ExternalName], p.ConfirmAfter.Duration)
+	}
+
+	out := v1alpha1.InventoryObservation{UnclaimedCount: int32(len(now))} //nolint:gosec // Far from 2^31.
+	for _, u := range now {
+		out.Unclaimed = append(out.Unclaimed, u)
+	}
+	slices.SortFunc(out.Unclaimed, func(a, b v1alpha1.UnclaimedVirtualMachine) int {
+		return cmp.Or(a.FirstSeen.Compare(b.FirstSeen.Time), cmp.Compare(a.ExternalName, b.ExternalName))
+	})
+	if len(out.Unclaimed) > v1alpha1.MaxUnclaimed {
+		out.Unclaimed = out.Unclaimed[:v1alpha1.MaxUnclaimed]
+	}
+	return out
+}
+
+// note down an unclaimed VM. Was is zero if it was not noted before.
+func (l Look) note(vm VM, was v1alpha1.UnclaimedVirtualMachine, confirmAfter time.Duration) v1alpha1.UnclaimedVirtualMachine {
+	// As much as the API server keeps of a time. Rounded up, so that no VM was seen
+	// earlier than it was.
+	at := metav1.NewTime(l.At.Add(time.Second - time.Nanosecond).Truncate(time.Second).UTC())
+	u := v1alpha1.UnclaimedVirtualMachine{
+		ExternalName: vm.ExternalName,
+		ProviderID:   vm.ProviderID,
+		Namespace:    vm.Tags[machinev1alpha1.TagNamespace],
+		Machine:      vm.Tags[machinev1alpha1.TagMachine],
+		MachineUID:   vm.Tags[machinev1alpha1.TagMachineUID],
+		FirstSeen:    at,
+	}
+	if !vm.CreatedAt.IsZero() {
+		created := metav1.NewTime(vm.CreatedAt.Truncate(time.Second).UTC())
+		u.CreatedAt = &created
+	}
+	if was.ExternalName == "" || was.MachineUID != u.MachineUID {
+		return u
+	}
+	u.FirstSeen = was.FirstSeen
+	due := was.FirstSeen.Add(confirmAfter)
+	switch c := was.ConfirmedAt; {
+	case c != nil && !c.Time.Before(due):
+		u.ConfirmedAt = c
+	case !l.At.Before(due):
+		u.ConfirmedAt = &at
+	}
+	return u
+}
+
+// next is when to look again after a look at now: after the interval, or sooner when a
+// VM is due to be confirmed.
+func next(now time.Time, o v1alpha1.InventoryObservation, p v1alpha1.InventoryParameters) time.Duration {
+	d := p.Interval.Duration
+	for _, u := range o.Unclaimed {
+		if u.ConfirmedAt == nil {
+			d = min(d, u.FirstSeen.Add(p.ConfirmAfter.Duration).Sub(now))
+		}
+	}
+	return max(d, soonest)
+}
