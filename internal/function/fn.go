@@ -17,6 +17,7 @@ import (
 	"github.com/drover-dev/drover/internal/function/bootstrap"
 	"github.com/drover-dev/drover/internal/function/infrastructure"
 	"github.com/drover-dev/drover/internal/function/lifecycle"
+	"github.com/drover-dev/drover/internal/function/orphans"
 	"github.com/drover-dev/drover/internal/function/replicas"
 	"github.com/drover-dev/drover/internal/function/rollout"
 	"github.com/drover-dev/drover/internal/function/safety"
@@ -32,6 +33,7 @@ var steps = map[string]Step{
 	"Bootstrap":      bootstrap.Run,
 	"Infrastructure": infrastructure.Run,
 	"Lifecycle":      lifecycle.Run,
+	"Orphans":        orphans.Run,
 	"Replicas":       replicas.Run,
 	"Rollout":        rollout.Run,
 	"Safety":         safety.Run,

@@ -38,6 +38,16 @@ func OfMachine(machine string, uid types.UID) string {
 	return join(machine, suffix(string(uid)))
 }
 
+// Inventory returns the name of the inventory of an OrphanCollector.
+func Inventory(collector string, uid types.UID) string {
+	return join(collector, suffix(string(uid)))
+}
+
+// Orphan returns the name of the VM resource by which an OrphanCollector adopts a VM.
+func Orphan(collector string, uid types.UID, externalName string) string {
+	return join(collector, suffix(string(uid), externalName))
+}
+
 // UserData returns the name of the Secret that holds a Machine's user data.
 func UserData(machine string, uid types.UID) string {
 	return OfMachine(machine, uid) + "-user-data"

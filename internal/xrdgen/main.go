@@ -18,11 +18,12 @@ import (
 )
 
 // composites are the kinds that become XRDs, with their default Composition. A
-// Machine has none: its provider decides.
+// Machine and an OrphanCollector have none: their provider decides.
 var composites = map[string]string{
 	"MachineDeployment": "machinedeployment",
 	"MachineSet":        "machineset",
 	"Machine":           "",
+	"OrphanCollector":   "",
 }
 
 const header = "# Generated from the Go types. Do not edit.\n"

@@ -14,6 +14,7 @@ const (
 	machineDeployment = "machinedeployment.yaml"
 	machineSet        = "machineset.yaml"
 	machineLocal      = "machine-local.yaml"
+	orphansLocal      = "orphancollector-local.yaml"
 )
 
 func TestCompositions(t *testing.T) {
@@ -128,10 +129,35 @@ func TestCompositions(t *testing.T) {
 			composition: machineLocal, dir: "machine-without-provider", withoutProvider: true,
 			composed: "JoinToken", events: "BindingInvalid",
 		},
+		{
+			name:        "ACollectorAsksForAnInventoryOfItsInstallation",
+			composition: orphansLocal, dir: "orphancollector-fresh",
+			composed: "VirtualMachineInventory",
+		},
+		{
+			name:        "VMsWithoutMachineAreReportedAndThoseThatHaveOneAreNot",
+			composition: orphansLocal, dir: "orphancollector-report",
+			composed: "VirtualMachineInventory", events: "OrphanFound",
+		},
+		{
+			name:        "AnOrphanIsAdoptedToBeLookedAtBeforeItIsDeleted",
+			composition: orphansLocal, dir: "orphancollector-adopt",
+			composed: "VirtualMachineInventory VirtualMachine", events: "OrphanAdopted",
+		},
+		{
+			name:        "AnOrphanThatMayBeDeletedIs",
+			composition: orphansLocal, dir: "orphancollector-delete",
+			composed: "VirtualMachineInventory", deleted: "VirtualMachine", events: "DeletingOrphan",
+		},
+		{
+			name:        "WhileTheListFailsNothingIsDeleted",
+			composition: orphansLocal, dir: "orphancollector-list-fails",
+			composed: "VirtualMachineInventory VirtualMachine", events: "InventoryUnavailable",
+		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			g := golden{t, tc.dir}
-			var args []string
+			args := []string{"--required", filepath.Join("testdata", "installation.yaml")}
 			compositions := filepath.Join(kit.Root(), "apis", "machine", "compositions")
 			if !tc.withoutProvider {
 				args = append(args, "--required-schema", schemas, "--required", filepath.Join(compositions, machineLocal))

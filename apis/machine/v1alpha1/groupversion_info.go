@@ -30,6 +30,7 @@ var (
 	MachineSetGroupVersionKind        = SchemeGroupVersion.WithKind("MachineSet")
 	MachineGroupVersionKind           = SchemeGroupVersion.WithKind("Machine")
 	MachineClassGroupVersionKind      = SchemeGroupVersion.WithKind("MachineClass")
+	OrphanCollectorGroupVersionKind   = SchemeGroupVersion.WithKind("OrphanCollector")
 )
 
 func init() {
@@ -38,5 +39,6 @@ func init() {
 		&MachineSet{}, &MachineSetList{},
 		&Machine{}, &MachineList{},
 		&MachineClass{}, &MachineClassList{},
+		&OrphanCollector{}, &OrphanCollectorList{},
 	)
 }

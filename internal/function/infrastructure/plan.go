@@ -28,6 +28,9 @@ type Observed struct {
 	Class        *machinev1alpha1.MachineClass
 	ClassProblem *step.Problem
 	Validator    *validator
+	// Installation is its ID, needed as long, or the problem with it.
+	Installation        string
+	InstallationProblem *step.Problem
 }
 
 // begun says whether the VM is, or may be, there already.
@@ -85,6 +88,8 @@ func create(b *binding, invalid *step.Problem, o Observed) Desired {
 	case m.Status.Phase == machinev1alpha1.MachineFailed:
 	case o.ClassProblem != nil:
 		d.Word.Problem = o.ClassProblem
+	case o.InstallationProblem != nil:
+		d.Word.Problem = o.InstallationProblem
 	case o.Class.Spec.Provider != b.provider:
 		d.Word.Problem = mismatch(b, o.Class)
 	case o.Bootstrap.Problem != nil || o.Bootstrap.SecretName == "":

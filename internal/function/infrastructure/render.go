@@ -34,7 +34,7 @@ func render(b *binding, o Observed) (*unstructured.Unstructured, *step.Problem) 
 		"class":         rawClass(o.Class, spec),
 		"name":          vm.GetName(),
 		"userData":      map[string]string{"secretName": o.Bootstrap.SecretName, "key": o.Bootstrap.Key, "value": o.UserData},
-		"tags":          tags(o.Machine),
+		"tags":          tags(o.Machine, o.Installation),
 		"failureDomain": "",
 	}
 	if fd := o.Machine.Spec.FailureDomain; fd != nil {
@@ -116,8 +116,10 @@ func place(paved *fieldpath.Paved, path string, value any) error {
 	return paved.SetValue(path, value)
 }
 
-func tags(m *machinev1alpha1.Machine) map[string]string {
+func tags(m *machinev1alpha1.Machine, installation string) map[string]string {
 	return map[string]string{
+		machinev1alpha1.TagInstallation: installation,
+
 		machinev1alpha1.TagCluster:    m.Spec.ClusterRef.Name,
 		machinev1alpha1.TagNamespace:  m.Namespace,
 		machinev1alpha1.TagMachine:    m.Name,

@@ -61,11 +61,14 @@ func Run(_ time.Time, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, 
 // while Crossplane has not looked for all of it yet.
 func lookUp(req *fnv1.RunFunctionRequest, rsp step.Response, b *binding, o *Observed) (invalid *step.Problem, complete bool) {
 	rsp.RequireClass(o.Machine)
+	rsp.RequireInstallation()
 	class, problem, looked := step.Class(req, o.Machine, "spec.classRef.name")
-	if !looked {
+	installation, unknown, looked2 := step.Installation(req)
+	if !looked || !looked2 {
 		return nil, false
 	}
 	o.Class, o.ClassProblem = class, problem
+	o.Installation, o.InstallationProblem = installation, unknown
 
 	apiVersion, kind := b.vm.ToAPIVersionAndKind()
 	if request.HasCapability(req, fnv1.Capability_CAPABILITY_REQUIRED_SCHEMAS) {

@@ -21,6 +21,8 @@ var kinds = map[string]func() any{
 	"machine.drover.dev/v1alpha1 MachineClass":          func() any { return &machinev1alpha1.MachineClass{} },
 	"machine.drover.dev/v1alpha1 MachineDeployment":     func() any { return &machinev1alpha1.MachineDeployment{} },
 	"machine.drover.dev/v1alpha1 Machine":               func() any { return &machinev1alpha1.Machine{} },
+	"machine.drover.dev/v1alpha1 OrphanCollector":       func() any { return &machinev1alpha1.OrphanCollector{} },
+	"fn.drover.dev/v1alpha1 Orphans":                    func() any { return &fn.Orphans{} },
 	"fn.drover.dev/v1alpha1 Safety":                     func() any { return &fn.Safety{} },
 	"fn.drover.dev/v1alpha1 Rollout":                    func() any { return &fn.Rollout{} },
 	"fn.drover.dev/v1alpha1 Replicas":                   func() any { return &fn.Replicas{} },
@@ -76,6 +78,6 @@ func TestTheClassOfTheExamplesMakesAMachine(t *testing.T) {
 	p := newPlane(t)
 	c := &unstructured.Unstructured{Object: readYAML(t, root+"examples/local/machineclass.yaml")}
 	c.SetNamespace(p.Machine.GetNamespace())
-	p.Others = []*unstructured.Unstructured{c}
+	p.Others[0] = c
 	p.ToRunning()
 }

@@ -39,6 +39,12 @@ spec:
   kubelet: {clusterDomain: cluster.local}
 `
 
+const installation = `
+apiVersion: apiextensions.crossplane.io/v2
+kind: CompositeResourceDefinition
+metadata: {name: orphancollectors.machine.drover.dev, uid: 0a1b2c3d-0000-4000-8000-000000000001}
+`
+
 func run(now time.Time, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
 	f := function.New(logging.NewNopLogger(), func() time.Time { return now })
 	return f.RunFunction(context.Background(), req)
@@ -48,7 +54,7 @@ func newPlane(t testing.TB) *Plane {
 	t.Helper()
 	p := New(t, run, composition)
 	p.AddSchema(vmCRD)
-	p.Others = append(p.Others, Object(t, class))
+	p.Others = append(p.Others, Object(t, class), Object(t, installation))
 	return p
 }
 
@@ -177,7 +183,8 @@ func TestWhatIsComposedIsAsTheContractSays(t *testing.T) {
 			"userDataSecretRef": map[string]any{"name": name + "-user-data", "key": "userData"},
 			"tags": map[string]any{
 				"team": "a", "drover-cluster": "target", "drover-namespace": "ns",
-				"drover-machine": "workers-x7k2p", "drover-machine-uid": string(p.Machine.GetUID()),
+				"drover-installation": "0a1b2c3d-0000-4000-8000-000000000001",
+				"drover-machine":      "workers-x7k2p", "drover-machine-uid": string(p.Machine.GetUID()),
 			},
 		},
 		"providerConfigRef":  map[string]any{"kind": "ClusterProviderConfig", "name": "default"},

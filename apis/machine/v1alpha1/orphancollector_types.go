@@ -1,0 +1,165 @@
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// An OrphanPolicy says what is done about orphans.
+// +kubebuilder:validation:Enum=Report;Delete
+type OrphanPolicy string
+
+const (
+	// OrphanReport tells of orphans and touches none.
+	OrphanReport OrphanPolicy = "Report"
+	// OrphanDelete deletes them.
+	OrphanDelete OrphanPolicy = "Delete"
+)
+
+// OrphanCollectorSpec says where orphans are looked for, and what is done about them.
+type OrphanCollectorSpec struct {
+	// ProviderConfigRef names the configuration of the VMs' provider: the account in
+	// which orphans are looked for.
+	// +kubebuilder:default={kind: ClusterProviderConfig, name: default}
+	ProviderConfigRef VMProviderConfigReference `json:"providerConfigRef,omitempty,omitzero"`
+
+	// Policy is what is done about orphans: Report or Delete.
+	// +kubebuilder:default=Report
+	Policy OrphanPolicy `json:"policy,omitempty"`
+
+	// GracePeriod is how long a VM must be seen without anybody who claims it, twice at
+	// least, until it is an orphan.
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:Pattern=`^([0-9]+([.][0-9]+)?(ms|s|m|h))+$`
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1s')",message="gracePeriod must be at least 1s"
+	// +kubebuilder:default="15m"
+	GracePeriod metav1.Duration `json:"gracePeriod,omitempty,omitzero"`
+
+	// Interval between two looks at the cloud.
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:Pattern=`^([0-9]+([.][0-9]+)?(ms|s|m|h))+$`
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1s')",message="interval must be at least 1s"
+	// +kubebuilder:default="5m"
+	Interval metav1.Duration `json:"interval,omitempty,omitzero"`
+
+	// MaxOrphans is how many orphans there may be for the policy Delete to do anything.
+	// When there are more, somebody should look first: a control plane that was restored
+	// from an old backup does not know of its youngest Machines.
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:default=10
+	MaxOrphans int32 `json:"maxOrphans,omitempty"`
+
+	// FormerInstallations are IDs of installations of Drover that are no more, and whose
+	// VMs are looked for too. Never name one that still runs: all its VMs would be
+	// orphans.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=7
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=63
+	// +kubebuilder:validation:items:Pattern=`^[A-Za-z0-9]([A-Za-z0-9_.-]*[A-Za-z0-9])?$`
+	FormerInstallations []string `json:"formerInstallations,omitempty"`
+
+	// ForProvider are parameters of the VM's kind that it takes to find a VM by its
+	// external name, such as its region.
+	// +optional
+	// +kubebuilder:pruning:PreserveUnknownFields
+	// +kubebuilder:validation:Schemaless
+	// +kubebuilder:validation:Type=object
+	ForProvider *runtime.RawExtension `json:"forProvider,omitempty"`
+}
+
+// An OrphanState says what is done about an orphan.
+// +kubebuilder:validation:Enum=Found;Adopted;Deleting
+type OrphanState string
+
+// States of an orphan, in their order.
+const (
+	// OrphanFound is reported, and not touched.
+	OrphanFound OrphanState = "Found"
+	// OrphanAdopted is observed by a VM resource of the collector: a last look before
+	// it is deleted.
+	OrphanAdopted OrphanState = "Adopted"
+	// OrphanDeleting is being deleted.
+	OrphanDeleting OrphanState = "Deleting"
+)
+
+// An Orphan is a VM that nobody claims.
+type Orphan struct {
+	// ExternalName of the VM at its cloud.
+	ExternalName string `json:"externalName"`
+	// ProviderID of the VM, if the cloud tells.
+	// +optional
+	ProviderID string `json:"providerID,omitempty"`
+	// Namespace of the Machine that it was made for.
+	Namespace string `json:"namespace"`
+	// Machine that it was made for.
+	Machine string `json:"machine"`
+	// State says what is done about it.
+	State OrphanState `json:"state"`
+	// Message says what keeps it from being deleted.
+	// +optional
+	Message string `json:"message,omitempty"`
+}
+
+// OrphanCollectorStatus is what is known of orphans.
+type OrphanCollectorStatus struct {
+	// ObservedGeneration is the generation of the spec that this status is about.
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+
+	// Installation is the ID of this installation of Drover: what the tag
+	// drover-installation of its VMs says.
+	// +optional
+	Installation string `json:"installation,omitempty"`
+
+	// Unclaimed is how many VMs the cloud has that no VM resource claims. That of a
+	// Machine which is being created is one for a moment.
+	// +optional
+	Unclaimed int32 `json:"unclaimed,omitempty"`
+
+	// Orphans is how many orphans there are, those included that are being deleted.
+	// +optional
+	Orphans int32 `json:"orphans,omitempty"`
+
+	// VirtualMachines are the orphans, 20 at most: those that something is done about
+	// come first.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=20
+	VirtualMachines []Orphan `json:"virtualMachines,omitempty"`
+
+	// Conditions of the collector.
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+}
+
+// An OrphanCollector looks for VMs of this installation of Drover that have no Machine
+// any more, reports them, and deletes them if it is told to.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:scope=Namespaced,shortName=orphans,categories=drover
+// +kubebuilder:printcolumn:name="Policy",type=string,JSONPath=`.spec.policy`
+// +kubebuilder:printcolumn:name="Orphans",type=integer,JSONPath=`.status.orphans`
+// +kubebuilder:printcolumn:name="Found",type=string,JSONPath=`.status.conditions[?(@.type=='OrphansFound')].status`
+// +kubebuilder:printcolumn:name="Unclaimed",type=integer,JSONPath=`.status.unclaimed`,priority=1
+// +kubebuilder:printcolumn:name="Installation",type=string,JSONPath=`.status.installation`,priority=1
+type OrphanCollector struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec   OrphanCollectorSpec   `json:"spec"`
+	Status OrphanCollectorStatus `json:"status,omitempty"`
+}
+
+// An OrphanCollectorList is a list of OrphanCollectors.
+//
+// +kubebuilder:object:root=true
+type OrphanCollectorList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []OrphanCollector `json:"items"`
+}

@@ -1,0 +1,312 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/localcloud"
+	"github.com/drover-dev/drover/test/kit"
+)
+
+// TestOrphans has one collector, since there is one installation, and goes through
+// all that it must find and all that it must leave alone.
+func TestOrphans(t *testing.T) {
+	t.Parallel()
+	f := raisedFleet(t)
+	c := newCollector(t, f)
+	fleet := f.Deployment("bystanders", 2, 1, 0)
+	f.Create(t, fleet)
+	f.AwaitDeployment(t, fleet.Name)
+	foreign := c.foreignVM(t)
+
+	t.Run("OneThatAForceRemovedFinalizerLeftIsReported", func(t *testing.T) {
+		orphan := c.tearOut(t, "reported")
+		c.awaitReported(t, orphan)
+		kit.Throughout(t, 3*time.Second, func(ctx context.Context) string { return c.hasVMs(ctx, orphan, foreign) })
+		tellsInOrder(t, f, "OrphanCollector/"+c.name, "OrphanFound: ")
+	})
+	t.Run("WhileListsFailNothingIsDeleted", func(t *testing.T) {
+		c.withoutLists(t, localcloud.FaultListFails)
+	})
+	t.Run("WhileListsLackSomethingNothingIsDeleted", func(t *testing.T) {
+		c.withoutLists(t, localcloud.FaultListIncomplete)
+	})
+	t.Run("WithThePolicyDeleteItIsDeleted", func(t *testing.T) {
+		c.set(t, `{"spec":{"policy":"Delete"}}`)
+		c.awaitNone(t)
+		tellsInOrder(t, f, "OrphanCollector/"+c.name, "OrphanFound: ", "OrphanAdopted: ", "DeletingOrphan: ", "OrphanGone: ")
+	})
+	t.Run("AVMWhoseCreationWasNeverAnsweredIsReplacedAndDeleted", func(t *testing.T) {
+		census := f.Census(t)
+		c.fault(t, localcloud.Fault{Kind: localcloud.FaultCreateAnswerLost, Match: localcloud.FaultMatch{Tags: map[string]string{machinev1alpha1.TagNamespace: f.Namespace}}})
+		f.Patch(t, fleet, `{"spec":{"replicas":3}}`)
+		f.AwaitDeployment(t, fleet.Name)
+		c.awaitNone(t)
+		// One of them is that of the Machine that was replaced.
+		census.Done(t, 4)
+	})
+	t.Run("AMachineWhoseCreationWasNeverAnsweredIsNotStuck", func(t *testing.T) {
+		m := &member{f: f, name: "lone"}
+		c.fault(t, localcloud.Fault{Kind: localcloud.FaultCreateAnswerLost, Match: localcloud.FaultMatch{Tags: map[string]string{machinev1alpha1.TagMachine: m.name}}})
+		m.create(t, nil)
+		kit.Eventually(t, kit.Patience, func(ctx context.Context) string { return m.is(ctx, machinev1alpha1.MachineFailed) }, f.Describe)
+		if got := m.machine(t).Status.FailureReason; got != machinev1alpha1.FailureCreateUnknown {
+			t.Errorf("it failed for %s", got)
+		}
+		// As long as the Machine is there, nobody takes its VM away.
+		kit.Throughout(t, 3*time.Second, func(ctx context.Context) string {
+			if vms := m.vms(ctx); len(vms) != 1 {
+				return fmt.Sprintf("VMs %+v", vms)
+			}
+			return ""
+		})
+		m.delete(t)
+		kit.Eventually(t, kit.Patience, m.gone, f.Describe)
+		c.awaitNone(t)
+	})
+	t.Run("ARestartOfAllInTheMiddleChangesNothing", func(t *testing.T) {
+		orphans := []string{c.tearOut(t, "restarted-a"), c.tearOut(t, "restarted-b")}
+		for _, component := range []string{"crossplane", "function-drover", "provider-local"} {
+			must(t, f.Launcher(t.Context(), "restart", component))
+		}
+		c.awaitNone(t)
+		if s := c.hasVMs(t.Context(), orphans...); s == "" {
+			t.Errorf("%v are there", orphans)
+		}
+	})
+	t.Run("MoreThanAreAllowedAreLeftToPeople", func(t *testing.T) {
+		c.set(t, `{"spec":{"policy":"Report"}}`)
+		orphans := []string{c.tearOut(t, "many-a"), c.tearOut(t, "many-b")}
+		kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+			if o, err := c.get(ctx); err != nil || o.Status.Orphans != 2 {
+				return fmt.Sprintf("want two orphans: %+v, error %v", o.Status, err)
+			}
+			return ""
+		}, c.describe)
+		c.set(t, `{"spec":{"policy":"Delete","maxOrphans":1}}`)
+		c.awaitCondition(t, "True", "TooManyOrphans")
+		kit.Throughout(t, 3*time.Second, func(ctx context.Context) string { return c.hasVMs(ctx, orphans...) })
+		c.set(t, `{"spec":{"maxOrphans":2}}`)
+		c.awaitNone(t)
+	})
+
+	if s := c.hasVMs(t.Context(), foreign); s != "" {
+		t.Errorf("of another installation: %s", s)
+	}
+	everyMachineHasItsNode(t, f, 3)
+	must(t, f.Cloud.DeleteVM(t.Context(), foreign))
+	c.delete(t)
+	f.DeleteDeployment(t, fleet.Name)
+}
+
+// A collector of orphans, impatient enough for a test.
+type collector struct {
+	f    kit.Fleet
+	name string
+	key  client.ObjectKey
+}
+
+func newCollector(t *testing.T, f kit.Fleet) *collector {
+	t.Helper()
+	c := &collector{f: f, name: "local", key: client.ObjectKey{Namespace: f.Namespace, Name: "local"}}
+	o := &machinev1alpha1.OrphanCollector{ObjectMeta: metav1.ObjectMeta{Namespace: f.Namespace, Name: c.name}}
+	o.Spec.GracePeriod.Duration = 3 * time.Second
+	o.Spec.Interval.Duration = time.Second
+	f.Create(t, o)
+	c.awaitCondition(t, "False", "NoOrphans")
+	return c
+}
+
+func (c *collector) get(ctx context.Context) (*machinev1alpha1.OrphanCollector, error) {
+	o := &machinev1alpha1.OrphanCollector{}
+	return o, c.f.Client.Get(ctx, c.key, o)
+}
+
+func (c *collector) set(t *testing.T, patch string) {
+	t.Helper()
+	o, err := c.get(t.Context())
+	must(t, err)
+	c.f.Patch(t, o, patch)
+}
+
+func (c *collector) fault(t *testing.T, f localcloud.Fault) string {
+	t.Helper()
+	made, err := c.f.Cloud.CreateFault(t.Context(), f)
+	must(t, err)
+	return made.ID
+}
+
+func (c *collector) awaitCondition(t *testing.T, status, reason string) {
+	t.Helper()
+	kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+		o, err := c.get(ctx)
+		if err != nil {
+			return err.Error()
+		}
+		if found := meta.FindStatusCondition(o.Status.Conditions, "OrphansFound"); found == nil || string(found.Status) != status || found.Reason != reason {
+			return fmt.Sprintf("want OrphansFound %s for %s: %+v", status, reason, o.Status)
+		}
+		return ""
+	}, c.describe)
+}
+
+func (c *collector) awaitReported(t *testing.T, orphan string) {
+	t.Helper()
+	c.awaitCondition(t, "True", "Reported")
+	o, err := c.get(t.Context())
+	must(t, err)
+	if len(o.Status.VirtualMachines) != 1 || o.Status.VirtualMachines[0].ExternalName != orphan || o.Status.Orphans != 1 {
+		t.Errorf("want %s: %+v", orphan, o.Status)
+	}
+}
+
+// awaitNone waits until each VM of the namespace is that of a Machine, and the collector
+// knows of none that is not.
+func (c *collector) awaitNone(t *testing.T) {
+	t.Helper()
+	kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+		machines, err := c.f.Machines(ctx)
+		if err != nil {
+			return err.Error()
+		}
+		of := map[string]bool{}
+		for _, m := range machines {
+			of[string(m.UID)] = true
+		}
+		vms, err := c.f.VMs(ctx)
+		if err != nil {
+			return err.Error()
+		}
+		for _, vm := range vms {
+			if !of[vm.Tags[machinev1alpha1.TagMachineUID]] {
+				return fmt.Sprintf("VM %s of Machine %s is an orphan", vm.ID, vm.Tags[machinev1alpha1.TagMachine])
+			}
+		}
+		if adopted, err := c.adopted(ctx); err != nil || len(adopted) > 0 {
+			return fmt.Sprintf("the collector has %v, error %v", adopted, err)
+		}
+		return ""
+	}, c.describe, c.f.Describe)
+	c.awaitCondition(t, "False", "NoOrphans")
+}
+
+// adopted VM resources.
+func (c *collector) adopted(ctx context.Context) ([]string, error) {
+	l := &unstructured.UnstructuredList{}
+	l.SetGroupVersionKind(schema.GroupVersionKind{Group: "local.drover.dev", Version: "v1alpha1", Kind: "VirtualMachineList"})
+	err := c.f.Client.List(ctx, l, client.InNamespace(c.f.Namespace), client.HasLabels{machinev1alpha1.LabelOrphanCollector})
+	var names []string
+	for _, o := range l.Items {
+		names = append(names, o.GetName())
+	}
+	return names, err
+}
+
+func (c *collector) describe(ctx context.Context) string {
+	ctx = context.WithoutCancel(ctx)
+	o, err := c.get(ctx)
+	l := &unstructured.UnstructuredList{}
+	l.SetGroupVersionKind(schema.GroupVersionKind{Group: "local.drover.dev", Version: "v1alpha1", Kind: "VirtualMachineInventoryList"})
+	_ = c.f.Client.List(ctx, l, client.InNamespace(c.f.Namespace))
+	return fmt.Sprintf("collector %+v, error %v; inventories %+v", o.Status, err, l.Items)
+}
+
+// hasVMs says which of the VMs is missing at the cloud.
+func (c *collector) hasVMs(ctx context.Context, ids ...string) string {
+	vms, err := c.f.Cloud.ListVMs(ctx, localcloud.ListVMsOptions{})
+	if err != nil {
+		return err.Error()
+	}
+	for _, id := range ids {
+		if !slices.ContainsFunc(vms, func(vm localcloud.VM) bool { return vm.ID == id }) {
+			return fmt.Sprintf("VM %s is gone", id)
+		}
+	}
+	return ""
+}
+
+// foreignVM is one that another installation made at the same account for a Machine that
+// this one does not have.
+func (c *collector) foreignVM(t *testing.T) string {
+	t.Helper()
+	vm, err := c.f.Cloud.CreateVM(t.Context(), localcloud.CreateVMRequest{
+		Name: "foreign", Image: localcloud.ImageUbuntu2404, Size: localcloud.SizeSmall,
+		Tags: map[string]string{
+			machinev1alpha1.TagInstallation: "another", machinev1alpha1.TagCluster: "default",
+			machinev1alpha1.TagNamespace: c.f.Namespace + "-elsewhere", machinev1alpha1.TagMachine: "foreign", machinev1alpha1.TagMachineUID: "f0f0f0f0",
+		},
+	})
+	must(t, err)
+	return vm.ID
+}
+
+// tearOut makes a Machine, and tears it out by all its finalizers. It returns the VM
+// that this leaves behind.
+func (c *collector) tearOut(t *testing.T, name string) string {
+	t.Helper()
+	m := &member{f: c.f, name: name}
+	m.create(t, nil)
+	m.awaitRunning(t)
+	vms := m.vms(t.Context())
+	if len(vms) != 1 {
+		t.Fatalf("VMs %+v", vms)
+	}
+	resource := m.vmResource(t)
+	kubectl(t, c.f, "patch", "virtualmachines.local.drover.dev", resource, "--type=json", "-p", `[{"op":"add","path":"/metadata/finalizers/-","value":"example.org/stuck"}]`)
+	m.delete(t)
+	m.awaitStage(t, machinev1alpha1.DeletionDeletingVM)
+	kubectl(t, c.f, "patch", "virtualmachines.local.drover.dev", resource, "--type=merge", "-p", `{"metadata":{"finalizers":null}}`)
+	kit.Eventually(t, kit.Patience, m.gone, c.f.Describe)
+	return vms[0].ID
+}
+
+// withoutLists lets all lists of the installation's VMs go wrong for a while, with the
+// policy Delete, and then goes back to Report.
+func (c *collector) withoutLists(t *testing.T, kind localcloud.FaultKind) {
+	t.Helper()
+	o, err := c.get(t.Context())
+	must(t, err)
+	before, err := c.f.Cloud.ListVMs(t.Context(), localcloud.ListVMsOptions{})
+	must(t, err)
+	var ids []string
+	for _, vm := range before {
+		if vm.Tags[machinev1alpha1.TagNamespace] == c.f.Namespace {
+			ids = append(ids, vm.ID)
+		}
+	}
+	fault := c.fault(t, localcloud.Fault{Kind: kind, Count: 10000, Match: localcloud.FaultMatch{Tags: map[string]string{machinev1alpha1.TagInstallation: o.Status.Installation}}})
+	c.awaitCondition(t, "Unknown", "InventoryUnavailable")
+	c.set(t, `{"spec":{"policy":"Delete"}}`)
+	kit.Throughout(t, 5*time.Second, func(ctx context.Context) string {
+		if adopted, err := c.adopted(ctx); err != nil || len(adopted) > 0 {
+			return fmt.Sprintf("the collector has %v, error %v", adopted, err)
+		}
+		return c.hasVMs(ctx, ids...)
+	})
+	c.set(t, `{"spec":{"policy":"Report"}}`)
+	must(t, c.f.Cloud.DeleteFault(t.Context(), fault))
+	c.awaitCondition(t, "True", "Reported")
+}
+
+func (c *collector) delete(t *testing.T) {
+	t.Helper()
+	o, err := c.get(t.Context())
+	must(t, err)
+	must(t, c.f.Client.Delete(t.Context(), o))
+	kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+		if _, err := c.get(ctx); client.IgnoreNotFound(err) != nil || err == nil {
+			return fmt.Sprintf("the collector is there: %v", err)
+		}
+		return ""
+	})
+}
