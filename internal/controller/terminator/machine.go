@@ -9,6 +9,7 @@ import (
 
 	xpv1 "github.com/crossplane/crossplane-runtime/v2/apis/common/v1"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
 	corev1 "k8s.io/api/core/v1"
 	kerrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -87,6 +88,9 @@ func (r *machines) execute(ctx context.Context, m *Machine, o observed, p machin
 	for _, v := range p.release {
 		errs = append(errs, release(ctx, r.client, o.objects[v].gvk, o.objects[v].meta, r.now()))
 	}
+	for _, v := range p.forget {
+		errs = append(errs, forget(ctx, r.client, o.objects[v].gvk, o.objects[v].meta))
+	}
 	for _, v := range p.abandon {
 		r.record.Event(m, event.Warning(reasonForced, fmt.Errorf("%s %s is let go without its provider, as %s asks: if its VM still exists, nobody deletes it any more; look for the tag %s=%s", v.kind, v.name, v1alpha1.AnnotationForceDelete, v1alpha1.TagMachineUID, m.GetUID())))
 		errs = append(errs, abandon(ctx, r.client, o.objects[v].gvk, o.objects[v].meta))
@@ -144,7 +148,7 @@ func (r *machines) look(ctx context.Context, m *Machine, from func() lister, unl
 			continue
 		}
 		for i := range items {
-			v := vm{kind: gvk.Kind, name: items[i].GetName(), held: controllerutil.ContainsFinalizer(&items[i], v1alpha1.FinalizerDrain), deleting: items[i].GetDeletionTimestamp() != nil}
+			v := vm{kind: gvk.Kind, name: items[i].GetName(), held: controllerutil.ContainsFinalizer(&items[i], v1alpha1.FinalizerDrain), deleting: items[i].GetDeletionTimestamp() != nil, uncertain: meta.GetExternalName(&items[i]) == "" && meta.ExternalCreateIncomplete(&items[i])}
 			o.vms = append(o.vms, v)
 			o.objects[v] = vmObject{gvk: gvk, meta: &items[i]}
 		}

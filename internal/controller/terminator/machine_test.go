@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
 	corev1 "k8s.io/api/core/v1"
 	kerrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -199,6 +200,24 @@ func TestAMachineGoesInOrder(t *testing.T) {
 	}
 	if slices.Contains(w.machine().GetFinalizers(), v1alpha1.FinalizerTerminator) {
 		t.Error("the Machine is still held although its VM is gone")
+	}
+}
+
+// TestNoCreationWithoutEndHoldsAMachine plays a provider that stopped in the middle of a
+// creation: crossplane-runtime does not even delete the VM resource then.
+func TestNoCreationWithoutEndHoldsAMachine(t *testing.T) {
+	v := aVM()
+	v.SetFinalizers([]string{"finalizer.managedresource.crossplane.io"})
+	meta.SetExternalCreatePending(v, time.Unix(1000, 0))
+	w := newWorld(t, aMachine(true, v1alpha1.FinalizerTerminator, metav1.FinalizerDeleteDependents), v)
+	if err := w.client.Delete(t.Context(), aVM()); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.reconcile(); err != nil {
+		t.Fatal(err)
+	}
+	if now := w.vm(); meta.ExternalCreateIncomplete(now) || len(now.GetFinalizers()) != 1 || now.GetAnnotations()[annotationResourceName] != v1alpha1.ResourceVM {
+		t.Errorf("the creation is not forgotten, or more than that: finalizers %v, annotations %v", now.GetFinalizers(), now.GetAnnotations())
 	}
 }
 

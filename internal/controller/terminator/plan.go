@@ -85,6 +85,8 @@ type vm struct {
 	name     string
 	held     bool // has FinalizerDrain
 	deleting bool
+	// uncertain means that its creation began, and that nobody knows whether it ended.
+	uncertain bool
 }
 
 // machinePlan is what to do to a Machine and to what it composes.
@@ -93,6 +95,7 @@ type machinePlan struct {
 	pass    map[string][]string // annotations that WorkerNodes shall have too
 	release []vm
 	abandon []vm // without waiting for their provider
+	forget  []vm // the creation of which keeps their provider from deleting them
 	// timedOut are hooks that are not waited for any more.
 	timedOut []string
 	// operation and deletion are what the Machine's status shall say, nil if nothing.
@@ -121,6 +124,8 @@ func plan(s machineState) machinePlan {
 			switch {
 			case v.held:
 				p.release = append(p.release, v)
+			case v.uncertain && v.deleting && !s.forceDelete:
+				p.forget = append(p.forget, v)
 			case !s.forceDelete || !v.deleting:
 			case s.stage == at.stage && !s.now.Before(s.since.Add(forceDeleteAfter)):
 				p.abandon = append(p.abandon, v)

@@ -100,6 +100,35 @@ func TestPlanOfAMachine(t *testing.T) {
 	}
 }
 
+func TestACreationWithoutEndIsForgottenWhenTheVMIsBeingDeleted(t *testing.T) {
+	dying := self{deleting: true, held: true, foreground: true}
+	uncertain := vm{kind: "VirtualMachine", name: "v", deleting: true, uncertain: true}
+	with := func(change func(*vm)) []vm {
+		v := uncertain
+		change(&v)
+		return []vm{v}
+	}
+	cases := map[string]struct {
+		machineState
+		forget []vm
+	}{
+		"WhenItIsReleased":              {machineState{self: dying, vms: []vm{uncertain}}, []vm{uncertain}},
+		"NotBefore":                     {machineState{self: dying, vms: with(func(v *vm) { v.held = true })}, nil},
+		"NotWhileItsNodeIsThere":        {machineState{self: dying, vms: []vm{uncertain}, workerNodes: []workerNode{{name: "w"}}}, nil},
+		"NotWhileItCouldBeCreatedAgain": {machineState{self: dying, vms: with(func(v *vm) { v.deleting = false })}, nil},
+		"NotWhenItsEndIsKnown":          {machineState{self: dying, vms: with(func(v *vm) { v.uncertain = false })}, nil},
+		"NotOfAMachineThatIsNotDeleted": {machineState{self: self{held: true}, vms: []vm{uncertain}}, nil},
+		"NotOfOneThatGoesWithoutItsVM":  {machineState{self: dying, vms: []vm{uncertain}, forceDelete: true}, nil},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if d := cmp.Diff(tc.forget, plan(tc.machineState).forget, cmp.AllowUnexported(vm{})); d != "" {
+				t.Errorf("(-want +got):\n%s", d)
+			}
+		})
+	}
+}
+
 func TestStagesOfADeletion(t *testing.T) {
 	const timeout = time.Hour
 	now := time.Unix(100_000, 0)

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"time"
 
+	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -19,6 +20,16 @@ func release(ctx context.Context, c client.Client, gvk schema.GroupVersionKind, 
 	return client.IgnoreNotFound(patchMetadata(ctx, c, gvk, vm, func(m client.Object) {
 		controllerutil.RemoveFinalizer(m, v1alpha1.FinalizerDrain)
 		annotate(m, v1alpha1.AnnotationReleased, now.UTC().Format(time.RFC3339Nano))
+	}))
+}
+
+// forget that the creation of a VM began, and did not end. crossplane-runtime touches no
+// resource of which that is so, not even to delete it, since it does not know the VM. A VM
+// that there is all the same is found by its tags. If the creation goes on after all, its
+// end is recorded as ever, and the VM deleted.
+func forget(ctx context.Context, c client.Client, gvk schema.GroupVersionKind, vm client.Object) error {
+	return client.IgnoreNotFound(patchMetadata(ctx, c, gvk, vm, func(m client.Object) {
+		meta.RemoveAnnotations(m, meta.AnnotationKeyExternalCreatePending)
 	}))
 }
 
