@@ -113,6 +113,19 @@ type ProviderConfigStatus struct {
 	// Version of the target cluster's API server.
 	// +optional
 	Version string `json:"version,omitempty"`
+
+	// Outage is the last time that a cluster which was reachable was not.
+	// +optional
+	Outage *Outage `json:"outage,omitempty"`
+}
+
+// An Outage is a time in which a target cluster was not reachable.
+type Outage struct {
+	// Since when.
+	Since metav1.Time `json:"since"`
+	// Until when. It is absent while it lasts.
+	// +optional
+	Until *metav1.Time `json:"until,omitempty"`
 }
 
 // A ProviderConfig says how to reach a target cluster. It serves its namespace.

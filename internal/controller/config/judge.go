@@ -77,6 +77,17 @@ func authorized(was xpv1.Condition, lacking string) xpv1.Condition {
 	return condition(was, v1alpha1.TypeAuthorized, corev1.ConditionFalse, v1alpha1.ReasonRightsMissing, lacking)
 }
 
+// outage that is told of, after the condition changed from one to another.
+func outage(told *v1alpha1.Outage, from, to xpv1.Condition) *v1alpha1.Outage {
+	switch {
+	case from.Status == corev1.ConditionTrue && to.Status == corev1.ConditionFalse:
+		return &v1alpha1.Outage{Since: to.LastTransitionTime}
+	case told != nil && told.Until == nil && to.Status == corev1.ConditionTrue:
+		return &v1alpha1.Outage{Since: told.Since, Until: &to.LastTransitionTime}
+	}
+	return told
+}
+
 // condition keeps the time as long as the status stays, whatever the reason.
 func condition(was xpv1.Condition, typ xpv1.ConditionType, status corev1.ConditionStatus, reason, message string) xpv1.Condition {
 	since := metav1.Now()

@@ -4,8 +4,10 @@ import (
 	"testing"
 
 	xpv1 "github.com/crossplane/crossplane-runtime/v2/apis/common/v1"
+	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/drover-dev/drover/apis/cluster/v1alpha1"
 	"github.com/drover-dev/drover/internal/target"
@@ -74,5 +76,32 @@ func TestInUse(t *testing.T) {
 		if got := inUse(n[0], n[1]); got != want {
 			t.Errorf("%v: %q, want %q", n, got, want)
 		}
+	}
+}
+
+func TestOutage(t *testing.T) {
+	at := func(s int64, status corev1.ConditionStatus) xpv1.Condition {
+		return xpv1.Condition{Status: status, LastTransitionTime: metav1.Unix(s, 0)}
+	}
+	unknown, up, down, upAgain, downAgain := xpv1.Condition{}, at(1, corev1.ConditionTrue), at(2, corev1.ConditionFalse), at(3, corev1.ConditionTrue), at(4, corev1.ConditionFalse)
+	for name, tc := range map[string]struct {
+		seen []xpv1.Condition
+		want *v1alpha1.Outage
+	}{
+		"AClusterThatIsNewHadNone":             {[]xpv1.Condition{unknown, up, up}, nil},
+		"NorHadOneWhoseCredentialsCameAfterIt": {[]xpv1.Condition{unknown, down, upAgain}, nil},
+		"ItBeginsWhenItCannotBeReachedAnyMore": {[]xpv1.Condition{unknown, up, down, down}, &v1alpha1.Outage{Since: metav1.Unix(2, 0)}},
+		"ItEndsWhenItIsReachable":              {[]xpv1.Condition{unknown, up, down, upAgain, upAgain}, &v1alpha1.Outage{Since: metav1.Unix(2, 0), Until: ptr.To(metav1.Unix(3, 0))}},
+		"TheLastOneIsTold":                     {[]xpv1.Condition{unknown, up, down, upAgain, downAgain}, &v1alpha1.Outage{Since: metav1.Unix(4, 0)}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var got *v1alpha1.Outage
+			for i := range tc.seen[1:] {
+				got = outage(got, tc.seen[i], tc.seen[i+1])
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+		})
 	}
 }

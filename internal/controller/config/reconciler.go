@@ -91,6 +91,7 @@ func (r *reconciler) measure(ctx context.Context, o object) (time.Duration, erro
 	before := o.status.DeepCopy()
 	o.status.SetConditions(j.condition)
 	o.status.Version = j.version
+	o.status.Outage = outage(o.status.Outage, was, j.condition)
 	could := o.status.GetCondition(v1alpha1.TypeAuthorized)
 	if p.rights != nil {
 		o.status.SetConditions(authorized(could, *p.rights))
