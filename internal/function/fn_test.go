@@ -37,7 +37,7 @@ func TestRunFunction(t *testing.T) {
 	input := func(apiVersion, kind string) *structpb.Struct {
 		return resource.MustStructJSON(`{"apiVersion": "` + apiVersion + `", "kind": "` + kind + `"}`)
 	}
-	xr := &fnv1.State{Composite: &fnv1.Resource{Resource: resource.MustStructJSON(`{"metadata": {"name": "md"}}`)}}
+	xr := &fnv1.State{Composite: &fnv1.Resource{Resource: resource.MustStructJSON(`{"kind": "MachineDeployment", "metadata": {"name": "md"}}`)}}
 
 	cases := map[string]struct {
 		req   *fnv1.RunFunctionRequest

@@ -13,6 +13,26 @@ import (
 type Safety struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// Overshoot says how many Machines are too many.
+	// +kubebuilder:default={}
+	Overshoot Overshoot `json:"overshoot,omitempty,omitzero"`
+}
+
+// Overshoot freezes what has more Machines than it may ever come to want: replicas and
+// maxSurge of a MachineDeployment, and twice replicas of a MachineSet that stands alone.
+// Machines that are being deleted count, since their VMs do, but for those that a
+// scale-down gave up.
+type Overshoot struct {
+	// UpMargin is how many more there may be: it freezes above that.
+	// +kubebuilder:default=2
+	// +kubebuilder:validation:Minimum=0
+	UpMargin *int32 `json:"upMargin,omitempty"`
+
+	// DownMargin is how far below that number it thaws, at most UpMargin.
+	// +kubebuilder:default=1
+	// +kubebuilder:validation:Minimum=0
+	DownMargin *int32 `json:"downMargin,omitempty"`
 }
 
 // Rollout composes the MachineSets of a MachineDeployment.
@@ -79,4 +99,12 @@ type Lifecycle struct {
 	// the name that the VM was given in its user data, and gets the VM's providerID.
 	// +optional
 	NodesByName bool `json:"nodesByName,omitempty"`
+
+	// ReturnGrace is for how long no Machine becomes Failed for its Node, or for having
+	// none, after an outage of its cluster's API server: kubelets need as long to say
+	// that they are there, and the cluster to believe it.
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:Pattern=`^([0-9]+([.][0-9]+)?(ms|s|m|h))+$`
+	// +kubebuilder:default="2m"
+	ReturnGrace *metav1.Duration `json:"returnGrace,omitempty"`
 }

@@ -20,7 +20,8 @@ const (
 	LabelOrphanCollector = Group + "/orphan-collector"
 
 	// LabelFreeze, "true" on a MachineDeployment or MachineSet, keeps it from
-	// creating and replacing Machines. Scaling down goes on.
+	// creating and replacing Machines. Scaling down goes on. "false" keeps it from
+	// being frozen, whatever is found. A MachineDeployment passes it on to its sets.
 	LabelFreeze = Group + "/freeze"
 
 	// LabelProvider selects the Composition of a Machine by its class's provider.
@@ -49,6 +50,10 @@ const (
 	// AnnotationPreserve on a Machine or its Node keeps it for analysis: now,
 	// when-failed or false. The Node's goes before the Machine's.
 	AnnotationPreserve = Group + "/preserve"
+
+	// AnnotationFreezeReason on a MachineSet says why the MachineDeployment that put
+	// LabelFreeze there is frozen.
+	AnnotationFreezeReason = Group + "/freeze-reason"
 
 	// AnnotationChangeCause of a MachineDeployment says why it was changed. It is
 	// kept with the revision.

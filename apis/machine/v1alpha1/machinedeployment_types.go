@@ -326,6 +326,10 @@ type MachineDeploymentStatus struct {
 	// +listType=atomic
 	MachineSets []MachineSetReplicas `json:"machineSets,omitempty"`
 
+	// Safety is what the overshoot of the deployment is judged by.
+	// +optional
+	Safety *SafetyStatus `json:"safety,omitempty"`
+
 	// Conditions of the deployment.
 	// +optional
 	// +listType=map

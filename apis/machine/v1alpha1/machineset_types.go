@@ -139,6 +139,16 @@ type Exhaustion struct {
 	Until *metav1.Time `json:"until,omitempty"`
 }
 
+// SafetyStatus is what the overshoot of a MachineDeployment or MachineSet is judged by.
+type SafetyStatus struct {
+	// Expected is how many Machines there may be by the spec, margins apart.
+	Expected int32 `json:"expected"`
+	// Leaving is how many there may be beside them: those that scale-downs gave up,
+	// and that are not gone yet.
+	// +optional
+	Leaving int32 `json:"leaving,omitempty"`
+}
+
 // MachineSetStatus counts the Machines of a set.
 type MachineSetStatus struct {
 	// ObservedGeneration is the generation of the spec that this status is about.
@@ -212,6 +222,10 @@ type MachineSetStatus struct {
 	// +optional
 	// +listType=atomic
 	Dropping []string `json:"dropping,omitempty"`
+
+	// Safety is what the overshoot of the set is judged by.
+	// +optional
+	Safety *SafetyStatus `json:"safety,omitempty"`
 
 	// Conditions of the set.
 	// +optional

@@ -26,12 +26,25 @@ func Run(now time.Time, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse
 		return nil, err
 	}
 	o.NodesByName = input.NodesByName
+	grace, err := returnGrace(input)
+	if err != nil {
+		return nil, err
+	}
 	rsp := step.NewResponse(req)
 	if err := holdVM(req, rsp, o.Machine); err != nil {
 		return nil, err
 	}
 
 	d := Plan(now, o)
+	if judged(o, d) {
+		rsp.RequireCluster(o.Machine.Namespace, o.Machine.Spec.ClusterRef)
+		c, looked := step.Cluster(req)
+		if !looked {
+			return rsp.RunFunctionResponse, nil
+		}
+		o.sees(c, grace)
+		d = Plan(now, o)
+	}
 	if d.WorkerNode != nil {
 		if err := rsp.Compose(machinev1alpha1.ResourceWorkerNode, d.WorkerNode, d.NodeReady); err != nil {
 			return nil, err

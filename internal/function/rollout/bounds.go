@@ -20,6 +20,13 @@ type bounds struct {
 	unavailable int32
 }
 
+// Most is how many Machines a deployment may have at once, those that are being
+// deleted included.
+func Most(d *machinev1alpha1.MachineDeployment) int32 {
+	b, _ := boundsOf(d)
+	return b.most()
+}
+
 func boundsOf(d *machinev1alpha1.MachineDeployment) (bounds, *step.Problem) {
 	s := d.Spec.Strategy
 	switch s.Type {

@@ -44,8 +44,12 @@ func (p *plan) composed(s *set) *machinev1alpha1.MachineSet {
 		labels[k] = string(v)
 	}
 	labels[machinev1alpha1.LabelAutoscalerDeployment] = d.Name
-	if p.Safety.Frozen {
-		labels[machinev1alpha1.LabelFreeze] = "true"
+	annotations := map[string]string{machinev1alpha1.AnnotationRevision: strconv.FormatInt(s.revision, 10)}
+	if p.Safety.Sets != "" {
+		labels[machinev1alpha1.LabelFreeze] = p.Safety.Sets
+	}
+	if p.Safety.Sets == "true" {
+		annotations[machinev1alpha1.AnnotationFreezeReason] = p.Safety.Reason
 	}
 	creation := machinev1alpha1.CreationEnabled
 	if d.Spec.Strategy.Type == machinev1alpha1.OnDelete && s != p.head() {
@@ -61,7 +65,7 @@ func (p *plan) composed(s *set) *machinev1alpha1.MachineSet {
 			Namespace:   d.Namespace,
 			Name:        s.Name,
 			Labels:      labels,
-			Annotations: map[string]string{machinev1alpha1.AnnotationRevision: strconv.FormatInt(s.revision, 10)},
+			Annotations: annotations,
 			Finalizers:  []string{machinev1alpha1.FinalizerTerminator},
 		},
 		Spec: machinev1alpha1.MachineSetSpec{

@@ -643,9 +643,18 @@ func TestSets(t *testing.T) {
 		}
 	})
 	t.Run("AFreezeReachesTheSets", func(t *testing.T) {
-		s := Plan(now, Observed{Deployment: d, ClassFound: true, Sets: []Set{old}, Safety: step.Safety{Frozen: true}}).Sets[0]
-		if s.Labels[machinev1alpha1.LabelFreeze] != "true" {
-			t.Errorf("got labels %v", s.Labels)
+		for name, tc := range map[string]struct {
+			safety        step.Safety
+			label, reason string
+		}{
+			"ByHand":          {step.Safety{Frozen: true, Reason: "ManualFreeze", Sets: "true"}, "true", "ManualFreeze"},
+			"Overridden":      {step.Safety{Reason: "FreezeOverridden", Sets: "false"}, "false", ""},
+			"ForTheirCluster": {step.Safety{Frozen: true, Reason: "TargetUnreachable"}, "", ""},
+		} {
+			s := Plan(now, Observed{Deployment: d, ClassFound: true, Sets: []Set{old}, Safety: tc.safety}).Sets[0]
+			if s.Labels[machinev1alpha1.LabelFreeze] != tc.label || s.Annotations[machinev1alpha1.AnnotationFreezeReason] != tc.reason {
+				t.Errorf("%s: got labels %v and annotations %v", name, s.Labels, s.Annotations)
+			}
 		}
 	})
 }

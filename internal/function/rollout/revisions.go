@@ -27,6 +27,12 @@ func (p *plan) choose() {
 	p.target.After = after(p.now, p.Deployment)
 }
 
+// Template is the one that a deployment rolls out.
+func Template(d *machinev1alpha1.MachineDeployment) machinev1alpha1.MachineTemplate {
+	t, _, _ := chosen(d)
+	return t
+}
+
 // chosen returns the template to roll out, and the rollback that it comes from, if
 // any. What cannot be gone back to leaves all as it is.
 func chosen(d *machinev1alpha1.MachineDeployment) (machinev1alpha1.MachineTemplate, *machinev1alpha1.Rollback, *step.Problem) {

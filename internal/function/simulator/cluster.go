@@ -115,11 +115,8 @@ func (c *Cluster) uid() types.UID {
 }
 
 func (c *Cluster) planRollout(d *machinev1alpha1.MachineDeployment, children []child[*machinev1alpha1.MachineSet]) ([]*machinev1alpha1.MachineSet, func(*machinev1alpha1.MachineDeployment)) {
-	o := rollout.Observed{
-		Deployment: d,
-		ClassFound: true,
-		Safety:     safety.Plan(safety.Observed{Labels: d.Labels}).Safety,
-	}
+	s := safety.Plan(safety.OfDeployment(d))
+	o := rollout.Observed{Deployment: d, ClassFound: true, Safety: s.Safety}
 	for _, ch := range children {
 		o.Sets = append(o.Sets, rollout.Set{MachineSet: ch.object, Observed: ch.observed, Terminating: ch.terminating})
 	}
@@ -131,18 +128,16 @@ func (c *Cluster) planRollout(d *machinev1alpha1.MachineDeployment, children []c
 		desired = append(desired, s.MachineSet)
 	}
 	return desired, func(d *machinev1alpha1.MachineDeployment) {
-		conditions := setConditions(d.Status.Conditions, append(p.Conditions, ready(p.Ready)))
+		conditions := setConditions(d.Status.Conditions, append(p.Conditions, ready(p.Ready), s.Condition))
 		d.Status = p.Status
+		d.Status.Safety = s.Status
 		d.Status.Conditions = conditions
 	}
 }
 
 func (c *Cluster) planReplicas(s *machinev1alpha1.MachineSet, children []child[*machinev1alpha1.Machine]) ([]*machinev1alpha1.Machine, func(*machinev1alpha1.MachineSet)) {
-	o := replicas.Observed{
-		Set:      s,
-		Provider: provider,
-		Safety:   safety.Plan(safety.Observed{Labels: s.Labels}).Safety,
-	}
+	safe := safety.Plan(safety.OfSet(s))
+	o := replicas.Observed{Set: s, Provider: provider, Safety: safe.Safety}
 	for _, ch := range children {
 		o.Machines = append(o.Machines, replicas.Machine{Machine: ch.object, Provider: provider, Observed: ch.observed, Terminating: ch.terminating})
 	}
@@ -154,8 +149,9 @@ func (c *Cluster) planReplicas(s *machinev1alpha1.MachineSet, children []child[*
 		desired = append(desired, m.Machine)
 	}
 	return desired, func(s *machinev1alpha1.MachineSet) {
-		conditions := setConditions(s.Status.Conditions, append(p.Conditions, ready(p.Ready)))
+		conditions := setConditions(s.Status.Conditions, append(p.Conditions, ready(p.Ready), safe.Condition))
 		s.Status = p.Status
+		s.Status.Safety = safe.Status
 		s.Status.Conditions = conditions
 	}
 }

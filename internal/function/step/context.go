@@ -28,6 +28,10 @@ type Safety struct {
 	Reason string `json:"reason,omitempty"`
 	// Message for people.
 	Message string `json:"message,omitempty"`
+	// Sets is the value of the label machine.drover.dev/freeze that the sets of a
+	// MachineDeployment get, empty for none: sets see for themselves whether they
+	// reach their cluster.
+	Sets string `json:"sets,omitempty"`
 }
 
 // Bootstrap is what the bootstrap step says.

@@ -57,15 +57,21 @@ func NewResponse(req *fnv1.RunFunctionRequest) Response {
 	return Response{rsp}
 }
 
-// Status sets the XR's status. It is all of the status that Drover owns, save for
-// the conditions: see SetConditions.
+// Status sets the XR's status: with what earlier steps set of it, all that Drover
+// owns, save for the conditions: see SetConditions.
 func (r Response) Status(apiVersion, kind string, status any) error {
 	s, err := toStruct(map[string]any{"apiVersion": apiVersion, "kind": kind}, "status", status)
 	if err != nil {
 		return fmt.Errorf("cannot encode the status: %w", err)
 	}
 	// Crossplane keeps the conditions: ours go by SetConditions.
-	delete(s.GetFields()["status"].GetStructValue().GetFields(), "conditions")
+	fields := s.GetFields()["status"].GetStructValue().GetFields()
+	delete(fields, "conditions")
+	for k, v := range r.composite().GetResource().GetFields()["status"].GetStructValue().GetFields() {
+		if _, ok := fields[k]; !ok {
+			fields[k] = v
+		}
+	}
 	r.composite().Resource = s
 	return nil
 }

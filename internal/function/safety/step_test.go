@@ -1,0 +1,182 @@
+package safety
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
+	"github.com/crossplane/function-sdk-go/resource"
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/protobuf/types/known/structpb"
+
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/function/step"
+)
+
+const (
+	settledSet = `{"apiVersion": "machine.drover.dev/v1alpha1", "kind": "MachineSet",
+		"metadata": {"namespace": "ns", "name": "s", "generation": 2},
+		"spec": {"replicas": 2, "template": {"spec": {"clusterRef": {"kind": "ProviderConfig", "name": "target"}}}},
+		"status": {"observedGeneration": 2, "replicas": 2}}`
+	deployment = `{"apiVersion": "machine.drover.dev/v1alpha1", "kind": "MachineDeployment",
+		"metadata": {"namespace": "ns", "name": "md"},
+		"spec": {"replicas": 2, "template": {"spec": {"clusterRef": {"kind": "ClusterProviderConfig", "name": "default"}}}},
+		"status": {"replicas": 2, "terminatingReplicas": 4}}`
+	down = `{"status": {"conditions": [{"type": "Reachable", "status": "False", "reason": "Unreachable", "lastTransitionTime": "2030-01-01T12:00:00Z"}]}}`
+	up   = `{"status": {"conditions": [{"type": "Reachable", "status": "True", "reason": "Reachable", "lastTransitionTime": "2030-01-01T12:00:00Z"}]}}`
+)
+
+func input(t *testing.T, spec string) *structpb.Struct {
+	t.Helper()
+	return resource.MustStructJSON(`{"apiVersion": "fn.drover.dev/v1alpha1", "kind": "Safety"` + spec + `}`)
+}
+
+func request(t *testing.T, xr string, machines ...string) *fnv1.RunFunctionRequest {
+	t.Helper()
+	req := &fnv1.RunFunctionRequest{Input: input(t, ""), Observed: &fnv1.State{
+		Composite: &fnv1.Resource{Resource: resource.MustStructJSON(xr)},
+		Resources: map[string]*fnv1.Resource{},
+	}}
+	for i, phase := range machines {
+		req.Observed.Resources[string(rune('a'+i))] = &fnv1.Resource{Resource: resource.MustStructJSON(`{"kind": "Machine", "status": {"phase": "` + phase + `"}}`)}
+	}
+	return req
+}
+
+// run the step as Crossplane does: with what it requires, until it requires no other.
+func run(t *testing.T, req *fnv1.RunFunctionRequest, config string) (*fnv1.RunFunctionResponse, step.Safety) {
+	t.Helper()
+	rsp, err := Run(time.Time{}, req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s := rsp.GetRequirements().GetResources()["cluster"]; s != nil {
+		items := &fnv1.Resources{}
+		if config != "" {
+			items.Items = append(items.Items, &fnv1.Resource{Resource: resource.MustStructJSON(config)})
+		}
+		req.RequiredResources = map[string]*fnv1.Resources{"cluster": items}
+		if rsp, err = Run(time.Time{}, req); err != nil {
+			t.Fatal(err)
+		}
+	}
+	said := step.Safety{}
+	b, err := rsp.GetContext().GetFields()[step.ContextSafety].MarshalJSON()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(b, &said); err != nil {
+		t.Fatal(err)
+	}
+	return rsp, said
+}
+
+func TestASetAsksForItsClusterOnlyWhereItMayAct(t *testing.T) {
+	change := func(old, new string) string {
+		s := strings.Replace(settledSet, old, new, 1)
+		if s == settledSet {
+			t.Fatalf("no %s", old)
+		}
+		return s
+	}
+	frozen := change(`"replicas": 2}}`, `"replicas": 2, "conditions": [{"type": "Frozen", "status": "True", "reason": "TargetUnreachable"}]}}`)
+	for name, tc := range map[string]struct {
+		xr       string
+		machines []string
+		want     bool
+	}{
+		"NotAtRest":                      {settledSet, []string{"Running", "Running"}, false},
+		"WhenAMachineIsFailed":           {settledSet, []string{"Running", "Failed"}, true},
+		"WhenAMachineIsUnknown":          {settledSet, []string{"Unknown", "Running"}, true},
+		"WhenAMachineIsMissing":          {settledSet, []string{"Running"}, true},
+		"WhenOneIsTooMuch":               {settledSet, []string{"Running", "Running", "Running"}, true},
+		"WhenItsSpecIsNew":               {change(`"generation": 2`, `"generation": 3`), []string{"Running", "Running"}, true},
+		"WhenItSaysThatItHasLess":        {change(`"replicas": 2}}`, `"replicas": 1}}`), []string{"Running", "Running"}, true},
+		"WhenMachinesGo":                 {change(`"replicas": 2}}`, `"replicas": 2, "terminatingReplicas": 1}}`), []string{"Running", "Running"}, true},
+		"WhileItIsFrozenThoughAllRunNow": {frozen, []string{"Running", "Running"}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			rsp, err := Run(time.Time{}, request(t, tc.xr, tc.machines...))
+			if err != nil {
+				t.Fatal(err)
+			}
+			s := rsp.GetRequirements().GetResources()["cluster"]
+			if (s != nil) != tc.want {
+				t.Fatalf("requires %v", s)
+			}
+			if s != nil && (s.GetKind() != "ProviderConfig" || s.GetMatchName() != "target" || s.GetNamespace() != "ns" || s.GetApiVersion() != "cluster.drover.dev/v1alpha1") {
+				t.Errorf("requires %v", s)
+			}
+		})
+	}
+}
+
+func TestRun(t *testing.T) {
+	for name, tc := range map[string]struct {
+		xr, config string
+		machines   []string
+		want       step.Safety
+		again      time.Duration
+	}{
+		"ASetWhoseClusterIsDownIsFrozen":        {settledSet, down, []string{"Running", "Failed"}, step.Safety{Frozen: true, Reason: ReasonTargetUnreachable}, lookAgain},
+		"ASetWhoseClusterIsUpIsNot":             {settledSet, up, []string{"Running", "Failed"}, step.Safety{}, step.AtRest},
+		"NorIsOneWhoseClusterWasNotMeasuredYet": {settledSet, `{}`, []string{"Running", "Failed"}, step.Safety{}, step.AtRest},
+		"NorOneWithoutConfiguration":            {settledSet, "", []string{"Running", "Failed"}, step.Safety{}, step.AtRest},
+		"ADeploymentIsJudgedByAllOfIts":         {deployment, up, nil, step.Safety{Frozen: true, Reason: ReasonOvershoot, Sets: "true"}, step.AtRest},
+		"TheSetOfADeploymentIsJudgedByThat": {
+			strings.Replace(settledSet, `"name": "s"`, `"name": "s", "ownerReferences": [{"kind": "MachineDeployment", "controller": true}]`, 1),
+			up, []string{"Running", "Running", "Running", "Running", "Running", "Running", "Running"}, step.Safety{}, step.AtRest,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			rsp, got := run(t, request(t, tc.xr, tc.machines...), tc.config)
+			if got.Frozen != (got.Message != "") {
+				t.Errorf("said %+v", got)
+			}
+			got.Message = ""
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+			if d := rsp.GetMeta().GetTtl().AsDuration(); d != tc.again {
+				t.Errorf("called again after %s, want %s", d, tc.again)
+			}
+		})
+	}
+}
+
+func TestTheStatusOfTheStepsAfterItKeepsWhatItRemembers(t *testing.T) {
+	req := request(t, deployment)
+	first, _ := run(t, req, up)
+	req.Desired = first.GetDesired()
+	rsp := step.NewResponse(req)
+	if err := rsp.Status("machine.drover.dev/v1alpha1", "MachineDeployment", &machinev1alpha1.MachineDeploymentStatus{Replicas: 2}); err != nil {
+		t.Fatal(err)
+	}
+	got := rsp.GetDesired().GetComposite().GetResource().GetFields()["status"].GetStructValue().AsMap()
+	if diff := cmp.Diff(map[string]any{"expected": 3.0}, got["safety"]); diff != "" || got["replicas"] != 2.0 {
+		t.Errorf("status %v\n%s", got, diff)
+	}
+}
+
+func TestBadMarginsAreNamed(t *testing.T) {
+	for spec, want := range map[string]string{
+		`, "overshoot": {"upMargin": -1}`:   "overshoot.upMargin: -1 must be 0 or more",
+		`, "overshoot": {"downMargin": -2}`: "overshoot.downMargin: -2 must be 0 or more",
+	} {
+		req := request(t, deployment)
+		req.Input = input(t, spec)
+		if _, err := Run(time.Time{}, req); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want %q", err, want)
+		}
+	}
+}
+
+func TestMarginsOfTheInputCount(t *testing.T) {
+	req := request(t, deployment)
+	req.Input = input(t, `, "overshoot": {"upMargin": 3}`)
+	if _, got := run(t, req, up); got.Frozen {
+		t.Errorf("frozen: %s", got.Message)
+	}
+}
