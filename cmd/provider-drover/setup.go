@@ -17,6 +17,7 @@ import (
 	"github.com/drover-dev/drover/internal/controller/jointoken"
 	"github.com/drover-dev/drover/internal/controller/terminator"
 	"github.com/drover-dev/drover/internal/controller/workernode"
+	"github.com/drover-dev/drover/internal/metrics"
 	"github.com/drover-dev/drover/internal/operator"
 	"github.com/drover-dev/drover/internal/target"
 )
@@ -50,7 +51,12 @@ func setup(ctx context.Context, mgr ctrl.Manager, o controller.Options) error {
 		clusterv1alpha1.ClusterProviderConfigGroupVersionKind,
 	)
 	// The XRDs of Machines come with another package, and later.
-	operator.Gated(mgr, o, func() error { return terminator.Setup(ctx, mgr, o, views) },
+	operator.Gated(mgr, o, func() error {
+		if err := terminator.Setup(ctx, mgr, o, views); err != nil {
+			return err
+		}
+		return metrics.Setup(ctx, mgr, views)
+	},
 		clusterv1alpha1.WorkerNodeGroupVersionKind,
 		machinev1alpha1.MachineGroupVersionKind,
 		machinev1alpha1.MachineSetGroupVersionKind,
@@ -66,8 +72,10 @@ func newViews(mgr ctrl.Manager) (cache.Cache, error) {
 	if err := clientgoscheme.AddToScheme(s); err != nil {
 		return nil, err
 	}
-	if err := terminator.AddToScheme(s); err != nil {
-		return nil, err
+	for _, add := range []func(*runtime.Scheme) error{terminator.AddToScheme, metrics.AddToScheme} {
+		if err := add(s); err != nil {
+			return nil, err
+		}
 	}
 	views, err := cache.New(mgr.GetConfig(), cache.Options{
 		Scheme: s, Mapper: mgr.GetRESTMapper(), DefaultTransform: cache.TransformStripManagedFields(),

@@ -15,8 +15,6 @@ import (
 	"time"
 
 	dto "github.com/prometheus/client_model/go"
-	"github.com/prometheus/common/expfmt"
-	"github.com/prometheus/common/model"
 
 	"github.com/drover-dev/drover/internal/localcloud"
 	"github.com/drover-dev/drover/internal/localplane"
@@ -113,7 +111,7 @@ func sample(ctx context.Context, s *localplane.Status) (map[string]map[string]fl
 		if c.Metrics == "" {
 			continue
 		}
-		families, err := scrape(ctx, c.Metrics)
+		families, err := kit.Scrape(ctx, c.Metrics)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", c.Name, err)
 		}
@@ -156,27 +154,9 @@ func cpuSeconds(pid int) (float64, error) {
 	return total, nil
 }
 
-func scrape(ctx context.Context, url string) (map[string]*dto.MetricFamily, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
-	if err != nil {
-		return nil, err
-	}
-	rsp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = rsp.Body.Close() }()
-	parser := expfmt.NewTextParser(model.UTF8Validation)
-	return parser.TextToMetricFamilies(rsp.Body)
-}
-
 func each(f *dto.MetricFamily, do func(labels map[string]string, n float64)) {
 	for _, m := range f.GetMetric() {
-		labels := map[string]string{}
-		for _, l := range m.GetLabel() {
-			labels[l.GetName()] = l.GetValue()
-		}
-		do(labels, m.GetCounter().GetValue())
+		do(kit.LabelsOf(m), m.GetCounter().GetValue())
 	}
 }
 

@@ -30,9 +30,10 @@ type MachineSpec struct {
 	} `json:"crossplane,omitempty"`
 }
 
-// MachineStatus has what the terminator writes.
+// MachineStatus has what the terminator writes, and what metrics tell beside.
 type MachineStatus struct {
 	Phase         v1alpha1.MachinePhase    `json:"phase,omitempty"`
+	FailureReason v1alpha1.FailureReason   `json:"failureReason,omitempty"`
 	LastOperation *v1alpha1.LastOperation  `json:"lastOperation,omitempty"`
 	Deletion      *v1alpha1.DeletionStatus `json:"deletion,omitempty"`
 }

@@ -1,0 +1,80 @@
+package metrics
+
+import (
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"sigs.k8s.io/yaml"
+)
+
+var (
+	metricName = regexp.MustCompile(`\bdrover_[a-z_]+`)
+	descName   = regexp.MustCompile(`fqName: "([a-z_]+)"`)
+)
+
+// described are the names of all metrics.
+func described(t *testing.T) map[string]bool {
+	t.Helper()
+	c, _ := newCollector(t)
+	descs := make(chan *prometheus.Desc, 100)
+	c.Describe(descs)
+	close(descs)
+	out := map[string]bool{}
+	for d := range descs {
+		out[descName.FindStringSubmatch(d.String())[1]] = true
+	}
+	return out
+}
+
+func read(t *testing.T, file string) string {
+	t.Helper()
+	b, err := os.ReadFile("../../" + file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+func TestEveryMetricIsDocumented(t *testing.T) {
+	doc := read(t, "docs/operations.md")
+	for name := range described(t) {
+		if !strings.Contains(doc, "`"+name+"`") {
+			t.Errorf("docs/operations.md does not say what %s is", name)
+		}
+	}
+}
+
+func TestTheExampleAlertsAreRulesAboutMetricsThatThereAre(t *testing.T) {
+	rules := struct {
+		Kind string `json:"kind"`
+		Spec struct {
+			Groups []struct {
+				Rules []struct {
+					Alert, Expr, For    string
+					Labels, Annotations map[string]string
+				} `json:"rules"`
+			} `json:"groups"`
+		} `json:"spec"`
+	}{}
+	if err := yaml.Unmarshal([]byte(read(t, "examples/monitoring/prometheusrule.yaml")), &rules); err != nil {
+		t.Fatal(err)
+	}
+	if rules.Kind != "PrometheusRule" || len(rules.Spec.Groups) != 1 || len(rules.Spec.Groups[0].Rules) == 0 {
+		t.Fatalf("read %+v", rules)
+	}
+	there := described(t)
+	for _, r := range rules.Spec.Groups[0].Rules {
+		names := metricName.FindAllString(r.Expr, -1)
+		if r.Alert == "" || len(names) == 0 || r.Labels["severity"] == "" || r.Annotations["summary"] == "" {
+			t.Errorf("rule %+v", r)
+		}
+		for _, name := range names {
+			if !there[strings.TrimSuffix(name, "_bucket")] {
+				t.Errorf("alert %s is about %s, which nobody tells", r.Alert, name)
+			}
+		}
+	}
+}

@@ -1,0 +1,177 @@
+package metrics
+
+import (
+	"context"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1alpha1 "github.com/drover-dev/drover/apis/cluster/v1alpha1"
+	"github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/controller/terminator"
+)
+
+// stuckAfter is for how long a Machine may be in a stage until it counts as stuck: no
+// cloud takes as long, and who set a longer timeout wants to see that it is used.
+const stuckAfter = 30 * time.Minute
+
+// conditionFrozen is that of the step safety.
+const conditionFrozen = "Frozen"
+
+var (
+	machinesDesc = prometheus.NewDesc("drover_machines",
+		"Machines by their phase.", []string{"namespace", "deployment", "set", "phase"}, nil)
+	failedDesc = prometheus.NewDesc("drover_machines_failed",
+		"Machines in the phase Failed, by their failureReason.", []string{"namespace", "deployment", "set", "reason"}, nil)
+	stuckDesc = prometheus.NewDesc("drover_machines_stuck",
+		"Machines that are for more than 30 minutes on their way to their Node, or in one stage of their deletion, by phase or stage.",
+		[]string{"namespace", "deployment", "set", "stage"}, nil)
+	frozenDesc = prometheus.NewDesc("drover_frozen",
+		"1 for each MachineDeployment (set is empty) and MachineSet that is frozen, by the reason of its condition Frozen.",
+		[]string{"namespace", "deployment", "set", "reason"}, nil)
+	reachableDesc = prometheus.NewDesc("drover_target_cluster_reachable",
+		"1 if the API server of the cluster that a configuration describes can be reached, 0 if not; none while that is not known.",
+		[]string{"kind", "namespace", "name"}, nil)
+)
+
+// gauges are computed from caches.
+type gauges struct {
+	// views of Machines, MachineSets and MachineDeployments; clusters has the
+	// configurations of target clusters.
+	views, clusters client.Reader
+	now             func() time.Time
+}
+
+func (g gauges) describe(c chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{machinesDesc, failedDesc, stuckDesc, frozenDesc, reachableDesc} {
+		c <- d
+	}
+}
+
+func (g gauges) collect(ctx context.Context, c chan<- prometheus.Metric) error {
+	for _, f := range []func(context.Context, chan<- prometheus.Metric) error{g.machines, g.frozen, g.targets} {
+		if err := f(ctx, c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// A series of one metric, by the values of its labels.
+type series [4]string
+
+func send(c chan<- prometheus.Metric, d *prometheus.Desc, counts map[series]int) {
+	for s, n := range counts {
+		c <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, float64(n), s[:]...)
+	}
+}
+
+func (g gauges) machines(ctx context.Context, c chan<- prometheus.Metric) error {
+	l := &terminator.MachineList{}
+	if err := g.views.List(ctx, l, client.UnsafeDisableDeepCopy); err != nil {
+		return err
+	}
+	phases, failed, stuck := map[series]int{}, map[series]int{}, map[series]int{}
+	for i := range l.Items {
+		m := &l.Items[i]
+		of := func(value string) series {
+			return series{m.GetNamespace(), m.GetLabels()[v1alpha1.LabelDeployment], m.GetLabels()[v1alpha1.LabelSet], value}
+		}
+		p := phaseOf(m)
+		phases[of(string(p))]++
+		if p == v1alpha1.MachineFailed {
+			failed[of(string(m.Status.FailureReason))]++
+		}
+		if stage, since := stageOf(m, p); stage != "" && g.now().Sub(since) > stuckAfter {
+			stuck[of(stage)]++
+		}
+	}
+	send(c, machinesDesc, phases)
+	send(c, failedDesc, failed)
+	send(c, stuckDesc, stuck)
+	return nil
+}
+
+func phaseOf(m *terminator.Machine) v1alpha1.MachinePhase {
+	switch {
+	case m.GetDeletionTimestamp() != nil:
+		return v1alpha1.MachineTerminating
+	case m.Status.Phase == "":
+		return v1alpha1.MachinePending
+	}
+	return m.Status.Phase
+}
+
+// stageOf what a Machine goes through, and since when; "" if it is where it shall be, or
+// if its phase alone tells.
+func stageOf(m *terminator.Machine, p v1alpha1.MachinePhase) (string, time.Time) {
+	switch p {
+	case v1alpha1.MachinePending, v1alpha1.MachineProvisioning, v1alpha1.MachineJoining:
+		return string(p), m.GetCreationTimestamp().Time
+	case v1alpha1.MachineTerminating:
+		if d := m.Status.Deletion; d != nil {
+			return string(d.Stage), d.Since.Time
+		}
+		if t := m.GetDeletionTimestamp(); t != nil {
+			return string(p), t.Time
+		}
+	}
+	return "", time.Time{}
+}
+
+func (g gauges) frozen(ctx context.Context, c chan<- prometheus.Metric) error {
+	deployments, sets, err := owners(ctx, g.views)
+	if err != nil {
+		return err
+	}
+	frozen := map[series]int{}
+	note := func(o *Owner, deployment, set string) {
+		if f := meta.FindStatusCondition(o.Status.Conditions, conditionFrozen); f != nil && f.Status == metav1.ConditionTrue {
+			frozen[series{o.GetNamespace(), deployment, set, f.Reason}] = 1
+		}
+	}
+	for i := range deployments {
+		note(&deployments[i].Owner, deployments[i].GetName(), "")
+	}
+	for i := range sets {
+		note(&sets[i].Owner, sets[i].GetLabels()[v1alpha1.LabelDeployment], sets[i].GetName())
+	}
+	send(c, frozenDesc, frozen)
+	return nil
+}
+
+func owners(ctx context.Context, views client.Reader) ([]Deployment, []Set, error) {
+	d, s := &DeploymentList{}, &SetList{}
+	if err := views.List(ctx, d, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, nil, err
+	}
+	err := views.List(ctx, s, client.UnsafeDisableDeepCopy)
+	return d.Items, s.Items, err
+}
+
+func (g gauges) targets(ctx context.Context, c chan<- prometheus.Metric) error {
+	shared, own := &clusterv1alpha1.ClusterProviderConfigList{}, &clusterv1alpha1.ProviderConfigList{}
+	if err := g.clusters.List(ctx, shared); err != nil {
+		return err
+	}
+	if err := g.clusters.List(ctx, own); err != nil {
+		return err
+	}
+	tell := func(kind string, o client.Object, s *clusterv1alpha1.ProviderConfigStatus) {
+		value, known := map[corev1.ConditionStatus]float64{corev1.ConditionTrue: 1, corev1.ConditionFalse: 0}[s.GetCondition(clusterv1alpha1.TypeReachable).Status]
+		if known {
+			c <- prometheus.MustNewConstMetric(reachableDesc, prometheus.GaugeValue, value, kind, o.GetNamespace(), o.GetName())
+		}
+	}
+	for i := range shared.Items {
+		tell(clusterv1alpha1.ClusterProviderConfigGroupVersionKind.Kind, &shared.Items[i], &shared.Items[i].Status)
+	}
+	for i := range own.Items {
+		tell(clusterv1alpha1.ProviderConfigGroupVersionKind.Kind, &own.Items[i], &own.Items[i].Status)
+	}
+	return nil
+}

@@ -1,0 +1,304 @@
+package metrics
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	xpv1 "github.com/crossplane/crossplane-runtime/v2/apis/common/v1"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	clusterv1alpha1 "github.com/drover-dev/drover/apis/cluster/v1alpha1"
+	"github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/controller/terminator"
+)
+
+var now = time.Date(2030, 1, 1, 12, 0, 0, 0, time.UTC)
+
+func ago(d time.Duration) metav1.Time { return metav1.NewTime(now.Add(-d)) }
+
+type machineOption func(*terminator.Machine)
+
+func machine(name, deployment, set string, phase v1alpha1.MachinePhase, options ...machineOption) *terminator.Machine {
+	m := &terminator.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, CreationTimestamp: ago(time.Hour), Labels: map[string]string{}}}
+	if deployment != "" {
+		m.Labels[v1alpha1.LabelDeployment] = deployment
+	}
+	if set != "" {
+		m.Labels[v1alpha1.LabelSet] = set
+	}
+	m.Status.Phase = phase
+	for _, o := range options {
+		o(m)
+	}
+	return m
+}
+
+func failedWith(r v1alpha1.FailureReason) machineOption {
+	return func(m *terminator.Machine) { m.Status.FailureReason = r }
+}
+
+func created(d time.Duration) machineOption {
+	return func(m *terminator.Machine) { m.CreationTimestamp = ago(d) }
+}
+
+func deleted(stage v1alpha1.DeletionStage, since time.Duration) machineOption {
+	return func(m *terminator.Machine) {
+		m.DeletionTimestamp = ptr.To(ago(2 * since))
+		m.Finalizers = []string{v1alpha1.FinalizerTerminator}
+		if stage != "" {
+			m.Status.Deletion = &v1alpha1.DeletionStatus{Stage: stage, Since: ago(since)}
+		}
+	}
+}
+
+func joined(after time.Duration) machineOption {
+	return func(m *terminator.Machine) {
+		at := metav1.NewTime(m.CreationTimestamp.Add(after))
+		m.Status.LastOperation = &v1alpha1.LastOperation{Type: v1alpha1.OperationJoin, State: v1alpha1.OperationSuccessful, LastUpdateTime: &at}
+	}
+}
+
+func ownerNamed(name, frozen string) Owner {
+	o := Owner{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name}}
+	if frozen != "" {
+		o.Status.Conditions = []metav1.Condition{{Type: "Ready", Status: metav1.ConditionTrue}, {Type: conditionFrozen, Status: metav1.ConditionTrue, Reason: frozen}}
+	} else {
+		o.Status.Conditions = []metav1.Condition{{Type: conditionFrozen, Status: metav1.ConditionFalse, Reason: "NotFrozen"}}
+	}
+	return o
+}
+
+func setOf(deployment, name, frozen string) *Set {
+	s := &Set{ownerNamed(name, frozen)}
+	if deployment != "" {
+		s.Labels = map[string]string{v1alpha1.LabelDeployment: deployment}
+	}
+	return s
+}
+
+func config(o client.Object, status *xpv1.ConditionedStatus, name string, reachable corev1.ConditionStatus) client.Object {
+	o.SetName(name)
+	if reachable != "" {
+		status.SetConditions(xpv1.Condition{Type: clusterv1alpha1.TypeReachable, Status: reachable})
+	}
+	return o
+}
+
+// newCollector with a cluster that has these objects.
+func newCollector(t *testing.T, objects ...client.Object) (*collector, client.Client) {
+	t.Helper()
+	s := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{terminator.AddToScheme, AddToScheme, clusterv1alpha1.AddToScheme} {
+		if err := add(s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cl := fake.NewClientBuilder().WithScheme(s).WithObjects(objects...).Build()
+	elected := make(chan struct{})
+	close(elected)
+	return &collector{
+		gauges:      gauges{views: cl, clusters: cl, now: func() time.Time { return now }},
+		transitions: newTransitions(), elected: elected, log: func(err error) { t.Error(err) },
+	}, cl
+}
+
+func expect(t *testing.T, c *collector, want string, names ...string) {
+	t.Helper()
+	if err := testutil.CollectAndCompare(c, strings.NewReader(want), names...); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestGauges(t *testing.T) {
+	shared, own := &clusterv1alpha1.ClusterProviderConfig{}, &clusterv1alpha1.ProviderConfig{}
+	fresh := &clusterv1alpha1.ClusterProviderConfig{}
+	own.Namespace = "ns"
+	c, cl := newCollector(t,
+		machine("a", "md", "md-1", v1alpha1.MachineRunning),
+		machine("b", "md", "md-1", v1alpha1.MachineRunning),
+		machine("c", "md", "md-2", v1alpha1.MachineJoining, created(31*time.Minute)),
+		machine("d", "md", "md-2", v1alpha1.MachineJoining, created(29*time.Minute)),
+		machine("e", "", "lone", v1alpha1.MachineFailed, failedWith(v1alpha1.FailureVMLost)),
+		machine("f", "", "lone", v1alpha1.MachineRunning, deleted(v1alpha1.DeletionDraining, time.Hour)),
+		machine("g", "", "lone", v1alpha1.MachineTerminating, deleted(v1alpha1.DeletionDraining, time.Minute)),
+		machine("h", "", "", ""),
+		machine("i", "", "", v1alpha1.MachineFailed, failedWith(v1alpha1.FailureJoinTimeout), deleted("", time.Hour)),
+		&Deployment{ownerNamed("md", "Overshoot")}, &Deployment{ownerNamed("other", "")},
+		setOf("md", "md-1", "DeploymentFrozen"), setOf("", "lone", "TargetUnreachable"),
+		config(shared, &shared.Status.ConditionedStatus, "up", corev1.ConditionTrue),
+		config(own, &own.Status.ConditionedStatus, "down", corev1.ConditionFalse),
+		config(fresh, &fresh.Status.ConditionedStatus, "fresh", ""),
+	)
+	expect(t, c, `
+# HELP drover_frozen 1 for each MachineDeployment (set is empty) and MachineSet that is frozen, by the reason of its condition Frozen.
+# TYPE drover_frozen gauge
+drover_frozen{deployment="",namespace="ns",reason="TargetUnreachable",set="lone"} 1
+drover_frozen{deployment="md",namespace="ns",reason="DeploymentFrozen",set="md-1"} 1
+drover_frozen{deployment="md",namespace="ns",reason="Overshoot",set=""} 1
+# HELP drover_machines Machines by their phase.
+# TYPE drover_machines gauge
+drover_machines{deployment="",namespace="ns",phase="Failed",set="lone"} 1
+drover_machines{deployment="",namespace="ns",phase="Pending",set=""} 1
+drover_machines{deployment="",namespace="ns",phase="Terminating",set=""} 1
+drover_machines{deployment="",namespace="ns",phase="Terminating",set="lone"} 2
+drover_machines{deployment="md",namespace="ns",phase="Joining",set="md-2"} 2
+drover_machines{deployment="md",namespace="ns",phase="Running",set="md-1"} 2
+# HELP drover_machines_failed Machines in the phase Failed, by their failureReason.
+# TYPE drover_machines_failed gauge
+drover_machines_failed{deployment="",namespace="ns",reason="VMLost",set="lone"} 1
+# HELP drover_machines_stuck Machines that are for more than 30 minutes on their way to their Node, or in one stage of their deletion, by phase or stage.
+# TYPE drover_machines_stuck gauge
+drover_machines_stuck{deployment="",namespace="ns",set="",stage="Pending"} 1
+drover_machines_stuck{deployment="",namespace="ns",set="",stage="Terminating"} 1
+drover_machines_stuck{deployment="",namespace="ns",set="lone",stage="Draining"} 1
+drover_machines_stuck{deployment="md",namespace="ns",set="md-2",stage="Joining"} 1
+# HELP drover_target_cluster_reachable 1 if the API server of the cluster that a configuration describes can be reached, 0 if not; none while that is not known.
+# TYPE drover_target_cluster_reachable gauge
+drover_target_cluster_reachable{kind="ClusterProviderConfig",name="up",namespace=""} 1
+drover_target_cluster_reachable{kind="ProviderConfig",name="down",namespace="ns"} 0
+`, "drover_frozen", "drover_machines", "drover_machines_failed", "drover_machines_stuck", "drover_target_cluster_reachable")
+
+	t.Run("NothingIsLeftOfWhatIsGone", func(t *testing.T) {
+		for _, o := range []client.Object{shared, own, fresh, &Deployment{ownerNamed("md", "")}, &Deployment{ownerNamed("other", "")}, setOf("", "md-1", ""), setOf("", "lone", "")} {
+			if err := cl.Delete(t.Context(), o); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, name := range strings.Split("abcdefghi", "") {
+			m := machine(name, "", "", "")
+			if err := cl.Patch(t.Context(), m, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))); client.IgnoreNotFound(err) != nil {
+				t.Fatal(err)
+			}
+			if err := cl.Delete(t.Context(), m); client.IgnoreNotFound(err) != nil {
+				t.Fatal(err)
+			}
+		}
+		if n := testutil.CollectAndCount(c); n != 0 {
+			t.Errorf("%d series are left", n)
+		}
+	})
+}
+
+func TestOnlyTheLeaderTells(t *testing.T) {
+	c, _ := newCollector(t, machine("a", "md", "md-1", v1alpha1.MachineRunning))
+	c.elected = make(chan struct{})
+	if n := testutil.CollectAndCount(c); n != 0 {
+		t.Errorf("%d series", n)
+	}
+}
+
+func TestTransitions(t *testing.T) {
+	failed := machine("a", "md", "md-1", v1alpha1.MachineFailed, failedWith(v1alpha1.FailureVMLost))
+	joining, running := machine("b", "md", "md-1", v1alpha1.MachineJoining), machine("b", "md", "md-1", v1alpha1.MachineRunning, joined(100*time.Second))
+	unknown := machine("b", "md", "md-1", v1alpha1.MachineUnknown, joined(100*time.Second))
+	terminating := func(m *terminator.Machine) *terminator.Machine {
+		out := *m
+		deleted("", time.Minute)(&out)
+		return &out
+	}
+	for name, tc := range map[string]struct {
+		changes      [][2]*terminator.Machine
+		replacements map[string]float64
+		ready        int
+	}{
+		"AFailedMachineThatIsGivenUpCountsOnce": {
+			[][2]*terminator.Machine{{failed, terminating(failed)}, {terminating(failed), terminating(failed)}},
+			map[string]float64{"VMLost": 1}, 0,
+		},
+		"OneThatIsScaledDownDoesNot": {[][2]*terminator.Machine{{running, terminating(running)}}, nil, 0},
+		"AMachineIsReadyOnce": {
+			[][2]*terminator.Machine{{joining, running}, {running, running}, {running, unknown}, {unknown, running}}, nil, 1,
+		},
+		"OneThatWasThereAlreadyTellsNothing": {[][2]*terminator.Machine{{running, running}}, nil, 0},
+		"AMachineThatStandsAloneIsNobodys": {
+			[][2]*terminator.Machine{{machine("x", "", "", v1alpha1.MachineJoining), machine("x", "", "", v1alpha1.MachineRunning, joined(time.Minute))}}, nil, 0,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c, _ := newCollector(t, &Deployment{ownerNamed("md", "")})
+			for _, ch := range tc.changes {
+				c.transitions.machine(ch[0], ch[1])
+			}
+			md := owner{namespace: "ns", deployment: "md"}
+			c.collectAll(t)
+			for _, reason := range failureReasons {
+				if got, want := testutil.ToFloat64(c.replacement(md, reason)), tc.replacements[string(reason)]; got != want {
+					t.Errorf("%s: %v replacements, want %v", reason, got, want)
+				}
+			}
+			if got := samples(t, c, "drover_machine_ready_seconds"); got.count != tc.ready || tc.ready > 0 && got.sum != 100 {
+				t.Errorf("ready: %+v", got)
+			}
+		})
+	}
+}
+
+func TestDrained(t *testing.T) {
+	wn := func(change func(*clusterv1alpha1.WorkerNode)) *clusterv1alpha1.WorkerNode {
+		w := &clusterv1alpha1.WorkerNode{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "w", Labels: map[string]string{v1alpha1.LabelMachine: "m"}, DeletionTimestamp: ptr.To(ago(5 * time.Minute))}}
+		w.Status.AtProvider.NodeName = "n"
+		if change != nil {
+			change(w)
+		}
+		return w
+	}
+	for name, tc := range map[string]struct {
+		wn   *clusterv1alpha1.WorkerNode
+		want sample
+	}{
+		"ADrainLastsFromTheDeletionOn": {wn(nil), sample{1, 300}},
+		"HooksThatHeldItDoNotCount": {wn(func(w *clusterv1alpha1.WorkerNode) {
+			w.Status.AtProvider.Drain = &clusterv1alpha1.DrainStatus{StartTime: ago(time.Minute)}
+		}), sample{1, 60}},
+		"WhatNeverHadANodeIsNotDrained": {wn(func(w *clusterv1alpha1.WorkerNode) { w.Status.AtProvider.NodeName = "" }), sample{}},
+		"NorIsWhatIsOfNoMachine":        {wn(func(w *clusterv1alpha1.WorkerNode) { w.Labels = nil }), sample{}},
+		"NorWhatSomebodyForcedAway":     {wn(func(w *clusterv1alpha1.WorkerNode) { w.DeletionTimestamp = nil }), sample{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c, _ := newCollector(t, &Deployment{ownerNamed("md", "")}, machine("m", "md", "md-1", v1alpha1.MachineTerminating))
+			c.transitions.drained(tc.wn, c.machine, now)
+			if got := samples(t, c, "drover_node_drain_seconds"); got != tc.want {
+				t.Errorf("got %+v, want %+v", got, tc.want)
+			}
+		})
+	}
+}
+
+// TestWhatOwnersHadGoesWithThem is about events too that come after the owner is gone.
+func TestWhatOwnersHadGoesWithThem(t *testing.T) {
+	md := &Deployment{ownerNamed("md", "")}
+	c, cl := newCollector(t, md, setOf("", "lone", ""), setOf("md", "md-1", ""))
+	// Two histograms and the counters of each reason, of a deployment and a set.
+	if got, want := testutil.CollectAndCount(c), 2*(2+len(failureReasons)); got != want {
+		t.Errorf("%d series, want %d", got, want)
+	}
+	if err := cl.Delete(t.Context(), md); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := testutil.CollectAndCount(c), 2+len(failureReasons); got != want {
+		t.Errorf("%d series, want %d", got, want)
+	}
+	c.transitions.machine(machine("a", "md", "md-1", v1alpha1.MachineJoining), machine("a", "md", "md-1", v1alpha1.MachineRunning, joined(time.Minute)))
+	if got, want := testutil.CollectAndCount(c), 2+len(failureReasons); got != want {
+		t.Errorf("%d series, want %d", got, want)
+	}
+}
+
+func TestNamesAndHelpFollowTheConventions(t *testing.T) {
+	c, _ := newCollector(t, machine("a", "md", "md-1", v1alpha1.MachineRunning), &Deployment{ownerNamed("md", "Overshoot")})
+	problems, err := testutil.CollectAndLint(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range problems {
+		t.Errorf("%s: %s", p.Metric, p.Text)
+	}
+}

@@ -1,0 +1,139 @@
+package metrics
+
+import (
+	"context"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/types"
+	toolscache "k8s.io/client-go/tools/cache"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+
+	clusterv1alpha1 "github.com/drover-dev/drover/apis/cluster/v1alpha1"
+	"github.com/drover-dev/drover/internal/controller/terminator"
+)
+
+// collectTimeout bounds a scrape, whatever becomes of a cache.
+const collectTimeout = 5 * time.Second
+
+// Setup serves the metrics with those of the manager. The views are a cache whose scheme
+// has AddToScheme's kinds and the terminator's.
+func Setup(ctx context.Context, mgr ctrl.Manager, views cache.Cache) error {
+	c := &collector{
+		gauges:      gauges{views: views, clusters: mgr.GetCache(), now: time.Now},
+		transitions: newTransitions(),
+		elected:     mgr.Elected(),
+		log:         func(err error) { mgr.GetLogger().Error(err, "Cannot tell all metrics") },
+	}
+	if err := c.watch(ctx, views, mgr.GetCache()); err != nil {
+		return err
+	}
+	return metrics.Registry.Register(c)
+}
+
+// collector of all there is.
+type collector struct {
+	gauges
+	*transitions
+	elected <-chan struct{}
+	log     func(error)
+	// informers that must have seen all that there is.
+	informers []cache.Informer
+}
+
+// Describe and Collect make it a collector.
+func (c *collector) Describe(ch chan<- *prometheus.Desc) {
+	c.gauges.describe(ch)
+	c.transitions.describe(ch)
+}
+
+// Collect tells nothing before all caches are there: half of the truth would look like
+// an incident.
+func (c *collector) Collect(ch chan<- prometheus.Metric) {
+	if !c.leads() {
+		return
+	}
+	for _, i := range c.informers {
+		if !i.HasSynced() {
+			return
+		}
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), collectTimeout)
+	defer cancel()
+	if err := c.gauges.collect(ctx, ch); err != nil {
+		c.log(err)
+		return
+	}
+	deployments, sets, err := owners(ctx, c.views)
+	if err != nil {
+		c.log(err)
+		return
+	}
+	c.transitions.collect(deployments, sets, ch)
+}
+
+func (c *collector) leads() bool {
+	select {
+	case <-c.elected:
+		return true
+	default:
+		return false
+	}
+}
+
+func (c *collector) watch(ctx context.Context, views, clusters cache.Cache) error {
+	informer := func(from cache.Cache, obj client.Object) (cache.Informer, error) {
+		i, err := from.GetInformer(ctx, obj, cache.BlockUntilSynced(false))
+		if err == nil {
+			c.informers = append(c.informers, i)
+		}
+		return i, err
+	}
+	machines, err := informer(views, &terminator.Machine{})
+	if err != nil {
+		return err
+	}
+	workerNodes, err := informer(clusters, &clusterv1alpha1.WorkerNode{})
+	if err != nil {
+		return err
+	}
+	for obj, from := range map[client.Object]cache.Cache{
+		&Deployment{}: views, &Set{}: views,
+		&clusterv1alpha1.ProviderConfig{}: clusters, &clusterv1alpha1.ClusterProviderConfig{}: clusters,
+	} {
+		if _, err := informer(from, obj); err != nil {
+			return err
+		}
+	}
+
+	if _, err := machines.AddEventHandler(toolscache.ResourceEventHandlerFuncs{UpdateFunc: func(old, new any) {
+		was, ok := old.(*terminator.Machine)
+		is, ok2 := new.(*terminator.Machine)
+		if ok && ok2 && c.leads() {
+			c.transitions.machine(was, is)
+		}
+	}}); err != nil {
+		return err
+	}
+	_, err = workerNodes.AddEventHandler(toolscache.ResourceEventHandlerFuncs{DeleteFunc: func(obj any) {
+		// What is found gone by a new list went nobody knows when.
+		if wn, ok := obj.(*clusterv1alpha1.WorkerNode); ok && c.leads() {
+			c.transitions.drained(wn, c.machine, time.Now())
+		}
+	}})
+	return err
+}
+
+// machine that is known by the name, nil if none is.
+func (c *collector) machine(key types.NamespacedName) *terminator.Machine {
+	ctx, cancel := context.WithTimeout(context.Background(), collectTimeout)
+	defer cancel()
+	m := &terminator.Machine{}
+	if c.views.Get(ctx, key, m) != nil {
+		return nil
+	}
+	return m
+}

@@ -1,0 +1,179 @@
+package metrics
+
+import (
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/types"
+
+	clusterv1alpha1 "github.com/drover-dev/drover/apis/cluster/v1alpha1"
+	"github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/controller/terminator"
+)
+
+// failureReasons that there are: a series that begins with its first failure hides it
+// from rate and increase.
+var failureReasons = []v1alpha1.FailureReason{
+	v1alpha1.FailureCreateFailed, v1alpha1.FailureCreateUnknown, v1alpha1.FailureVMLost, v1alpha1.FailureVMFailed,
+	v1alpha1.FailureNodeDeleted, v1alpha1.FailureJoinTimeout,
+}
+
+// An owner is a MachineDeployment, or a MachineSet that stands alone: its sets come and
+// go with the rollouts of a MachineDeployment.
+type owner struct{ namespace, deployment, set string }
+
+func (o owner) labels() prometheus.Labels {
+	return prometheus.Labels{"namespace": o.namespace, "deployment": o.deployment, "set": o.set}
+}
+
+// ownerOf a Machine, false if it stands alone.
+func ownerOf(m *terminator.Machine) (owner, bool) {
+	o := owner{namespace: m.GetNamespace(), deployment: m.GetLabels()[v1alpha1.LabelDeployment]}
+	if o.deployment == "" {
+		o.set = m.GetLabels()[v1alpha1.LabelSet]
+	}
+	return o, o.deployment != "" || o.set != ""
+}
+
+// transitions counts what happens.
+type transitions struct {
+	replacements *prometheus.CounterVec
+	ready, drain *prometheus.HistogramVec
+
+	mu    sync.Mutex
+	known map[owner]bool
+}
+
+func newTransitions() *transitions {
+	by := []string{"namespace", "deployment", "set"}
+	return &transitions{
+		known: map[owner]bool{},
+		replacements: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "drover_machine_replacements_total",
+			Help: "Failed Machines that were given up, for another to take their place as long as it is wanted, by their failureReason.",
+		}, append(by[:len(by):len(by)], "reason")),
+		ready: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name:    "drover_machine_ready_seconds",
+			Help:    "Time from the creation of a Machine until it runs for the first time.",
+			Buckets: []float64{15, 30, 60, 90, 120, 180, 300, 450, 600, 900, 1200, 1800},
+		}, by),
+		drain: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name:    "drover_node_drain_seconds",
+			Help:    "Time from the beginning of the drain of a Node that goes until the Node is gone.",
+			Buckets: []float64{1, 5, 15, 30, 60, 120, 300, 600, 1800, 3600, 7200, 14400},
+		}, by),
+	}
+}
+
+func (t *transitions) describe(c chan<- *prometheus.Desc) {
+	for _, v := range []prometheus.Collector{t.replacements, t.ready, t.drain} {
+		v.Describe(c)
+	}
+}
+
+// collect what owners have that are still there.
+func (t *transitions) collect(deployments []Deployment, sets []Set, c chan<- prometheus.Metric) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	there := map[owner]bool{}
+	for i := range deployments {
+		there[owner{namespace: deployments[i].GetNamespace(), deployment: deployments[i].GetName()}] = true
+	}
+	for i := range sets {
+		if sets[i].GetLabels()[v1alpha1.LabelDeployment] == "" {
+			there[owner{namespace: sets[i].GetNamespace(), set: sets[i].GetName()}] = true
+		}
+	}
+	for o := range t.known {
+		if !there[o] {
+			delete(t.known, o)
+			t.replacements.DeletePartialMatch(o.labels())
+			t.ready.DeletePartialMatch(o.labels())
+			t.drain.DeletePartialMatch(o.labels())
+		}
+	}
+	for o := range there {
+		t.know(o)
+	}
+	for _, v := range []prometheus.Collector{t.replacements, t.ready, t.drain} {
+		v.Collect(c)
+	}
+}
+
+// know an owner, with nothing to tell of it yet.
+func (t *transitions) know(o owner) {
+	if t.known[o] {
+		return
+	}
+	t.known[o] = true
+	t.ready.With(o.labels())
+	t.drain.With(o.labels())
+	for _, reason := range failureReasons {
+		t.replacement(o, reason)
+	}
+}
+
+func (t *transitions) replacement(o owner, reason v1alpha1.FailureReason) prometheus.Counter {
+	l := o.labels()
+	l["reason"] = string(reason)
+	return t.replacements.With(l)
+}
+
+// machine was one thing and is another.
+func (t *transitions) machine(was, is *terminator.Machine) {
+	o, ok := ownerOf(is)
+	if !ok {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if isOnItsWay(was.Status.Phase) && is.Status.Phase == v1alpha1.MachineRunning {
+		t.know(o)
+		t.ready.With(o.labels()).Observe(ranAt(is).Sub(is.GetCreationTimestamp().Time).Seconds())
+	}
+	if was.GetDeletionTimestamp() == nil && is.GetDeletionTimestamp() != nil && was.Status.Phase == v1alpha1.MachineFailed {
+		t.know(o)
+		t.replacement(o, was.Status.FailureReason).Inc()
+	}
+}
+
+func isOnItsWay(p v1alpha1.MachinePhase) bool {
+	switch p {
+	case "", v1alpha1.MachinePending, v1alpha1.MachineProvisioning, v1alpha1.MachineJoining:
+		return true
+	default:
+		return false
+	}
+}
+
+// ranAt is when the Machine first ran: its operation Join was successful then.
+func ranAt(m *terminator.Machine) time.Time {
+	if op := m.Status.LastOperation; op != nil && op.Type == v1alpha1.OperationJoin && op.LastUpdateTime != nil {
+		return op.LastUpdateTime.Time
+	}
+	return time.Now()
+}
+
+// drained tells of a WorkerNode that is gone, if it ever had a Node.
+func (t *transitions) drained(wn *clusterv1alpha1.WorkerNode, machine func(types.NamespacedName) *terminator.Machine, now time.Time) {
+	began := wn.GetDeletionTimestamp()
+	if began == nil || wn.Status.AtProvider.NodeName == "" {
+		return
+	}
+	if d := wn.Status.AtProvider.Drain; d != nil && d.StartTime.After(began.Time) {
+		began = &d.StartTime // Hooks held it until then.
+	}
+	m := machine(types.NamespacedName{Namespace: wn.GetNamespace(), Name: wn.GetLabels()[v1alpha1.LabelMachine]})
+	if m == nil {
+		return
+	}
+	o, ok := ownerOf(m)
+	if !ok {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.know(o)
+	t.drain.With(o.labels()).Observe(now.Sub(began.Time).Seconds())
+}

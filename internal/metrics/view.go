@@ -1,0 +1,85 @@
+package metrics
+
+import (
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/drover-dev/drover/apis/machine/v1alpha1"
+)
+
+// An Owner is what is read of a MachineDeployment or MachineSet.
+type Owner struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Status OwnerStatus `json:"status,omitempty"`
+}
+
+// OwnerStatus has the conditions.
+type OwnerStatus struct {
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+}
+
+// Go types for the two kinds: a scheme tells kinds apart by them.
+type (
+	// A Deployment is a MachineDeployment.
+	Deployment struct{ Owner }
+	// DeploymentList is a list of them.
+	DeploymentList struct {
+		metav1.TypeMeta `json:",inline"`
+		metav1.ListMeta `json:"metadata,omitempty"`
+		Items           []Deployment `json:"items"`
+	}
+	// A Set is a MachineSet.
+	Set struct{ Owner }
+	// SetList is a list of them.
+	SetList struct {
+		metav1.TypeMeta `json:",inline"`
+		metav1.ListMeta `json:"metadata,omitempty"`
+		Items           []Set `json:"items"`
+	}
+)
+
+func (o *Owner) copy() Owner {
+	out := *o
+	out.ObjectMeta = *o.ObjectMeta.DeepCopy()
+	out.Status.Conditions = slices.Clone(o.Status.Conditions)
+	return out
+}
+
+// DeepCopyObject copies the view.
+func (d *Deployment) DeepCopyObject() runtime.Object { return &Deployment{d.copy()} }
+
+// DeepCopyObject copies the view.
+func (s *Set) DeepCopyObject() runtime.Object { return &Set{s.copy()} }
+
+// DeepCopyObject copies the list.
+func (l *DeploymentList) DeepCopyObject() runtime.Object {
+	out := &DeploymentList{TypeMeta: l.TypeMeta, ListMeta: *l.ListMeta.DeepCopy()}
+	for i := range l.Items {
+		out.Items = append(out.Items, Deployment{l.Items[i].copy()})
+	}
+	return out
+}
+
+// DeepCopyObject copies the list.
+func (l *SetList) DeepCopyObject() runtime.Object {
+	out := &SetList{TypeMeta: l.TypeMeta, ListMeta: *l.ListMeta.DeepCopy()}
+	for i := range l.Items {
+		out.Items = append(out.Items, Set{l.Items[i].copy()})
+	}
+	return out
+}
+
+// AddToScheme registers the views as the kinds that they are views of.
+func AddToScheme(s *runtime.Scheme) error {
+	gv := v1alpha1.SchemeGroupVersion
+	s.AddKnownTypeWithName(v1alpha1.MachineDeploymentGroupVersionKind, &Deployment{})
+	s.AddKnownTypeWithName(gv.WithKind("MachineDeploymentList"), &DeploymentList{})
+	s.AddKnownTypeWithName(v1alpha1.MachineSetGroupVersionKind, &Set{})
+	s.AddKnownTypeWithName(gv.WithKind("MachineSetList"), &SetList{})
+	metav1.AddToGroupVersion(s, gv)
+	return nil
+}
