@@ -186,18 +186,8 @@ func TestTargetClusterCredentials(t *testing.T) {
 				[]string{"RightsMissing", "delete nodes", "create pods/eviction", "create secrets in kube-system"})
 		})
 	})
-	step(t, "TheMachineSaysWhatItWaitsFor", func(t *testing.T) {
-		kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
-			machines, err := f.Machines(ctx)
-			if err != nil || len(machines) != 1 {
-				return fmt.Sprintf("%d Machines, %v", len(machines), err)
-			}
-			b, _ := json.Marshal(machines[0].Status)
-			if machines[0].Status.Phase != machinev1alpha1.MachinePending || !strings.Contains(string(b), "join token") {
-				return string(b)
-			}
-			return ""
-		})
+	step(t, "TheDeploymentSaysWhatItWaitsFor", func(t *testing.T) {
+		awaitFrozen(t, f, md, "TargetUnreachable", `ProviderConfig "target"`, "Unauthorized")
 	})
 	step(t, "TheRightOnesMendIt", func(t *testing.T) {
 		upsert(t, f, secret, humanKubeconfig(t, f))
