@@ -3,6 +3,7 @@ package e2e
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -53,8 +54,8 @@ func TestAnUpdateInPlaceKeepsTheMachines(t *testing.T) {
 				return err.Error()
 			}
 			for _, n := range nodes {
-				if _, left := n.Labels[machinev1alpha1.LabelUpdate]; left || n.Spec.Unschedulable {
-					return fmt.Sprintf("Node %s has labels %v and is unschedulable %t", n.Name, n.Labels, n.Spec.Unschedulable)
+				if _, left := n.Labels[machinev1alpha1.LabelUpdate]; left || n.Spec.Unschedulable || isOutdated(n) {
+					return fmt.Sprintf("Node %s has labels %v, taints %v and is unschedulable %t", n.Name, n.Labels, n.Spec.Taints, n.Spec.Unschedulable)
 				}
 			}
 			return ""
@@ -83,7 +84,7 @@ func TestAManualUpdateInPlaceAwaitsItsSelection(t *testing.T) {
 			return err.Error()
 		}
 		for _, n := range nodes {
-			if n.Labels[machinev1alpha1.LabelUpdate] == machinev1alpha1.UpdateLabelCandidate {
+			if n.Labels[machinev1alpha1.LabelUpdate] == machinev1alpha1.UpdateLabelCandidate && isOutdated(n) {
 				candidates = append(candidates, n)
 			}
 		}
@@ -98,6 +99,13 @@ func TestAManualUpdateInPlaceAwaitsItsSelection(t *testing.T) {
 	kubectl(t, f, "annotate", "machine", machine, machinev1alpha1.LabelUpdateSelected+"=true")
 	f.AwaitDeployment(t, md.Name)
 	f.DeleteDeployment(t, md.Name)
+}
+
+// isOutdated says whether a Node has the taint of those that pods rather do not go to.
+func isOutdated(n corev1.Node) bool {
+	return slices.ContainsFunc(n.Spec.Taints, func(t corev1.Taint) bool {
+		return t.Key == machinev1alpha1.TaintOutdated && t.Effect == corev1.TaintEffectPreferNoSchedule
+	})
 }
 
 // startAgent answers, on all Nodes of a fleet, as the node's agent does, but fails

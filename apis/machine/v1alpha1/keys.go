@@ -118,7 +118,8 @@ const (
 const TaintUninitialized = Group + "/uninitialized"
 
 // TaintOutdated is put, with the effect PreferNoSchedule, on Nodes of old templates
-// during a rollout, so that pods do not move twice.
+// during a rollout, and on those that wait for an update in place, so that pods do not
+// move twice.
 const TaintOutdated = Group + "/outdated-revision"
 
 // TaintPreserved is put, with the effect NoSchedule, on the Node of a Failed Machine that

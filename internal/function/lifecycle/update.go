@@ -3,6 +3,7 @@ package lifecycle
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"time"
 
 	xpv1 "github.com/crossplane/crossplane-runtime/v2/apis/common/v1"
@@ -132,5 +133,11 @@ func onNode(p *clusterv1alpha1.WorkerNodeParameters, want *machinev1alpha1.Machi
 	p.Annotations[machinev1alpha1.AnnotationUpdateClass] = want.ClassRef.Name
 	if want.Selected && s.State != machinev1alpha1.UpdateDraining {
 		p.Labels[machinev1alpha1.LabelUpdate] = machinev1alpha1.UpdateLabelReady
+	}
+	// As on Nodes that are replaced: pods that leave another Node rather go where they
+	// will not have to leave again. It goes with the request.
+	outdated := clusterv1alpha1.NodeTaint{Key: machinev1alpha1.TaintOutdated, Effect: string(corev1.TaintEffectPreferNoSchedule)}
+	if !slices.ContainsFunc(p.Taints, func(t clusterv1alpha1.NodeTaint) bool { return t.Key == outdated.Key && t.Effect == outdated.Effect }) {
+		p.Taints = append(p.Taints, outdated)
 	}
 }

@@ -1,6 +1,7 @@
 package lifecycle
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -103,5 +104,29 @@ func TestTheTimeoutOfAnUpdateCountsFromTheEndOfItsDrain(t *testing.T) {
 	m.Spec.InPlaceUpdate.Timeout = metav1.Duration{}
 	if d := Plan(late, o); d.Status.Update.State != machinev1alpha1.UpdateFailed {
 		t.Errorf("without a timeout it has the default: %+v", d.Status.Update)
+	}
+}
+
+func TestANodeThatWaitsForAnUpdateIsNotPreferred(t *testing.T) {
+	outdated := clusterv1alpha1.NodeTaint{Key: machinev1alpha1.TaintOutdated, Effect: "PreferNoSchedule"}
+	for _, state := range []machinev1alpha1.UpdateState{machinev1alpha1.UpdateCandidate, machinev1alpha1.UpdateDraining, machinev1alpha1.UpdateFailed, ""} {
+		m := machine(machinev1alpha1.MachineStatus{Phase: machinev1alpha1.MachineRunning})
+		// A set on its way out may have said so already.
+		m.Spec.Taints = []machinev1alpha1.Taint{{Key: outdated.Key, Effect: "NoExecute"}}
+		want := []clusterv1alpha1.NodeTaint{{Key: outdated.Key, Effect: "NoExecute"}}
+		if state != "" {
+			m.Status.Update = &machinev1alpha1.UpdateStatus{ID: "two", State: state}
+			m.Spec.InPlaceUpdate = &machinev1alpha1.MachineUpdate{ID: "two", Selected: state != machinev1alpha1.UpdateCandidate}
+			want = append(want, outdated)
+		}
+		for range 2 {
+			d := Plan(soon, Observed{Machine: m, VM: step.VM{State: step.VMRunning, ProviderID: id}, WorkerNode: readyNode()})
+			if got := d.WorkerNode.Spec.ForProvider.Taints; !slices.Equal(got, want) {
+				t.Errorf("update %q: taints %v, want %v", state, got, want)
+			}
+			if state != "" && len(m.Spec.Taints) == 1 {
+				m.Spec.Taints = append(m.Spec.Taints, machinev1alpha1.Taint(outdated))
+			}
+		}
 	}
 }

@@ -47,7 +47,6 @@ func workerNode(o Observed, u *machinev1alpha1.UpdateStatus, phase machinev1alph
 		},
 	}
 	p := &wn.Spec.ForProvider
-	onNode(p, m.Spec.InPlaceUpdate, u)
 	p.Drained = m.Spec.InPlaceUpdate != nil && begun(u)
 	// Its controller would add it with a write of its own. It is kept as long as it
 	// is there, and nothing may be added to what is being deleted.
@@ -60,6 +59,7 @@ func workerNode(o Observed, u *machinev1alpha1.UpdateStatus, phase machinev1alph
 	for _, t := range m.Spec.StartupTaints {
 		p.StartupTaints = append(p.StartupTaints, clusterv1alpha1.NodeTaint(t))
 	}
+	onNode(p, m.Spec.InPlaceUpdate, u)
 	if o.NodesByName {
 		p.NodeName = names.OfMachine(m.Name, m.UID)
 	}
