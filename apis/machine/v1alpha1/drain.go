@@ -15,7 +15,8 @@ type Drain struct {
 
 	// MaxEvictRetries is how often the eviction of a pod may be refused. After it the
 	// pod is deleted without regard to its PodDisruptionBudgets. An eviction is tried
-	// every 5 s. Without it the timeout alone decides.
+	// every 5 s. Without it the timeout alone decides. A restart of provider-drover
+	// counts from 0 again; the timeout goes on.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	MaxEvictRetries *int32 `json:"maxEvictRetries,omitempty"`

@@ -19,7 +19,8 @@ import (
 )
 
 // memory of a drain. It is lost with the process: then the evictions of a pod count
-// from the beginning.
+// from the beginning. To keep the count would be a write each time that a budget refuses
+// one, and what bounds the drain is in the status: its beginning.
 type memory struct {
 	began    time.Time
 	attempts map[types.UID]attempt
