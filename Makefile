@@ -110,6 +110,17 @@ integration: build ## Run the tests of provider-drover and the local cloud that 
 property: ## Run the property tests of the planners for long: 3000 random histories.
 	go test ./internal/function/simulator -rapid.checks=3000 -timeout 30m
 
+# Go compiles all dependencies anew for it, once. What it finds goes to testdata/fuzz of
+# the package, and is a case of every test run from then on: commit it with its mend.
+FUZZTIME ?= 30s
+.PHONY: fuzz
+fuzz: ## Give garbage to all that decodes what others wrote, FUZZTIME=30s to each target.
+	@for p in ./internal/function ./internal/function/infrastructure ./internal/target ./internal/userdata; do \
+		for f in $$(go test -list '^Fuzz' $$p | grep '^Fuzz'); do \
+			echo "$$p $$f"; go test -run '^$$' -fuzz "^$$f$$" -fuzztime $(FUZZTIME) $$p || exit 1; \
+		done; \
+	done
+
 .PHONY: e2e
 e2e: build packages ## Run the end-to-end tests and the golden renders on a local control plane.
 	DROVER_BIN=$(BIN) DROVER_PACKAGES=$(PACKAGES) go test -count=1 -parallel 4 -timeout 45m ./test/...

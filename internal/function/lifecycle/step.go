@@ -1,6 +1,7 @@
 package lifecycle
 
 import (
+	"errors"
 	"slices"
 	"time"
 
@@ -103,6 +104,9 @@ func holdVM(req *fnv1.RunFunctionRequest, rsp step.Response, m *machinev1alpha1.
 	if !exists || observed.GetDeletionTimestamp() == nil || slices.Contains(observed.GetFinalizers(), machinev1alpha1.FinalizerDrain) {
 		if f := vm.GetFinalizers(); !slices.Contains(f, machinev1alpha1.FinalizerDrain) {
 			vm.SetFinalizers(append(f, machinev1alpha1.FinalizerDrain))
+		}
+		if !slices.Contains(vm.GetFinalizers(), machinev1alpha1.FinalizerDrain) {
+			return errors.New("cannot hold the VM until its Node is drained: the metadata or finalizers of what a step before desires are not what those of a resource are")
 		}
 	}
 	ready := req.GetDesired().GetResources()[machinev1alpha1.ResourceVM].GetReady() == fnv1.Ready_READY_TRUE

@@ -29,8 +29,10 @@ func Children(req *fnv1.RunFunctionRequest, requirement, kind string, owner type
 		return nil, false
 	}
 	children := map[string]Child{}
+	ours := map[string]bool{}
 	for _, o := range found {
 		children[o.GetName()] = Child{Object: o, Terminating: o.GetDeletionTimestamp() != nil}
+		ours[o.GetName()] = isControlledBy(o, owner)
 	}
 	for _, o := range Observed(req) {
 		if o.GetKind() != kind {
@@ -43,16 +45,23 @@ func Children(req *fnv1.RunFunctionRequest, requirement, kind string, owner type
 		c.Observed = true
 		c.Terminating = c.Terminating || o.GetDeletionTimestamp() != nil
 		children[o.GetName()] = c
+		// Where the two views differ, what is to be kept is ours.
+		ours[o.GetName()] = ours[o.GetName()] || isControlledBy(o, owner)
 	}
 
 	out := make([]Child, 0, len(children))
-	for _, c := range children {
-		if by := metav1.GetControllerOfNoCopy(c); by != nil && by.UID == owner {
+	for name, c := range children {
+		if ours[name] {
 			out = append(out, c)
 		}
 	}
 	slices.SortFunc(out, func(a, b Child) int { return strings.Compare(a.GetName(), b.GetName()) })
 	return out, true
+}
+
+func isControlledBy(o Object, owner types.UID) bool {
+	by := metav1.GetControllerOfNoCopy(o)
+	return by != nil && by.UID == owner
 }
 
 // Others returns what the requirement found that the XR does not control, sorted by

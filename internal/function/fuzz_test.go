@@ -1,0 +1,326 @@
+package function_test
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/testing/protocmp"
+	"google.golang.org/protobuf/types/known/structpb"
+
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+)
+
+// spoiltSeeds of each target are random ones, the same in every run: go test tries
+// them, and the fuzzer starts from them.
+const spoiltSeeds = 120
+
+func FuzzBootstrap(f *testing.F) {
+	fuzz(f, machineSeeds(f, "Bootstrap"), func(req *fnv1.RunFunctionRequest, rsp *fnv1.RunFunctionResponse) []string {
+		return keepsDesired(req, rsp, machinev1alpha1.ResourceJoinToken, machinev1alpha1.ResourceUserData)
+	})
+}
+
+func FuzzInfrastructure(f *testing.F) {
+	fuzz(f, machineSeeds(f, "Infrastructure"), func(req *fnv1.RunFunctionRequest, rsp *fnv1.RunFunctionResponse) []string {
+		return append(keepsDesired(req, rsp, machinev1alpha1.ResourceVM), keepsVM(req, rsp)...)
+	})
+}
+
+func FuzzLifecycle(f *testing.F) {
+	fuzz(f, machineSeeds(f, "Lifecycle"), func(req *fnv1.RunFunctionRequest, rsp *fnv1.RunFunctionResponse) []string {
+		broken := append(keepsDesired(req, rsp, machinev1alpha1.ResourceVM, machinev1alpha1.ResourceWorkerNode), holdsVM(req, rsp)...)
+		return append(broken, keepsWorkerNode(req, rsp)...)
+	})
+}
+
+func FuzzReplicas(f *testing.F) {
+	fuzz(f, parentSeeds(f, "Replicas", "machineset.yaml", "machineset-*"), keepsMachines)
+}
+
+func FuzzRollout(f *testing.F) {
+	fuzz(f, parentSeeds(f, "Rollout", "machinedeployment.yaml", "machinedeployment-*"), keepsSets)
+}
+
+func FuzzSafety(f *testing.F) {
+	fuzz(f, append(parentSeeds(f, "Safety", "machinedeployment.yaml", "machinedeployment-*"), parentSeeds(f, "Safety", "machineset.yaml", "machineset-*")...),
+		func(req *fnv1.RunFunctionRequest, rsp *fnv1.RunFunctionResponse) []string {
+			return keepsDesired(req, rsp)
+		})
+}
+
+// fuzz a step with what a vandal makes of the seeds. It must not panic, it must answer
+// the same request in the same way, and what it answers must not break a rule. An
+// answer that is fatal changes nothing, and breaks none.
+func fuzz(f *testing.F, seeds []*fnv1.RunFunctionRequest, broken func(*fnv1.RunFunctionRequest, *fnv1.RunFunctionResponse) []string) {
+	f.Helper()
+	random := rand.NewChaCha8([32]byte{})
+	for i := range max(spoiltSeeds, len(seeds)) {
+		garbage := make([]byte, min(i/len(seeds), 4)*9)
+		_, _ = random.Read(garbage)
+		f.Add(uint8(i%len(seeds)), garbage) //nolint:gosec // There are few.
+	}
+	f.Fuzz(func(t *testing.T, seed uint8, garbage []byte) {
+		v := &vandal{bytes: garbage}
+		whole := seeds[int(seed)%len(seeds)]
+		req := v.spoil(whole)
+		rsp, err := run(now, proto.CloneOf(req))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(garbage) == 0 && isFatal(rsp) {
+			t.Fatalf("the seed itself is not answered: %v", rsp.GetResults())
+		}
+		if again, err := run(now, proto.CloneOf(req)); err != nil || !proto.Equal(rsp, again) {
+			t.Fatalf("two answers to one request: %v\n%v\n%v", err, rsp, again)
+		}
+		if ttl := rsp.GetMeta().GetTtl().AsDuration(); ttl <= 0 || ttl > time.Hour {
+			t.Errorf("it shall be called again after %s", ttl)
+		}
+		if isFatal(rsp) || !answered(req, rsp) {
+			return
+		}
+		for _, b := range broken(req, rsp) {
+			t.Errorf("%s\nThe request, -before +after:\n%s", b, cmp.Diff(whole, req, protocmp.Transform()))
+		}
+	})
+}
+
+func isFatal(rsp *fnv1.RunFunctionResponse) bool {
+	return slices.ContainsFunc(rsp.GetResults(), func(r *fnv1.Result) bool { return r.GetSeverity() == fnv1.Severity_SEVERITY_FATAL })
+}
+
+// keepsDesired checks that what earlier steps desire stays as it is, but for what is
+// the step's own, which stays too.
+func keepsDesired(req *fnv1.RunFunctionRequest, rsp *fnv1.RunFunctionResponse, own ...string) []string {
+	var broken []string
+	for name, before := range req.GetDesired().GetResources() {
+		after, ok := rsp.GetDesired().GetResources()[name]
+		if !ok || !slices.Contains(own, name) && !proto.Equal(before.GetResource(), after.GetResource()) {
+			broken = append(broken, fmt.Sprintf("%s was desired and is not any more, or not so: %v", name, after))
+		}
+	}
+	return broken
+}
+
+// keepsVM checks that a VM resource that is there stays, and stays as it is once its
+// VM may be there.
+func keepsVM(req *fnv1.RunFunctionRequest, rsp *fnv1.RunFunctionResponse) []string {
+	observed, ok := req.GetObserved().GetResources()[machinev1alpha1.ResourceVM]
+	if !ok {
+		return nil
+	}
+	desired, ok := rsp.GetDesired().GetResources()[machinev1alpha1.ResourceVM]
+	if !ok {
+		return []string{"the VM is not desired any more"}
+	}
+	annotations, readable := texts(at(observed.GetResource(), "metadata", "annotations"))
+	if !readable || annotations["crossplane.io/external-name"] == "" {
+		return nil
+	}
+	before, after := at(observed.GetResource(), "spec").GetStructValue(), at(desired.GetResource(), "spec").GetStructValue()
+	if before != nil && !proto.Equal(plain(before), plain(after)) {
+		return []string{fmt.Sprintf("the VM is not as it was:\n%v\n%v", before, after)}
+	}
+	return nil
+}
+
+// plain is a spec of a VM without what a pin changes and without nulls, which say
+// nothing.
+func plain(s *structpb.Struct) *structpb.Struct {
+	s = proto.CloneOf(s)
+	delete(s.GetFields(), "managementPolicies")
+	prune(s)
+	return s
+}
+
+func prune(s *structpb.Struct) {
+	for k, v := range s.GetFields() {
+		if v.GetKind() == nil {
+			s.Fields[k] = structpb.NewNullValue()
+		}
+		if _, null := v.GetKind().(*structpb.Value_NullValue); null || v.GetKind() == nil {
+			delete(s.GetFields(), k)
+			continue
+		}
+		pruneValue(v)
+	}
+}
+
+func pruneValue(v *structpb.Value) {
+	prune(v.GetStructValue())
+	for i, e := range v.GetListValue().GetValues() {
+		if e.GetKind() == nil {
+			v.GetListValue().Values[i] = structpb.NewNullValue()
+			continue
+		}
+		pruneValue(e)
+	}
+}
+
+// holdsVM checks that a VM resource that is there, or is to be, is desired, with the
+// finalizer that keeps it until its Node is drained.
+func holdsVM(req *fnv1.RunFunctionRequest, rsp *fnv1.RunFunctionResponse) []string {
+	observed, there := req.GetObserved().GetResources()[machinev1alpha1.ResourceVM]
+	_, toBe := req.GetDesired().GetResources()[machinev1alpha1.ResourceVM]
+	if !there && !toBe {
+		return nil
+	}
+	desired, ok := rsp.GetDesired().GetResources()[machinev1alpha1.ResourceVM]
+	if !ok {
+		return []string{"the VM is not desired any more"}
+	}
+	// Nothing may be added to what is being deleted.
+	if there && at(observed.GetResource(), "metadata", "deletionTimestamp") != nil {
+		return nil
+	}
+	for _, f := range at(desired.GetResource(), "metadata", "finalizers").GetListValue().GetValues() {
+		if f.GetStringValue() == machinev1alpha1.FinalizerDrain {
+			return nil
+		}
+	}
+	return []string{fmt.Sprintf("the VM is not held: %v", desired)}
+}
+
+func keepsWorkerNode(req *fnv1.RunFunctionRequest, rsp *fnv1.RunFunctionResponse) []string {
+	observed, ok := req.GetObserved().GetResources()[machinev1alpha1.ResourceWorkerNode]
+	if !ok {
+		return nil
+	}
+	desired, ok := rsp.GetDesired().GetResources()[machinev1alpha1.ResourceWorkerNode]
+	if !ok {
+		return []string{"the WorkerNode is not desired any more: its Node would be drained"}
+	}
+	was, is := at(observed.GetResource(), "spec", "forProvider", "providerID").GetStringValue(), at(desired.GetResource(), "spec", "forProvider", "providerID").GetStringValue()
+	if was != "" && was != is {
+		return []string{fmt.Sprintf("the WorkerNode had the providerID %q and has %q", was, is)}
+	}
+	return nil
+}
+
+// keepsMachines checks that no Machine of a set goes but those that its status says are
+// to, and that no more are newly to than there are too many, and those that are replaced.
+func keepsMachines(req *fnv1.RunFunctionRequest, rsp *fnv1.RunFunctionResponse) []string {
+	broken := keepsDesired(req, rsp, slices.Collect(maps.Keys(req.GetObserved().GetResources()))...)
+	set, status := req.GetObserved().GetComposite().GetResource(), rsp.GetDesired().GetComposite().GetResource()
+	machines := children(req, machinev1alpha1.MachineGroupVersionKind.Kind)
+	maps.DeleteFunc(machines, func(name string, _ child) bool { return slices.Contains(textsIn(at(set, "status", "dropping")), name) })
+	var newly []string
+	for name, m := range machines {
+		if _, ok := rsp.GetDesired().GetResources()[name]; !ok && m.observed {
+			broken = append(broken, fmt.Sprintf("Machine %s is not desired any more, and was not to go", name))
+		}
+		if slices.Contains(textsIn(at(status, "status", "dropping")), name) && !slices.ContainsFunc(m.versions, replaceable) {
+			newly = append(newly, name)
+		}
+	}
+	if surplus := max(0, len(machines)-int(at(set, "spec", "replicas").GetNumberValue())); len(newly) > surplus {
+		broken = append(broken, fmt.Sprintf("Machines %v are to go, and there are %d too many", newly, surplus))
+	}
+	return broken
+}
+
+// replaceable Machines are Failed, or have no VM yet.
+func replaceable(machine *structpb.Struct) bool {
+	return at(machine, "status", "phase").GetStringValue() == string(machinev1alpha1.MachineFailed) ||
+		at(machine, "status", "providerID").GetStringValue() == "" && at(machine, "spec", "providerID").GetStringValue() == ""
+}
+
+// keepsSets checks that no MachineSet goes that has Machines, or may get some.
+func keepsSets(req *fnv1.RunFunctionRequest, rsp *fnv1.RunFunctionResponse) []string {
+	broken := keepsDesired(req, rsp, slices.Collect(maps.Keys(req.GetObserved().GetResources()))...)
+	for name, c := range children(req, machinev1alpha1.MachineSetGroupVersionKind.Kind) {
+		if _, ok := rsp.GetDesired().GetResources()[name]; !ok && !slices.ContainsFunc(c.versions, empty) {
+			broken = append(broken, fmt.Sprintf("MachineSet %s is not desired any more, and has Machines", name))
+		}
+	}
+	return broken
+}
+
+func empty(set *structpb.Struct) bool {
+	n := 0.0
+	for _, path := range [][]string{{"spec", "replicas"}, {"status", "replicas"}, {"status", "terminatingReplicas"}} {
+		n += at(set, path...).GetNumberValue()
+	}
+	return n == 0
+}
+
+// A child of the XR.
+type child struct {
+	// versions of it: as observed, and as required.
+	versions []*structpb.Struct
+	observed bool
+}
+
+// children of a kind that the XR controls in any version, and that are being deleted in
+// none, by their own names.
+func children(req *fnv1.RunFunctionRequest, kind string) map[string]child {
+	all, ours := map[string]child{}, map[string]bool{}
+	look := func(r *fnv1.Resource, observed bool) {
+		o := r.GetResource()
+		name := at(o, "metadata", "name").GetStringValue()
+		if name == "" || at(o, "kind").GetStringValue() != kind {
+			return
+		}
+		c := all[name]
+		all[name] = child{versions: append(c.versions, o), observed: c.observed || observed}
+		ours[name] = ours[name] || controls(req, o)
+	}
+	for _, r := range req.GetObserved().GetResources() {
+		look(r, true)
+	}
+	for _, required := range req.GetRequiredResources() {
+		for _, r := range required.GetItems() {
+			look(r, false)
+		}
+	}
+	maps.DeleteFunc(all, func(name string, c child) bool {
+		return !ours[name] || slices.ContainsFunc(c.versions, func(o *structpb.Struct) bool { return at(o, "metadata", "deletionTimestamp") != nil })
+	})
+	return all
+}
+
+func controls(req *fnv1.RunFunctionRequest, o *structpb.Struct) bool {
+	xr := at(req.GetObserved().GetComposite().GetResource(), "metadata", "uid").GetStringValue()
+	return xr != "" && slices.ContainsFunc(at(o, "metadata", "ownerReferences").GetListValue().GetValues(), func(by *structpb.Value) bool {
+		f := by.GetStructValue().GetFields()
+		return f["controller"].GetBoolValue() && f["uid"].GetStringValue() == xr
+	})
+}
+
+// at is what lies at a path, nil if there is nothing.
+func at(s *structpb.Struct, path ...string) *structpb.Value {
+	var v *structpb.Value
+	for _, p := range path {
+		v = s.GetFields()[p]
+		s = v.GetStructValue()
+	}
+	return v
+}
+
+func textsIn(v *structpb.Value) []string {
+	var out []string
+	for _, e := range v.GetListValue().GetValues() {
+		out = append(out, e.GetStringValue())
+	}
+	return out
+}
+
+// texts of a map whose values all are.
+func texts(v *structpb.Value) (map[string]string, bool) {
+	out := map[string]string{}
+	for k, e := range v.GetStructValue().GetFields() {
+		s, ok := e.GetKind().(*structpb.Value_StringValue)
+		if !ok {
+			return nil, false
+		}
+		out[k] = s.StringValue
+	}
+	return out, true
+}

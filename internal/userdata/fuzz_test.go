@@ -1,0 +1,117 @@
+package userdata
+
+import (
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/client-go/tools/clientcmd"
+	kubeletv1 "k8s.io/kubelet/config/v1beta1"
+	"sigs.k8s.io/yaml"
+
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+)
+
+// FuzzCloudInit renders user data from a Machine and a class that nobody validated. What
+// it refuses, it refuses by field; what it renders is a document that says what it was
+// told, and nothing that was slipped in.
+func FuzzCloudInit(f *testing.F) {
+	f.Add("w-1", "v1.35.4", "https://10.0.0.1:6443", "token", "ca", "pool", "a", "dedicated", "batch", "NoSchedule", `{"maxPods": 20}`)
+	f.Add("", "", "", "", "", "", "", "", "", "", "")
+	f.Add("w\n#", "v1\nruncmd:", "https://[::1]:6443", "a: b", "-----BEGIN CERTIFICATE-----\n", "k8s.io/x", "a b --v=9", "a=b", "\"", "NoFlight", `{"registerWithTaints": [{"key": "a", "effect": "NoSchedule"}, null]}`)
+	f.Add("w", "v1.35.4", "h", "t", "c", "a", "$(reboot)", "t", "v", "NoExecute", `{"authentication": null, "readOnlyPort": 1e99, "x": [[]]}`)
+	f.Add("w", "v1.35.4", "h", "t", "c", "a", "'", "t", "v", "NoExecute", `[]`)
+	f.Add("w", "v1.35.4", "h", "t", "c", "a", "", "t", "v", "NoExecute", `{"kind": "Secret", "apiVersion": "v1"}`)
+	f.Fuzz(func(t *testing.T, hostname, version, server, token, ca, label, value, key, taint, effect, configuration string) {
+		for _, s := range []*string{&hostname, &version, &server, &token, &ca, &label, &value, &key, &taint, &effect} {
+			*s = strings.ToValidUTF8(*s, "?") // What is no UTF-8 does not come from an API server.
+		}
+		in := Input{
+			Hostname: hostname, Version: version, DownloadURL: "https://dl.k8s.io/release",
+			Server: server, Token: token, CA: []byte(ca),
+			Labels: map[string]string{label: value},
+			Taints: []machinev1alpha1.Taint{{Key: key, Value: taint, Effect: effect}},
+		}
+		if json.Valid([]byte(configuration)) && utf8.ValidString(configuration) { // The API server takes no other.
+			in.Kubelet.Configuration = &runtime.RawExtension{Raw: []byte(configuration)}
+		}
+		doc, err := CloudInit(in)
+		if err != nil {
+			mustNameFields(t, err)
+			return
+		}
+		checkDocument(t, in, doc)
+	})
+}
+
+func mustNameFields(t *testing.T, err error) {
+	t.Helper()
+	var all utilerrors.Aggregate
+	if !errors.As(err, &all) {
+		t.Fatalf("it does not say by field what is wrong: %v", err)
+	}
+	for _, e := range all.Errors() {
+		var of *field.Error
+		if !errors.As(e, &of) || of.Field == "" || of.Type == field.ErrorTypeInternal {
+			t.Errorf("it does not name the field: %v", e)
+		}
+	}
+}
+
+func checkDocument(t *testing.T, in Input, doc []byte) {
+	t.Helper()
+	if !strings.HasPrefix(string(doc), "#cloud-config\n") {
+		t.Fatalf("no #cloud-config: %s", doc)
+	}
+	got := cloudConfig{}
+	if err := yaml.UnmarshalStrict(doc, &got); err != nil {
+		t.Fatalf("no YAML: %v\n%s", err, doc)
+	}
+	if want := [][]string{{pathInstaller, in.Version}, {"systemctl", "daemon-reload"}, {"systemctl", "enable", "--now", "kubelet"}}; got.Hostname != in.Hostname || !equal(got.RunCmd, want) {
+		t.Errorf("hostname %q, commands %q", got.Hostname, got.RunCmd)
+	}
+	files := map[string]string{}
+	for _, f := range got.WriteFiles {
+		files[f.Path] = f.Content
+	}
+	if len(files) != 6 || files[pathCA] != string(in.CA) {
+		t.Errorf("%d files, CA %q", len(files), files[pathCA])
+	}
+	kc, err := clientcmd.Load([]byte(files[pathBootstrapConfig]))
+	if err != nil {
+		t.Fatalf("the bootstrap kubeconfig: %v", err)
+	}
+	if c := kc.Contexts[kc.CurrentContext]; c == nil || kc.AuthInfos[c.AuthInfo].Token != in.Token || kc.Clusters[c.Cluster].Server != in.Server {
+		t.Errorf("the bootstrap kubeconfig does not say what it was told: %+v", kc)
+	}
+	config := kubeletv1.KubeletConfiguration{}
+	if err := yaml.UnmarshalStrict([]byte(files[pathKubeletConfig]), &config); err != nil {
+		t.Errorf("a kubelet would not read its configuration: %v\n%s", err, files[pathKubeletConfig])
+	}
+	for _, want := range []corev1.Taint{{Key: machinev1alpha1.TaintUninitialized, Effect: corev1.TaintEffectNoSchedule}, {Key: in.Taints[0].Key, Effect: corev1.TaintEffect(in.Taints[0].Effect)}} {
+		found := 0
+		for _, have := range config.RegisterWithTaints {
+			if have.MatchTaint(&want) {
+				found++
+			}
+		}
+		if found != 1 {
+			t.Errorf("%d taints %s:%s", found, want.Key, want.Effect)
+		}
+	}
+	if flags := files[pathKubeletFlags]; strings.Count(flags, "\n") != 1 || !strings.HasPrefix(flags, "KUBELET_EXTRA_ARGS=") {
+		t.Errorf("the flags are more than one line: %q", flags)
+	}
+}
+
+func equal(a, b [][]string) bool {
+	x, _ := json.Marshal(a)
+	y, _ := json.Marshal(b)
+	return string(x) == string(y)
+}
