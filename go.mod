@@ -20,6 +20,7 @@ require (
 	github.com/prometheus/client_golang v1.23.2
 	github.com/prometheus/client_model v0.6.2
 	github.com/prometheus/common v0.67.5
+	github.com/vmware/govmomi v0.55.1
 	github.com/zclconf/go-cty v1.18.1
 	google.golang.org/grpc v1.79.3
 	google.golang.org/protobuf v1.36.11

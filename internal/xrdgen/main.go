@@ -39,6 +39,7 @@ func run() error {
 	for paths, dir := range map[string]string{
 		"./machine/...": "../package/provider-drover/crds",
 		"./cluster/...": "../package/provider-drover/crds",
+		"./vsphere/...": "../package/provider-vsphere/crds",
 		"./fn/...":      "../package/function-drover/input",
 	} {
 		crds, err := generate(paths)

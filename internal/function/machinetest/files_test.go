@@ -12,12 +12,14 @@ import (
 	fn "github.com/drover-dev/drover/apis/fn/v1alpha1"
 	localv1alpha1 "github.com/drover-dev/drover/apis/local/v1alpha1"
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	vspherev1alpha1 "github.com/drover-dev/drover/apis/vsphere/v1alpha1"
 )
 
 // kinds of the files that users copy and that the package holds.
 var kinds = map[string]func() any{
 	"cluster.drover.dev/v1alpha1 ClusterProviderConfig": func() any { return &clusterv1alpha1.ClusterProviderConfig{} },
 	"local.drover.dev/v1alpha1 ClusterProviderConfig":   func() any { return &localv1alpha1.ClusterProviderConfig{} },
+	"vsphere.drover.dev/v1alpha1 ClusterProviderConfig": func() any { return &vspherev1alpha1.ClusterProviderConfig{} },
 	"machine.drover.dev/v1alpha1 MachineClass":          func() any { return &machinev1alpha1.MachineClass{} },
 	"machine.drover.dev/v1alpha1 MachineDeployment":     func() any { return &machinev1alpha1.MachineDeployment{} },
 	"machine.drover.dev/v1alpha1 Machine":               func() any { return &machinev1alpha1.Machine{} },
@@ -61,7 +63,7 @@ func filesOf(t *testing.T, dir string) []string {
 }
 
 func TestExamplesHaveNoUnknownFields(t *testing.T) {
-	for _, f := range slices.Concat(filesOf(t, "examples/local"), filesOf(t, "examples/target")) {
+	for _, f := range slices.Concat(filesOf(t, "examples/local"), filesOf(t, "examples/target"), filesOf(t, "examples/vsphere")) {
 		strict(t, f, readYAML(t, f))
 	}
 }

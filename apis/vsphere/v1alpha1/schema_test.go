@@ -1,0 +1,62 @@
+package v1alpha1_test
+
+import (
+	"strings"
+	"testing"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/drover-dev/drover/internal/schematest"
+)
+
+const crds = "../../../package/provider-vsphere/crds/vsphere.drover.dev_"
+
+func TestSchemas(t *testing.T) {
+	const vm, config, cluster = "virtualmachines.yaml", "providerconfigs.yaml", "clusterproviderconfigs.yaml"
+	cases := map[string]struct {
+		crd, object string
+		want        string // in the error; empty: there is none
+	}{
+		"AVMWithWhatIsRequired":       {vm, `{spec: {forProvider: {name: vm, template: t, cluster: c}}}`, ""},
+		"AVMInAPool":                  {vm, `{spec: {forProvider: {name: vm, template: t, resourcePool: p}}}`, ""},
+		"AVMThatIsObservedNeedsNone":  {vm, `{spec: {managementPolicies: [Observe, Delete], forProvider: {}}}`, ""},
+		"AVMNeedsAName":               {vm, `{spec: {forProvider: {template: t, cluster: c}}}`, "spec.forProvider.name is required"},
+		"AVMNeedsATemplate":           {vm, `{spec: {forProvider: {name: vm, cluster: c}}}`, "spec.forProvider.template is required"},
+		"AVMNeedsAPlace":              {vm, `{spec: {forProvider: {name: vm, template: t}}}`, "spec.forProvider.cluster or spec.forProvider.resourcePool is required"},
+		"OneKindOfStorage":            {vm, `{spec: {forProvider: {name: vm, template: t, cluster: c, datastore: d, datastoreCluster: e}}}`, "set datastore or datastoreCluster, not both"},
+		"ALinkedCloneDoesNotGrow":     {vm, `{spec: {forProvider: {name: vm, template: t, cluster: c, cloneMode: Linked, diskSizeGiB: 9}}}`, "diskSizeGiB: the disk of a linked clone"},
+		"ASnapshotIsForLinkedClones":  {vm, `{spec: {forProvider: {name: vm, template: t, cluster: c, snapshot: s}}}`, "snapshot is only for cloneMode Linked"},
+		"CoresFillSockets":            {vm, `{spec: {forProvider: {name: vm, template: t, cluster: c, cpus: 6, coresPerSocket: 4}}}`, "cpus must be a multiple of coresPerSocket"},
+		"MemoryIsAMultipleOf4":        {vm, `{spec: {forProvider: {name: vm, template: t, cluster: c, memoryMiB: 4097}}}`, "should be a multiple of 4"},
+		"OneSourceOfUserData":         {vm, `{spec: {forProvider: {name: vm, template: t, cluster: c, guestInfo: {userData: x, userDataSecretRef: {name: s, key: k}}}}}`, "set userData or userDataSecretRef, not both"},
+		"ExtraConfigIsNotForUserData": {vm, `{spec: {forProvider: {name: vm, template: t, cluster: c, extraConfig: {guestinfo.userdata: x}}}}`, "user data and metadata are set by guestInfo"},
+		"ATagByID":                    {vm, `{spec: {forProvider: {name: vm, template: t, cluster: c, tags: [{id: x}]}}}`, ""},
+		"ATagByName":                  {vm, `{spec: {forProvider: {name: vm, template: t, cluster: c, tags: [{category: x, name: tag}]}}}`, ""},
+		"ATagByHalfAName":             {vm, `{spec: {forProvider: {name: vm, template: t, cluster: c, tags: [{name: tag}]}}}`, "set id, or category and name"},
+		"AnUnknownAdapter":            {vm, `{spec: {forProvider: {name: vm, template: t, cluster: c, networks: [{name: n, adapter: ne2000}]}}}`, `supported values: "vmxnet3"`},
+		"ANameWithASlash":             {vm, `{spec: {forProvider: {name: a/b, template: t, cluster: c}}}`, "spec.forProvider.name"},
+
+		"AProviderConfigNeedsNoNamespace":     {config, `{spec: {server: v, credentials: {secretRef: {name: s}}}}`, ""},
+		"AServerMayBeAURL":                    {config, `{spec: {server: "https://[2001:db8::1]:8443/sdk", credentials: {secretRef: {name: s}}}}`, ""},
+		"AServerIsNoSentence":                 {config, `{spec: {server: "user@host", credentials: {secretRef: {name: s}}}}`, "spec.server"},
+		"AServerIsRequired":                   {config, `{spec: {credentials: {secretRef: {name: s}}}}`, "spec.server: Required"},
+		"ACertificateIsCheckedOrNot":          {config, `{spec: {server: v, insecureSkipVerify: true, caBundle: eA==, credentials: {secretRef: {name: s}}}}`, "set one of them"},
+		"AClusterProviderConfigNeedsOne":      {cluster, `{spec: {server: v, credentials: {secretRef: {name: s}}}}`, "spec.credentials.secretRef.namespace is required"},
+		"AClusterProviderConfigWithOneIsFine": {cluster, `{spec: {server: v, credentials: {secretRef: {name: s, namespace: ns}}}}`, ""},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			o := map[string]any{}
+			if err := yaml.Unmarshal([]byte(tc.object), &o); err != nil {
+				t.Fatal(err)
+			}
+			errs := schematest.Load(t, crds+tc.crd).Validate(o, nil)
+			switch {
+			case tc.want == "" && len(errs) > 0:
+				t.Fatal(errs.ToAggregate())
+			case tc.want != "" && (len(errs) == 0 || !strings.Contains(errs.ToAggregate().Error(), tc.want)):
+				t.Fatalf("errors %v, want one with %q", errs, tc.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,88 @@
+package vsphere
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
+	"github.com/vmware/govmomi/object"
+	"github.com/vmware/govmomi/vim25"
+	"github.com/vmware/govmomi/vim25/types"
+
+	"github.com/drover-dev/drover/apis/vsphere/v1alpha1"
+)
+
+// act takes the step that was planned. It may be called twice.
+func (x *external) act(ctx context.Context, c *vim25.Client, vm *v1alpha1.VirtualMachine) error {
+	x.again.After(vm, whileBusy)
+	switch x.step {
+	case stepCancel:
+		x.again.After(vm, whileCloning)
+		if !x.task.cancelable {
+			return nil
+		}
+		return cancelTask(ctx, c, vm.GetAnnotations()[v1alpha1.AnnotationCloneTask])
+	case stepMark:
+		return x.mark(ctx, c, vm)
+	}
+	if x.vm == nil {
+		return nil
+	}
+	o := object.NewVirtualMachine(c, *x.vm)
+	var t *object.Task
+	var err error
+	switch x.step {
+	case stepPowerOn:
+		t, err = o.PowerOn(ctx)
+	case stepPowerOff:
+		t, err = o.PowerOff(ctx)
+	case stepDetach:
+		t, err = x.detach(ctx, o, vm)
+	case stepDestroy:
+		t, err = o.Destroy(ctx)
+	default:
+		return nil
+	}
+	switch {
+	// What is wanted is so, or is becoming so.
+	case is[*types.TaskInProgress](err), is[*types.InvalidPowerState](err), is[*types.ManagedObjectNotFound](err):
+		return nil
+	case err != nil:
+		return err
+	}
+	x.note.task = t.Reference().Value
+	return nil
+}
+
+// mark the VM with what it has not of its custom attributes and tags.
+func (x *external) mark(ctx context.Context, c *vim25.Client, vm *v1alpha1.VirtualMachine) error {
+	if x.vm == nil {
+		return nil
+	}
+	if err := setAttributes(ctx, c, *x.vm, x.attributes); err != nil {
+		return err
+	}
+	if len(vm.Spec.ForProvider.Tags) == 0 {
+		return nil
+	}
+	missing, err := x.tagsMissing(ctx, c, vm.Spec.ForProvider.Tags)
+	if err != nil || len(missing) == 0 {
+		return err
+	}
+	return x.attachTags(ctx, c, missing)
+}
+
+// detach without a file operation: the disks stay where they are.
+func (x *external) detach(ctx context.Context, o *object.VirtualMachine, vm *v1alpha1.VirtualMachine) (*object.Task, error) {
+	spec := types.VirtualMachineConfigSpec{}
+	var files []string
+	for _, d := range x.foreign {
+		spec.DeviceChange = append(spec.DeviceChange, &types.VirtualDeviceConfigSpec{Operation: types.VirtualDeviceConfigSpecOperationRemove, Device: d})
+		files = append(files, backingOf(d).file)
+	}
+	t, err := o.Reconfigure(ctx, spec)
+	if err == nil {
+		x.record.Event(vm, event.Normal(reasonDetached, fmt.Sprintf("Disks that are not the VM's own are detached from it, and stay: %q", files)))
+	}
+	return t, err
+}

@@ -1,0 +1,52 @@
+package vsphere
+
+import (
+	"net/netip"
+	"path"
+	"slices"
+
+	"github.com/vmware/govmomi/vim25/types"
+
+	"github.com/drover-dev/drover/apis/vsphere/v1alpha1"
+)
+
+// notACard is the device of what a guest made itself, like the bridge of its pods.
+const notACard = -1
+
+// addressesOf a guest, as its tools report them: the addresses of its network cards,
+// and its host name. networks say which type those of a network are of.
+func addressesOf(guest *types.GuestInfo, networks []v1alpha1.Network) []v1alpha1.Address {
+	if guest == nil {
+		return nil
+	}
+	types := map[string]v1alpha1.AddressType{}
+	for _, n := range networks {
+		types[path.Base(n.Name)] = n.AddressType
+	}
+	var out []v1alpha1.Address
+	add := func(a v1alpha1.Address) {
+		if !slices.Contains(out, a) {
+			out = append(out, a)
+		}
+	}
+	for _, card := range guest.Net {
+		if card.DeviceConfigId == notACard {
+			continue
+		}
+		t := v1alpha1.AddressInternal
+		if of := types[card.Network]; of != "" {
+			t = of
+		}
+		for _, text := range card.IpAddress {
+			a, err := netip.ParseAddr(text)
+			if err != nil || a.IsLoopback() || a.IsLinkLocalUnicast() || a.IsUnspecified() {
+				continue
+			}
+			add(v1alpha1.Address{Type: string(t), Address: a.Unmap().WithZone("").String()})
+		}
+	}
+	if guest.HostName != "" {
+		add(v1alpha1.Address{Type: "Hostname", Address: guest.HostName})
+	}
+	return out
+}

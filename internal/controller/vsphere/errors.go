@@ -1,0 +1,111 @@
+package vsphere
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+
+	"github.com/vmware/govmomi/fault"
+	"github.com/vmware/govmomi/find"
+	"github.com/vmware/govmomi/vim25/types"
+
+	fn "github.com/drover-dev/drover/apis/fn/v1alpha1"
+)
+
+// A classError is an error of a class, with which its text begins: the Composition
+// reads it there.
+type classError struct {
+	class fn.ErrorCode
+	what  string
+	err   error
+}
+
+func (e *classError) Error() string {
+	return fmt.Sprintf("%s: %s: %s", e.class, e.what, describe(e.err))
+}
+func (e *classError) Unwrap() error { return e.err }
+
+// invalid is an error of the VM's spec. The field is below spec.forProvider.
+func invalid(field string, format string, args ...any) error {
+	return &classError{class: fn.ErrorInvalidRequest, what: "forProvider." + field, err: fmt.Errorf(format, args...)}
+}
+
+// classify an error of a vCenter: what was tried, what came of it, and its class. An
+// error that has a class keeps it.
+func classify(what string, err error) error {
+	var c *classError
+	if err == nil || errors.As(err, &c) {
+		return err
+	}
+	return &classError{class: classOf(err), what: what, err: err}
+}
+
+// is says whether a fault of the type is in err.
+func is[T any](err error) bool {
+	if err == nil {
+		return false
+	}
+	var f T
+	_, ok := fault.As(err, &f)
+	return ok
+}
+
+func classOf(err error) fn.ErrorCode {
+	var c *classError
+	switch {
+	case errors.As(err, &c):
+		return c.class
+	case is[types.BaseNoPermission](err), is[types.BaseInvalidLogin](err), is[types.BaseSecurityError](err):
+		return fn.ErrorPermissionDenied
+	case is[types.BaseNotEnoughLicenses](err), is[*types.LimitExceeded](err):
+		return fn.ErrorQuotaExceeded
+	case is[types.BaseInsufficientResourcesFault](err), is[*types.NoDiskSpace](err), is[*types.NoCompatibleHost](err),
+		is[*types.InsufficientStorageSpace](err):
+		return fn.ErrorCapacityExhausted
+	case is[*types.TooManyConcurrentNativeClones](err), throttled(err):
+		return fn.ErrorThrottled
+	case is[*types.TaskInProgress](err), is[types.BaseInvalidState](err):
+		return fn.ErrorTransient
+	case is[types.BaseVmConfigFault](err), is[*types.InvalidArgument](err), is[types.BaseNotSupported](err), is[*types.DuplicateName](err),
+		is[types.BaseInvalidDatastore](err), is[types.BaseInvalidFolder](err), is[*types.InvalidName](err), is[*types.FileNotFound](err),
+		notFound(err):
+		return fn.ErrorInvalidRequest
+	}
+	return fn.ErrorTransient
+}
+
+// notFound says whether the inventory has not the one object that was asked for.
+func notFound(err error) bool {
+	var none *find.NotFoundError
+	var many *find.MultipleFoundError
+	var noDefault *find.DefaultNotFoundError
+	var manyDefaults *find.DefaultMultipleFoundError
+	return errors.As(err, &none) || errors.As(err, &many) || errors.As(err, &noDefault) || errors.As(err, &manyDefaults)
+}
+
+// throttled reads the status of the HTTP answer: a vCenter, or a proxy before it, that
+// cannot take the request now.
+func throttled(err error) bool {
+	var u *url.Error
+	if !errors.As(err, &u) {
+		return false
+	}
+	s := u.Err.Error()
+	return strings.HasPrefix(s, "429 ") || strings.HasPrefix(s, "503 ")
+}
+
+// describe a fault for people: its text in the vCenter's words, its type where that
+// says nothing, and the privilege that is missing.
+func describe(err error) string {
+	s := strings.TrimPrefix(err.Error(), "ServerFaultCode: ")
+	var denied *types.NoPermission
+	if _, ok := fault.As(err, &denied); ok && denied.PrivilegeId != "" {
+		s += " (needs the privilege " + denied.PrivilegeId
+		if denied.Object != nil {
+			s += " on " + denied.Object.String()
+		}
+		s += ")"
+	}
+	return s
+}

@@ -1,0 +1,159 @@
+package vsphere
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/reconciler/managed"
+	"github.com/vmware/govmomi/vim25"
+	"github.com/vmware/govmomi/vim25/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/drover-dev/drover/apis/vsphere/v1alpha1"
+)
+
+// Reasons of events.
+const (
+	reasonCloning  event.Reason = "Cloning"
+	reasonDetached event.Reason = "DisksDetached"
+)
+
+// When a VM is looked at again.
+const (
+	// whileCloning is long enough to look at a thousand clones at once.
+	whileCloning = 5 * time.Second
+	whileBusy    = 2 * time.Second
+	// untilAddresses its tools report.
+	untilAddresses = 10 * time.Second
+	// patienceForAddresses after which a VM without is polled as any other.
+	patienceForAddresses = 10 * time.Minute
+)
+
+// shared by all clients.
+type shared struct {
+	secrets client.Reader
+	record  event.Recorder
+	again   interface {
+		After(client.Object, time.Duration)
+	}
+	memory *memory
+	now    func() time.Time
+}
+
+// An external is used for one reconcile.
+type external struct {
+	*shared
+	// config names the provider config in errors.
+	config  string
+	vcenter *vcenter
+
+	note *note
+	step step
+	// vm that was observed, if there is one.
+	vm *types.ManagedObjectReference
+	// what is to be marked, detached or canceled.
+	attributes map[string]string
+	foreign    []*types.VirtualDisk
+	task       taskState
+	// userData of a VM that is to be made.
+	userData string
+}
+
+func (x *external) Disconnect(context.Context) error { return nil }
+
+// do calls f with a client, twice at need, and names what an error is of.
+func (x *external) do(ctx context.Context, what string, f func(*vim25.Client) error) error {
+	if err := classify(what, x.vcenter.do(ctx, f)); err != nil {
+		return fmt.Errorf("%s: %w", x.config, err)
+	}
+	return nil
+}
+
+// Observe the VM, and plan the next step.
+func (x *external) Observe(ctx context.Context, vm *v1alpha1.VirtualMachine) (managed.ExternalObservation, error) {
+	x.note = x.memory.of(vm.GetUID())
+	var s sight
+	err := x.do(ctx, "cannot observe the VM", func(c *vim25.Client) error {
+		var err error
+		s, err = x.look(ctx, c, vm)
+		return err
+	})
+	if err != nil {
+		return managed.ExternalObservation{}, err
+	}
+	x.step = plan(s)
+	x.report(vm, s)
+	x.wake(vm, s)
+
+	switch x.step {
+	case stepGone:
+		x.memory.forget(vm.GetUID())
+		return managed.ExternalObservation{}, nil
+	case stepNone:
+		x.note.succeed()
+		return managed.ExternalObservation{ResourceExists: true, ResourceUpToDate: true}, nil
+	case stepWait, stepLost:
+		return managed.ExternalObservation{ResourceExists: true, ResourceUpToDate: true}, nil
+	}
+	if wait := x.note.waits(x.now(), vm.GetGeneration(), x.vcenter); wait > 0 {
+		x.again.After(vm, wait)
+		return managed.ExternalObservation{}, x.note.failure
+	}
+	if x.step == stepClone {
+		// Before the creation begins: the Secret may come a moment after the VM.
+		if x.userData, err = x.readUserData(ctx, vm); err != nil {
+			return managed.ExternalObservation{}, x.tried(vm, x.failed("cannot read the user data", err))
+		}
+	}
+	return managed.ExternalObservation{ResourceExists: x.step != stepClone}, nil
+}
+
+// Create begins to clone the template. The task is remembered in an annotation, which
+// is written with the one that says that the creation succeeded.
+func (x *external) Create(ctx context.Context, vm *v1alpha1.VirtualMachine) (managed.ExternalCreation, error) {
+	p := vm.Spec.ForProvider
+	extra, err := extraConfig(p, text(p.Name), meta.GetExternalName(vm), x.userData)
+	if err != nil {
+		return managed.ExternalCreation{}, err
+	}
+	var task string
+	err = x.do(ctx, "cannot clone the template "+text(p.Template), func(c *vim25.Client) error {
+		var err error
+		task, err = clone(ctx, c, p, meta.GetExternalName(vm), extra)
+		return err
+	})
+	if err != nil {
+		return managed.ExternalCreation{}, x.tried(vm, err)
+	}
+	x.again.After(vm, whileCloning)
+	if task == "" {
+		return managed.ExternalCreation{}, nil
+	}
+	meta.AddAnnotations(vm, map[string]string{v1alpha1.AnnotationCloneTask: task})
+	x.record.Event(vm, event.Normal(reasonCloning, fmt.Sprintf("The template %s is cloned to VM %s by %s", text(p.Template), text(p.Name), task)))
+	return managed.ExternalCreation{}, nil
+}
+
+// Update takes the step that was planned.
+func (x *external) Update(ctx context.Context, vm *v1alpha1.VirtualMachine) (managed.ExternalUpdate, error) {
+	err := x.do(ctx, "cannot update the VM", func(c *vim25.Client) error { return x.act(ctx, c, vm) })
+	return managed.ExternalUpdate{}, x.tried(vm, err)
+}
+
+// Delete takes the step that was planned.
+func (x *external) Delete(ctx context.Context, vm *v1alpha1.VirtualMachine) (managed.ExternalDelete, error) {
+	err := x.do(ctx, "cannot delete the VM", func(c *vim25.Client) error { return x.act(ctx, c, vm) })
+	return managed.ExternalDelete{}, x.tried(vm, err)
+}
+
+// tried notes how an attempt went.
+func (x *external) tried(vm *v1alpha1.VirtualMachine, err error) error {
+	if err == nil {
+		return nil
+	}
+	x.again.After(vm, x.note.fail(x.now(), err, vm.GetGeneration(), x.vcenter))
+	return err
+}

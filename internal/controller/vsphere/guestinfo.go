@@ -1,0 +1,110 @@
+package vsphere
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/vmware/govmomi/vim25/types"
+	corev1 "k8s.io/api/core/v1"
+	k8stypes "k8s.io/apimachinery/pkg/types"
+
+	"github.com/drover-dev/drover/apis/vsphere/v1alpha1"
+)
+
+// Keys that cloud-init and Ignition read, and how their values are encoded. Both
+// understand gzip, and a VM's configuration is small.
+const (
+	keyUserData = "guestinfo.userdata"
+	keyMetadata = "guestinfo.metadata"
+	keyIgnition = "guestinfo.ignition.config.data"
+
+	suffixEncoding = ".encoding"
+	encoding       = "gzip+base64"
+)
+
+// extraConfig is what a VM's configuration tells its guest, in a stable order.
+func extraConfig(p v1alpha1.VirtualMachineParameters, name, instanceUUID, userData string) ([]types.BaseOptionValue, error) {
+	kv := maps.Clone(p.ExtraConfig)
+	if kv == nil {
+		kv = map[string]string{}
+	}
+	set := func(key, value string) error {
+		e, err := encode(value)
+		kv[key], kv[key+suffixEncoding] = e, encoding
+		return err
+	}
+	if g := p.GuestInfo; g != nil {
+		if err := setGuestInfo(set, *g, name, instanceUUID, userData); err != nil {
+			return nil, err
+		}
+	}
+	out := make([]types.BaseOptionValue, 0, len(kv))
+	for _, k := range slices.Sorted(maps.Keys(kv)) {
+		out = append(out, &types.OptionValue{Key: k, Value: kv[k]})
+	}
+	return out, nil
+}
+
+func setGuestInfo(set func(key, value string) error, g v1alpha1.GuestInfo, name, instanceUUID, userData string) error {
+	if g.Format == v1alpha1.FormatIgnition {
+		return set(keyIgnition, userData)
+	}
+	if userData != "" {
+		if err := set(keyUserData, userData); err != nil {
+			return err
+		}
+	}
+	metadata := ""
+	if g.Metadata != nil {
+		metadata = *g.Metadata
+	} else {
+		b, err := json.Marshal(map[string]string{"instance-id": instanceUUID, "local-hostname": name})
+		if err != nil {
+			return err
+		}
+		metadata = string(b)
+	}
+	return set(keyMetadata, metadata)
+}
+
+// encode without a time, so that the same text gives the same bytes.
+func encode(text string) (string, error) {
+	var b bytes.Buffer
+	z := gzip.NewWriter(&b)
+	if _, err := z.Write([]byte(text)); err != nil {
+		return "", err
+	}
+	if err := z.Close(); err != nil {
+		return "", err
+	}
+	return base64.StdEncoding.EncodeToString(b.Bytes()), nil
+}
+
+// readUserData in plain text.
+func (x *external) readUserData(ctx context.Context, vm *v1alpha1.VirtualMachine) (string, error) {
+	g := vm.Spec.ForProvider.GuestInfo
+	switch {
+	case g == nil:
+		return "", nil
+	case g.UserData != nil:
+		return *g.UserData, nil
+	case g.UserDataSecretRef == nil:
+		return "", nil
+	}
+	const field = "forProvider.guestInfo.userDataSecretRef"
+	s := &corev1.Secret{}
+	if err := x.secrets.Get(ctx, k8stypes.NamespacedName{Namespace: vm.GetNamespace(), Name: g.UserDataSecretRef.Name}, s); err != nil {
+		return "", fmt.Errorf("%s: cannot get Secret %q: %w", field, g.UserDataSecretRef.Name, err)
+	}
+	b, ok := s.Data[g.UserDataSecretRef.Key]
+	if !ok {
+		return "", fmt.Errorf("%s: no key %q in Secret %q, which has only %q", field, g.UserDataSecretRef.Key, s.GetName(), slices.Sorted(maps.Keys(s.Data)))
+	}
+	return string(b), nil
+}

@@ -1,0 +1,132 @@
+package vsphere
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
+	"github.com/vmware/govmomi/object"
+	"github.com/vmware/govmomi/vim25"
+	"github.com/vmware/govmomi/vim25/types"
+
+	"github.com/drover-dev/drover/apis/vsphere/v1alpha1"
+)
+
+// look at all that decides. It may be called twice.
+func (x *external) look(ctx context.Context, c *vim25.Client, vm *v1alpha1.VirtualMachine) (sight, error) {
+	at := &vm.Status.AtProvider
+	if here := c.ServiceContent.About.InstanceUuid; at.VCenter != "" && at.VCenter != here {
+		return sight{}, fmt.Errorf("the VM is in the vCenter with the instance UUID %s, and %s is another, %s: nothing can be said or done about it from there", at.VCenter, x.vcenter.Server, here)
+	}
+	s := sight{deleting: meta.WasDeleted(vm), wantOn: vm.Spec.ForProvider.PowerState != v1alpha1.PowerOff, finished: at.ProviderID != ""}
+
+	var err error
+	if s.task, err = x.lookAtTasks(ctx, c, vm, s.finished); err != nil || s.task != noTask {
+		return s, err
+	}
+	seen, err := findVM(ctx, c, at.MoRef, meta.GetExternalName(vm))
+	if err != nil {
+		return s, err
+	}
+	x.vm = nil
+	// Whatever its creation said: an answer can be lost, and the clone go on.
+	if began := meta.GetExternalCreatePending(vm); seen == nil && s.deleting && at.MoRef == "" && !began.IsZero() {
+		if s.cloneMayRun, err = cloneRunsSince(ctx, c, began); err != nil || s.cloneMayRun {
+			return s, err
+		}
+		// It may have ended since the VM was looked for.
+		seen, err = findVM(ctx, c, at.MoRef, meta.GetExternalName(vm))
+	}
+	if err != nil || seen == nil {
+		return s, err
+	}
+	x.vm = &seen.Self
+	s.vm = &found{power: seen.Runtime.PowerState}
+	at.VCenter, at.MoRef = c.ServiceContent.About.InstanceUuid, seen.Self.Value
+	at.State, at.ConnectionState = string(seen.Runtime.PowerState), ""
+	if seen.Runtime.ConnectionState != types.VirtualMachineConnectionStateConnected {
+		at.ConnectionState = string(seen.Runtime.ConnectionState)
+	}
+	if seen.Config != nil {
+		at.BIOSUUID = seen.Config.Uuid
+	}
+	at.Addresses = addressesOf(seen.Guest, vm.Spec.ForProvider.Networks)
+
+	if s.deleting || len(at.Disks) == 0 && !s.finished {
+		devices, err := readDevices(ctx, c, seen.Self)
+		if err != nil {
+			return s, err
+		}
+		if len(at.Disks) == 0 && !s.finished {
+			at.Disks = ownDisks(devices, vmxOf(seen), seen.Runtime.PowerState == types.VirtualMachinePowerStatePoweredOff)
+		}
+		x.foreign = foreignDisks(devices, at.Disks, vmxOf(seen))
+		s.vm.foreign = len(x.foreign)
+	}
+	if s.deleting {
+		return s, nil
+	}
+	s.vm.marked, err = x.marked(ctx, c, vm, seen.CustomValue, s.finished)
+	return s, err
+}
+
+// lookAtTasks that were begun for the VM. A failure of one is noted once.
+func (x *external) lookAtTasks(ctx context.Context, c *vim25.Client, vm *v1alpha1.VirtualMachine, finished bool) (runningTask, error) {
+	if clone := vm.GetAnnotations()[v1alpha1.AnnotationCloneTask]; clone != "" && !finished && x.note.failedClone != clone {
+		t, err := lookAtTask(ctx, c, clone)
+		switch {
+		case err != nil:
+			return noTask, err
+		case t.running:
+			x.task = t
+			return cloneTask, nil
+		case t.err != nil:
+			x.note.failedClone = clone
+			x.note.fail(x.now(), x.failed("cannot clone the template "+text(vm.Spec.ForProvider.Template), t.err), vm.GetGeneration(), x.vcenter)
+		}
+	}
+	if x.note.task == "" {
+		return noTask, nil
+	}
+	t, err := lookAtTask(ctx, c, x.note.task)
+	switch {
+	case err != nil:
+		return noTask, err
+	case t.running:
+		return otherTask, nil
+	case t.err != nil:
+		x.note.fail(x.now(), x.failed("a task of the VM failed", t.err), vm.GetGeneration(), x.vcenter)
+	}
+	x.note.task = ""
+	return noTask, nil
+}
+
+func (x *external) failed(what string, err error) error {
+	return fmt.Errorf("%s: %w", x.config, classify(what, err))
+}
+
+// marked says whether the VM has its custom attributes and tags. Those of a VM that may
+// not be updated are as they are, and tags are attached once.
+func (x *external) marked(ctx context.Context, c *vim25.Client, vm *v1alpha1.VirtualMachine, values []types.BaseCustomFieldValue, finished bool) (bool, error) {
+	p := vm.Spec.ForProvider
+	x.attributes = nil
+	if !mayUpdate(vm) {
+		return true, nil
+	}
+	if len(p.CustomAttributes) > 0 {
+		m, err := object.GetCustomFieldsManager(c)
+		if err != nil {
+			return false, err
+		}
+		fields, err := m.Field(ctx)
+		if err != nil {
+			return false, err
+		}
+		x.attributes = attributesMissing(p.CustomAttributes, fields, values)
+	}
+	if len(p.Tags) == 0 || finished && len(x.attributes) == 0 {
+		return len(x.attributes) == 0, nil
+	}
+	missing, err := x.tagsMissing(ctx, c, p.Tags)
+	return len(x.attributes) == 0 && len(missing) == 0, err
+}

@@ -1,0 +1,82 @@
+package vsphere
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	xpv1 "github.com/crossplane/crossplane-runtime/v2/apis/common/v1"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/drover-dev/drover/apis/vsphere/v1alpha1"
+)
+
+// report what was seen.
+func (x *external) report(vm *v1alpha1.VirtualMachine, s sight) {
+	at := &vm.Status.AtProvider
+	switch {
+	case s.deleting:
+		vm.SetConditions(xpv1.Deleting())
+	case x.step == stepLost:
+		at.State, at.ConnectionState, at.Addresses = "", "", nil
+		vm.SetConditions(missing(fmt.Sprintf("%s %s is no longer there", at.MoRef, meta.GetExternalName(vm))))
+	case s.vm == nil:
+		vm.SetConditions(xpv1.Creating())
+	case at.ConnectionState == "" && s.powered() && (x.step == stepNone || s.finished):
+		if x.step == stepNone && at.BIOSUUID != "" {
+			at.ProviderID = providerID(at.BIOSUUID)
+		}
+		vm.SetConditions(xpv1.Available())
+	case !s.finished:
+		vm.SetConditions(xpv1.Creating())
+	default:
+		vm.SetConditions(xpv1.Unavailable().WithMessage(fmt.Sprintf("the VM is %s%s", at.State, connection(at.ConnectionState))))
+	}
+}
+
+func connection(state string) string {
+	if state == "" {
+		return ""
+	}
+	return ", and for the vCenter " + state
+}
+
+// wake sooner than the poll interval while something is expected.
+func (x *external) wake(vm *v1alpha1.VirtualMachine, s sight) {
+	switch x.step {
+	case stepWait, stepCancel:
+		x.again.After(vm, whileBusy)
+		if s.task == cloneTask || s.cloneMayRun {
+			x.again.After(vm, whileCloning)
+		}
+	case stepNone:
+		since := vm.GetCondition(xpv1.TypeReady).LastTransitionTime
+		if s.wantOn && !slices.ContainsFunc(vm.Status.AtProvider.Addresses, isIP) && x.now().Sub(since.Time) < patienceForAddresses {
+			x.again.After(vm, untilAddresses)
+		}
+	}
+}
+
+func isIP(a v1alpha1.Address) bool { return a.Type != "Hostname" }
+
+// providerID of a VM's Node, as vSphere's cloud-controller-manager writes it: of the
+// UUID that the guest's BIOS shows, in small letters.
+func providerID(biosUUID string) string { return "vsphere://" + strings.ToLower(biosUUID) }
+
+// reasonMissing is that of Ready at all providers of Drover's, for what was there and is
+// not any more.
+const reasonMissing xpv1.ConditionReason = "Missing"
+
+func missing(message string) xpv1.Condition {
+	return xpv1.Condition{
+		Type: xpv1.TypeReady, Status: corev1.ConditionFalse, LastTransitionTime: metav1.Now(),
+		Reason: reasonMissing, Message: message,
+	}
+}
+
+func mayUpdate(vm *v1alpha1.VirtualMachine) bool {
+	p := vm.GetManagementPolicies()
+	return len(p) == 0 || slices.Contains(p, xpv1.ManagementActionAll) || slices.Contains(p, xpv1.ManagementActionUpdate)
+}

@@ -1,0 +1,236 @@
+package vsphere
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/x509"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+	"sync"
+	"time"
+
+	"github.com/vmware/govmomi/session"
+	"github.com/vmware/govmomi/vapi/rest"
+	"github.com/vmware/govmomi/vim25"
+	"github.com/vmware/govmomi/vim25/soap"
+	"github.com/vmware/govmomi/vim25/types"
+
+	fn "github.com/drover-dev/drover/apis/fn/v1alpha1"
+)
+
+const (
+	// idleAfter so long without use a session is ended: sessions of a vCenter are
+	// limited, and credentials that were rotated leave one behind.
+	idleAfter = 10 * time.Minute
+	// sweepEvery so often idle sessions are looked for.
+	sweepEvery = time.Minute
+	// callTimeout ends a call that the vCenter does not answer.
+	callTimeout = 30 * time.Second
+
+	// A login that failed is tried again after so long, and then after twice as long,
+	// up to a limit. By default a vCenter locks an account after five wrong passwords
+	// in three minutes.
+	refusedMin, refusedMax         = time.Minute, 5 * time.Minute
+	unreachableMin, unreachableMax = 2 * time.Second, 30 * time.Second
+)
+
+// An endpoint is a vCenter and an account there.
+type endpoint struct {
+	// Server is a host or URL.
+	Server   string
+	Insecure bool
+	// CA is a PEM bundle. Optional.
+	CA             []byte
+	User, Password string
+}
+
+func (e endpoint) key() ([sha256.Size]byte, error) {
+	b, err := json.Marshal(e)
+	return sha256.Sum256(b), err
+}
+
+// A pool has one session an endpoint. It ends those that nobody uses.
+type pool struct {
+	now func() time.Time
+
+	mu       sync.Mutex
+	sessions map[[sha256.Size]byte]*vcenter
+}
+
+func newPool(now func() time.Time) *pool {
+	return &pool{now: now, sessions: map[[sha256.Size]byte]*vcenter{}}
+}
+
+// get the session of an endpoint, which may not be logged in yet.
+func (p *pool) get(e endpoint) (*vcenter, error) {
+	key, err := e.key()
+	if err != nil {
+		return nil, err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	v := p.sessions[key]
+	if v == nil {
+		v = &vcenter{endpoint: e, now: p.now}
+		p.sessions[key] = v
+	}
+	v.used = p.now()
+	return v, nil
+}
+
+// Start sweeps until ctx is done, and then ends all sessions.
+func (p *pool) Start(ctx context.Context) error {
+	t := time.NewTicker(sweepEvery)
+	defer t.Stop()
+	for {
+		select {
+		case <-t.C:
+			p.sweep(ctx, idleAfter)
+		case <-ctx.Done():
+			p.sweep(context.WithoutCancel(ctx), 0)
+			return nil
+		}
+	}
+}
+
+// sweep ends the sessions that were not used for so long.
+func (p *pool) sweep(ctx context.Context, idle time.Duration) {
+	var gone []*vcenter
+	p.mu.Lock()
+	for key, v := range p.sessions {
+		if p.now().Sub(v.used) >= idle {
+			gone = append(gone, v)
+			delete(p.sessions, key)
+		}
+	}
+	p.mu.Unlock()
+	for _, v := range gone {
+		v.logout(ctx)
+	}
+}
+
+// A vcenter is a session at a vCenter.
+type vcenter struct {
+	endpoint
+	now  func() time.Time
+	used time.Time // guarded by the pool
+
+	mu      sync.Mutex
+	client  *vim25.Client
+	tagging *rest.Client
+	// Of a login that failed.
+	failed   error
+	failures int
+	retryAt  time.Time
+}
+
+// do calls f with a client that is logged in, and once more if the session turns out to
+// have ended, so f must be able to be called twice.
+func (v *vcenter) do(ctx context.Context, f func(*vim25.Client) error) error {
+	c, err := v.login(ctx, nil)
+	if err != nil {
+		return err
+	}
+	if err = f(c); !is[*types.NotAuthenticated](err) {
+		return err
+	}
+	if c, err = v.login(ctx, c); err != nil {
+		return err
+	}
+	return f(c)
+}
+
+// login unless there is a session other than the one that ended.
+func (v *vcenter) login(ctx context.Context, ended *vim25.Client) (*vim25.Client, error) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.client != nil && v.client != ended {
+		return v.client, nil
+	}
+	if v.now().Before(v.retryAt) {
+		return nil, v.failed
+	}
+	v.client, v.tagging = nil, nil
+	c, err := v.connect(ctx)
+	if err != nil {
+		v.failed = classify(fmt.Sprintf("cannot log in to vCenter %s as %s", v.Server, v.User), err)
+		first, most := unreachableMin, unreachableMax
+		if classOf(err) == fn.ErrorPermissionDenied {
+			first, most = refusedMin, refusedMax
+		}
+		v.retryAt = v.now().Add(backoff(first, most, v.failures))
+		v.failures++
+		return nil, v.failed
+	}
+	v.client, v.failed, v.failures, v.retryAt = c, nil, 0, time.Time{}
+	return c, nil
+}
+
+func (v *vcenter) connect(ctx context.Context) (*vim25.Client, error) {
+	u, err := soap.ParseURL(v.Server)
+	if err != nil {
+		return nil, fmt.Errorf("server: %w", err)
+	}
+	u.User = nil
+	sc := soap.NewClient(u, v.Insecure)
+	sc.Timeout = callTimeout
+	if len(v.CA) > 0 {
+		roots := x509.NewCertPool()
+		if !roots.AppendCertsFromPEM(v.CA) {
+			return nil, errors.New("caBundle: has no PEM certificate")
+		}
+		sc.DefaultTransport().TLSClientConfig.RootCAs = roots
+	}
+	c, err := vim25.NewClient(ctx, sc)
+	if err != nil {
+		return nil, err
+	}
+	if !c.IsVC() {
+		return nil, errors.New("the server is an ESXi host: only a vCenter can clone VMs")
+	}
+	return c, session.NewManager(c).Login(ctx, url.UserPassword(v.User, v.Password))
+}
+
+// tags calls f with a client for tags, which are in an API of their own with a session
+// of its own.
+func (v *vcenter) tags(ctx context.Context, c *vim25.Client, f func(*rest.Client) error) error {
+	v.mu.Lock()
+	rc := v.tagging
+	v.mu.Unlock()
+	if rc != nil {
+		if err := f(rc); !rest.IsStatusError(err, 401) {
+			return err
+		}
+	}
+	rc = rest.NewClient(c)
+	if err := rc.Login(ctx, url.UserPassword(v.User, v.Password)); err != nil {
+		return err
+	}
+	v.mu.Lock()
+	v.tagging = rc
+	v.mu.Unlock()
+	return f(rc)
+}
+
+// logout on a best-effort basis: the vCenter ends the session by itself too.
+func (v *vcenter) logout(ctx context.Context) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	if v.tagging != nil {
+		_ = v.tagging.Logout(ctx)
+	}
+	if v.client != nil {
+		_ = session.NewManager(v.client).Logout(ctx)
+	}
+	v.client, v.tagging = nil, nil
+}
+
+// backoff after some failures before this one.
+func backoff(first, most time.Duration, failures int) time.Duration {
+	d := first << min(failures, 16)
+	return min(d, most)
+}

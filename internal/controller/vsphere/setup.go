@@ -1,0 +1,69 @@
+package vsphere
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/controller"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/reconciler/managed"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/drover-dev/drover/apis/vsphere/v1alpha1"
+	"github.com/drover-dev/drover/internal/controller/mr"
+	"github.com/drover-dev/drover/internal/controller/providerconfig"
+	"github.com/drover-dev/drover/internal/operator"
+)
+
+// Setup adds all controllers of the provider.
+func Setup(_ context.Context, mgr ctrl.Manager, o controller.Options) error {
+	if err := providerconfig.Setup(mgr, o, configs, &v1alpha1.VirtualMachineList{}); err != nil {
+		return fmt.Errorf("cannot set up the controllers of provider configs: %w", err)
+	}
+	sessions := newPool(time.Now)
+	if err := mgr.Add(sessions); err != nil {
+		return err
+	}
+	kind := v1alpha1.VirtualMachineGroupVersionKind
+	operator.Gated(mgr, o, func() error { return setupVirtualMachines(mgr, o, sessions) }, kind,
+		configs.GroupVersion.WithKind(providerconfig.NamespacedKind), configs.GroupVersion.WithKind(providerconfig.ClusterKind))
+	return nil
+}
+
+func setupVirtualMachines(mgr ctrl.Manager, o controller.Options, sessions *pool) error {
+	kind := v1alpha1.VirtualMachineGroupVersionKind
+	recorder, again := mr.RecorderFor(mgr, kind), &mr.Again{}
+	return mr.Controller[*v1alpha1.VirtualMachine]{
+		Kind:   kind,
+		Object: &v1alpha1.VirtualMachine{},
+		List:   &v1alpha1.VirtualMachineList{},
+		Connector: &connector{kube: mgr.GetClient(), pool: sessions, shared: &shared{
+			secrets: mgr.GetClient(), record: recorder, again: again, memory: &memory{}, now: time.Now,
+		}},
+		Again:    again,
+		Recorder: recorder,
+		Options:  options(),
+	}.Setup(mgr, o)
+}
+
+// options of the managed reconciler.
+func options() []managed.ReconcilerOption {
+	return []managed.ReconcilerOption{
+		managed.WithInitializers(managed.InitializerFn(nameByUID)),
+		// The name is known before: a creation whose end nobody saw can go on.
+		managed.WithDeterministicExternalName(true),
+		// A vCenter is consistent, and tasks are followed.
+		managed.WithCreationGracePeriod(0),
+	}
+}
+
+// nameByUID sets the external name, the instance UUID of the VM. The reconciler sends it
+// with the finalizer, in one write; until then it comes out the same each time.
+func nameByUID(_ context.Context, mg resource.Managed) error {
+	if meta.GetExternalName(mg) == "" {
+		meta.SetExternalName(mg, string(mg.GetUID()))
+	}
+	return nil
+}
