@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/controller"
@@ -15,6 +16,7 @@ import (
 	"github.com/drover-dev/drover/internal/controller/approver"
 	"github.com/drover-dev/drover/internal/controller/config"
 	"github.com/drover-dev/drover/internal/controller/jointoken"
+	"github.com/drover-dev/drover/internal/controller/machinegroup"
 	"github.com/drover-dev/drover/internal/controller/terminator"
 	"github.com/drover-dev/drover/internal/controller/workernode"
 	"github.com/drover-dev/drover/internal/metrics"
@@ -22,7 +24,9 @@ import (
 	"github.com/drover-dev/drover/internal/target"
 )
 
-func addToScheme(s *runtime.Scheme) error { return clusterv1alpha1.AddToScheme(s) }
+func addToScheme(s *runtime.Scheme) error {
+	return errors.Join(clusterv1alpha1.AddToScheme(s), machinev1alpha1.AddToScheme(s))
+}
 
 func setup(ctx context.Context, mgr ctrl.Manager, o controller.Options) error {
 	views, err := newViews(mgr)
@@ -61,6 +65,10 @@ func setup(ctx context.Context, mgr ctrl.Manager, o controller.Options) error {
 		machinev1alpha1.MachineGroupVersionKind,
 		machinev1alpha1.MachineSetGroupVersionKind,
 		machinev1alpha1.MachineDeploymentGroupVersionKind,
+	)
+	operator.Gated(mgr, o, func() error { return machinegroup.Setup(ctx, mgr, o) },
+		machinev1alpha1.MachineGroupGroupVersionKind,
+		machinev1alpha1.MachineGroupVersionKind,
 	)
 	return nil
 }

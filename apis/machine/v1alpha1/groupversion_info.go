@@ -29,6 +29,7 @@ var (
 	MachineDeploymentGroupVersionKind = SchemeGroupVersion.WithKind("MachineDeployment")
 	MachineSetGroupVersionKind        = SchemeGroupVersion.WithKind("MachineSet")
 	MachineGroupVersionKind           = SchemeGroupVersion.WithKind("Machine")
+	MachineGroupGroupVersionKind      = SchemeGroupVersion.WithKind("MachineGroup")
 	MachineClassGroupVersionKind      = SchemeGroupVersion.WithKind("MachineClass")
 	OrphanCollectorGroupVersionKind   = SchemeGroupVersion.WithKind("OrphanCollector")
 )
@@ -38,6 +39,7 @@ func init() {
 		&MachineDeployment{}, &MachineDeploymentList{},
 		&MachineSet{}, &MachineSetList{},
 		&Machine{}, &MachineList{},
+		&MachineGroup{}, &MachineGroupList{},
 		&MachineClass{}, &MachineClassList{},
 		&OrphanCollector{}, &OrphanCollectorList{},
 	)

@@ -98,6 +98,10 @@ const (
 	AnnotationOrphanMachineUID = Group + "/orphan-of-uid"
 	AnnotationOrphanProviderID = Group + "/orphan-provider-id"
 
+	// AnnotationTemplate on a Machine of a MachineSet is the name of the template in the
+	// MachineGroup that it was last made like.
+	AnnotationTemplate = Group + "/template"
+
 	// AnnotationReleased is changed on a VM in the same patch that removes
 	// FinalizerDrain: crossplane-runtime ignores a change of finalizers alone.
 	AnnotationReleased = Group + "/released"
@@ -179,6 +183,9 @@ const (
 // the ID of an installation of Drover. It is there as long as Machines can be, and
 // everywhere another.
 const DefinitionOfInstallation = "orphancollectors." + Group
+
+// ResourceMachines is the MachineGroup that a MachineSet composes.
+const ResourceMachines = "machines"
 
 // TagsOfVM are put on every VM, so that it can be found without its Machine.
 const (

@@ -210,6 +210,11 @@ type MachineSetStatus struct {
 	// +optional
 	Created int64 `json:"created,omitempty"`
 
+	// Creating names the Machines that were ordered and not seen yet.
+	// +optional
+	// +listType=atomic
+	Creating []string `json:"creating,omitempty"`
+
 	// Adopting names the Machines that the set takes on: they match its selector, and
 	// nobody controls them.
 	// +optional

@@ -1,0 +1,146 @@
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// TypeApplied is a MachineGroup's only condition: False while something of it cannot be
+// done, and its message says what.
+const (
+	TypeApplied      = "Applied"
+	ReasonApplied    = "Applied"
+	ReasonNotApplied = "NotApplied"
+)
+
+// A GroupTemplate is what several Machines of a group have in common.
+type GroupTemplate struct {
+	// Name of the template: a hash of the rest of it.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	Name string `json:"name"`
+
+	// Metadata of the Machines.
+	// +optional
+	Metadata GroupMetadata `json:"metadata,omitempty,omitzero"`
+
+	// Spec of the Machines, with what Crossplane has there, and without providerID.
+	// +kubebuilder:pruning:PreserveUnknownFields
+	// +kubebuilder:validation:Schemaless
+	// +kubebuilder:validation:Type=object
+	Spec runtime.RawExtension `json:"spec"`
+}
+
+// GroupMetadata is put on each Machine of a GroupTemplate.
+type GroupMetadata struct {
+	// Labels of the Machines.
+	// +optional
+	Labels map[string]string `json:"labels,omitempty"`
+	// Annotations of the Machines.
+	// +optional
+	Annotations map[string]string `json:"annotations,omitempty"`
+	// Finalizers of the Machines.
+	// +optional
+	// +listType=set
+	Finalizers []string `json:"finalizers,omitempty"`
+}
+
+// A GroupMember is a Machine that shall exist.
+type GroupMember struct {
+	// Name of the Machine.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name"`
+
+	// Template of the Machine, by its name.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	Template string `json:"template"`
+
+	// Create the Machine if it was not created yet. Without it the Machine is one that
+	// somebody saw already: it is kept as its template says while it exists, and never
+	// created.
+	// +optional
+	Create bool `json:"create,omitempty"`
+}
+
+// MachineGroupSpec says which Machines there shall be. What is named neither in
+// machines nor in delete is left alone: a view that lags behind must not cost a
+// Machine.
+type MachineGroupSpec struct {
+	// Templates of the machines.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	Templates []GroupTemplate `json:"templates,omitempty"`
+
+	// Machines that shall exist, and be as their templates say.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=10000
+	Machines []GroupMember `json:"machines,omitempty"`
+
+	// Delete names the Machines that shall go.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=10000
+	Delete []string `json:"delete,omitempty"`
+}
+
+// MachineGroupStatus says what was done.
+type MachineGroupStatus struct {
+	// ObservedGeneration is the generation of the spec that was carried out last.
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+
+	// Created names the Machines that were created for their create. None of them is
+	// created again.
+	// +optional
+	// +listType=atomic
+	Created []string `json:"created,omitempty"`
+
+	// Gone names those of created, and of spec.delete, that do not exist any more.
+	// +optional
+	// +listType=atomic
+	Gone []string `json:"gone,omitempty"`
+
+	// Digest of all that a MachineSet decides by, of each of the Machines. It changes
+	// when a Machine does, in batches, and wakes the MachineSet.
+	// +optional
+	Digest string `json:"digest,omitempty"`
+
+	// Conditions of the group: Applied is False while something cannot be done.
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+}
+
+// A MachineGroup is how a MachineSet has its Machines made. The set composes one of
+// the same name, which names the Machines and says what they are like; provider-drover
+// creates, changes and deletes only what differs. Crossplane would apply every Machine
+// of a set each time that one of them changes.
+//
+// It decides nothing, and is not meant to be written by hand.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:scope=Namespaced,shortName=mg,categories=drover
+// +kubebuilder:printcolumn:name="Applied",type=string,JSONPath=`.status.conditions[?(@.type=='Applied')].status`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+type MachineGroup struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec   MachineGroupSpec   `json:"spec"`
+	Status MachineGroupStatus `json:"status,omitempty"`
+}
+
+// A MachineGroupList is a list of MachineGroups.
+//
+// +kubebuilder:object:root=true
+type MachineGroupList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []MachineGroup `json:"items"`
+}

@@ -1,0 +1,75 @@
+package machinegroup
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/machinegroup"
+)
+
+// fieldOwner of what templates say of Machines.
+const fieldOwner = client.FieldOwner("drover-machinegroup")
+
+// apply a change, as one server-side apply: it creates what does not exist, takes on
+// what nobody controls, and takes back what an earlier template said.
+func apply(ctx context.Context, c client.Client, g *v1alpha1.MachineGroup, ch machinegroup.Change) error {
+	m, err := manifest(g, ch)
+	if err != nil {
+		return err
+	}
+	if err := c.Apply(ctx, client.ApplyConfigurationFromUnstructured(m), fieldOwner, client.ForceOwnership); err != nil {
+		return fmt.Errorf("cannot apply Machine %q: %w", ch.Name, err)
+	}
+	return nil
+}
+
+func manifest(g *v1alpha1.MachineGroup, ch machinegroup.Change) (*unstructured.Unstructured, error) {
+	spec := map[string]any{}
+	if err := json.Unmarshal(ch.Template.Spec.Raw, &spec); err != nil {
+		return nil, fmt.Errorf("spec.templates: template %q of Machine %q cannot be read: %w", ch.Template.Name, ch.Name, err)
+	}
+	if id := providerID(ch.Existing); id != "" {
+		spec["providerID"] = id
+	}
+	m := &unstructured.Unstructured{Object: map[string]any{"spec": spec}}
+	m.SetGroupVersionKind(v1alpha1.MachineGroupVersionKind)
+	m.SetNamespace(g.Namespace)
+	m.SetName(ch.Name)
+	if ch.Existing != nil {
+		// Nothing that is gone meanwhile comes into being again: with a UID the API server
+		// refuses to create.
+		m.SetUID(ch.Existing.UID)
+	}
+	m.SetLabels(ch.Template.Metadata.Labels)
+	annotations := map[string]string{v1alpha1.AnnotationTemplate: ch.Template.Name}
+	for k, v := range ch.Template.Metadata.Annotations {
+		annotations[k] = v
+	}
+	m.SetAnnotations(annotations)
+	m.SetFinalizers(ch.Template.Metadata.Finalizers)
+	owner := metav1.GetControllerOf(g)
+	refs, err := runtime.DefaultUnstructuredConverter.ToUnstructured(owner)
+	if err != nil {
+		return nil, err
+	}
+	return m, unstructured.SetNestedSlice(m.Object, []any{refs}, "metadata", "ownerReferences")
+}
+
+// providerID that a Machine has, or has found out: no function can write the spec of its
+// own XR, and the cluster-autoscaler reads it there.
+func providerID(m *v1alpha1.Machine) string {
+	switch {
+	case m == nil:
+		return ""
+	case m.Spec.ProviderID != nil:
+		return *m.Spec.ProviderID
+	}
+	return m.Status.ProviderID
+}

@@ -1,0 +1,140 @@
+package machinegroup
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+	kerrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/machinegroup"
+)
+
+// atOnce is how many Machines of a group are written at a time.
+const atOnce = 8
+
+type reconciler struct {
+	client client.Client // reads from caches
+	live   client.Reader
+	pace   *pace
+}
+
+// Reconcile carries out a group.
+func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	g := &v1alpha1.MachineGroup{}
+	if err := r.client.Get(ctx, req.NamespacedName, g); err != nil {
+		r.pace.forget(req.NamespacedName)
+		return reconcile.Result{}, client.IgnoreNotFound(err)
+	}
+	owner := metav1.GetControllerOfNoCopy(g)
+	if g.DeletionTimestamp != nil || owner == nil {
+		return reconcile.Result{}, nil
+	}
+	machines, digest, err := r.machines(ctx, g, owner.UID)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+
+	p := machinegroup.PlanOf(g, owner.UID, machines)
+	created, err := r.write(ctx, g, p)
+	gone, lerr := r.gone(ctx, g.Namespace, p.Missing)
+	err = errors.Join(errors.Join(p.Errors...), err, lerr)
+	if wait, serr := r.report(ctx, g, machinegroup.Status(g, p, created, gone, digest, err)); serr != nil || wait > 0 {
+		return reconcile.Result{RequeueAfter: wait}, errors.Join(err, serr)
+	}
+	return reconcile.Result{}, err
+}
+
+// machines that the group names, or that its set controls, and the digest of the latter.
+func (r *reconciler) machines(ctx context.Context, g *v1alpha1.MachineGroup, owner types.UID) (map[string]*v1alpha1.Machine, string, error) {
+	list := &v1alpha1.MachineList{}
+	err := r.client.List(ctx, list, client.InNamespace(g.Namespace), client.MatchingFields{byController: string(owner)}, client.UnsafeDisableDeepCopy)
+	if err != nil {
+		return nil, "", err
+	}
+	machines, ours := map[string]*v1alpha1.Machine{}, make([]*v1alpha1.Machine, 0, len(list.Items))
+	for i := range list.Items {
+		ours = append(ours, &list.Items[i])
+		machines[list.Items[i].Name] = &list.Items[i]
+	}
+	names := append([]string{}, g.Spec.Delete...)
+	for _, member := range g.Spec.Machines {
+		names = append(names, member.Name)
+	}
+	for _, name := range names {
+		if machines[name] != nil {
+			continue
+		}
+		m := &v1alpha1.Machine{}
+		if err := r.client.Get(ctx, types.NamespacedName{Namespace: g.Namespace, Name: name}, m); err == nil {
+			machines[name] = m
+		} else if !kerrors.IsNotFound(err) {
+			return nil, "", err
+		}
+	}
+	digest, err := machinegroup.Digest(ours)
+	return machines, digest, err
+}
+
+// write what the plan says, and return the names of the Machines that it created. What goes, goes first: what
+// replaces it comes when it does. One that cannot be written holds up no other of its
+// sort.
+func (r *reconciler) write(ctx context.Context, g *v1alpha1.MachineGroup, p machinegroup.Plan) ([]string, error) {
+	err := each(p.Delete, func(m *v1alpha1.Machine) error {
+		// In the foreground, as the terminator would have it.
+		return client.IgnoreNotFound(r.client.Delete(ctx, &v1alpha1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: m.Namespace, Name: m.Name}},
+			client.PropagationPolicy(metav1.DeletePropagationForeground), client.Preconditions{UID: &m.UID}))
+	})
+	if err != nil {
+		return nil, err
+	}
+	var mu sync.Mutex
+	var created []string
+	err = each(p.Apply, func(ch machinegroup.Change) error {
+		if err := apply(ctx, r.client, g, ch); err != nil {
+			return err
+		}
+		if ch.Existing == nil {
+			mu.Lock()
+			defer mu.Unlock()
+			created = append(created, ch.Name)
+		}
+		return nil
+	})
+	return created, err
+}
+
+// each does something with all, several at a time, and returns all errors.
+func each[T any](all []T, do func(T) error) error {
+	errs := make([]error, len(all))
+	work := errgroup.Group{}
+	work.SetLimit(atOnce)
+	for i, one := range all {
+		work.Go(func() error { errs[i] = do(one); return nil })
+	}
+	_ = work.Wait()
+	return errors.Join(errs...)
+}
+
+// gone are those of the names that the API server does not know.
+func (r *reconciler) gone(ctx context.Context, namespace string, names []string) ([]string, error) {
+	var gone []string
+	for _, name := range names {
+		m := &metav1.PartialObjectMetadata{}
+		m.SetGroupVersionKind(v1alpha1.MachineGroupVersionKind)
+		err := r.live.Get(ctx, types.NamespacedName{Namespace: namespace, Name: name}, m)
+		switch {
+		case kerrors.IsNotFound(err):
+			gone = append(gone, name)
+		case err != nil:
+			return nil, err
+		}
+	}
+	return gone, nil
+}

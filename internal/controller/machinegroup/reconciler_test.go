@@ -1,0 +1,241 @@
+package machinegroup
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/drover-dev/drover/apis/machine/v1alpha1"
+)
+
+var key = types.NamespacedName{Namespace: "ns", Name: "set"}
+
+// A world is an API server with one MachineGroup, and its controller.
+type world struct {
+	*testing.T
+	client.Client
+	*reconciler
+	writes  atomic.Int32
+	refuses string // the name of a Machine
+	now     time.Time
+}
+
+func newWorld(t *testing.T, g v1alpha1.MachineGroupSpec, machines ...client.Object) *world {
+	s := runtime.NewScheme()
+	if err := v1alpha1.AddToScheme(s); err != nil {
+		t.Fatal(err)
+	}
+	w := &world{T: t, now: time.Unix(0, 0)}
+	group := &v1alpha1.MachineGroup{Spec: g}
+	group.Namespace, group.Name, group.Generation = key.Namespace, key.Name, 1
+	group.OwnerReferences = []metav1.OwnerReference{{APIVersion: "machine.drover.dev/v1alpha1", Kind: "MachineSet", Name: "set", UID: "uid-of-set", Controller: ptr.To(true)}}
+	w.Client = fake.NewClientBuilder().WithScheme(s).WithObjects(group).WithObjects(machines...).
+		WithStatusSubresource(group, &v1alpha1.Machine{}).
+		WithIndex(&v1alpha1.Machine{}, byController, controllerOf).
+		WithInterceptorFuncs(interceptor.Funcs{
+			Apply: func(ctx context.Context, c client.WithWatch, obj runtime.ApplyConfiguration, opts ...client.ApplyOption) error {
+				w.writes.Add(1)
+				if named, ok := obj.(interface{ GetName() string }); ok && named.GetName() == w.refuses {
+					return errors.New("refused")
+				}
+				return c.Apply(ctx, obj, opts...)
+			},
+			SubResourceUpdate: func(ctx context.Context, c client.Client, sub string, obj client.Object, opts ...client.SubResourceUpdateOption) error {
+				w.writes.Add(1)
+				return c.SubResource(sub).Update(ctx, obj, opts...)
+			},
+		}).Build()
+	w.reconciler = &reconciler{client: w.Client, live: w.Client, pace: newPace(func() time.Time { return w.now })}
+	return w
+}
+
+func (w *world) reconcile() (reconcile.Result, error) {
+	return w.Reconcile(w.Context(), reconcile.Request{NamespacedName: key})
+}
+
+func (w *world) settle() {
+	w.Helper()
+	for range 3 {
+		if _, err := w.reconcile(); err != nil {
+			w.Fatal(err)
+		}
+	}
+}
+
+func (w *world) group() *v1alpha1.MachineGroup {
+	w.Helper()
+	g := &v1alpha1.MachineGroup{}
+	if err := w.Get(w.Context(), key, g); err != nil {
+		w.Fatal(err)
+	}
+	return g
+}
+
+func (w *world) machines() []string {
+	w.Helper()
+	list := &v1alpha1.MachineList{}
+	if err := w.List(w.Context(), list); err != nil {
+		w.Fatal(err)
+	}
+	var out []string
+	for _, m := range list.Items {
+		out = append(out, m.Name)
+	}
+	return out
+}
+
+func ordered(names ...string) v1alpha1.MachineGroupSpec {
+	s := v1alpha1.MachineGroupSpec{Templates: []v1alpha1.GroupTemplate{{
+		Name:     "t",
+		Metadata: v1alpha1.GroupMetadata{Labels: map[string]string{"pool": "a"}},
+		Spec:     runtime.RawExtension{Raw: []byte(`{"classRef": {"name": "small"}, "version": "v1.35.4", "clusterRef": {}}`)},
+	}}}
+	for _, n := range names {
+		s.Machines = append(s.Machines, v1alpha1.GroupMember{Name: n, Template: "t", Create: true})
+	}
+	return s
+}
+
+func TestMachinesThatAreOrderedAreMadeOnce(t *testing.T) {
+	w := newWorld(t, ordered("a", "b"))
+	w.settle()
+	if got := w.machines(); !slices.Equal(got, []string{"a", "b"}) {
+		t.Errorf("there are %v", got)
+	}
+	m := &v1alpha1.Machine{}
+	if err := w.Get(t.Context(), types.NamespacedName{Namespace: "ns", Name: "a"}, m); err != nil {
+		t.Fatal(err)
+	}
+	if by := metav1.GetControllerOf(m); by == nil || by.Name != "set" || m.Labels["pool"] != "a" || m.Spec.Version != "v1.35.4" {
+		t.Errorf("got %+v", m)
+	}
+	g := w.group()
+	if !slices.Equal(g.Status.Created, []string{"a", "b"}) || g.Status.Digest == "" || g.Status.Conditions[0].Status != metav1.ConditionTrue {
+		t.Errorf("status %+v", g.Status)
+	}
+	before := w.writes.Load()
+	w.settle()
+	if n := w.writes.Load() - before; n > 0 {
+		t.Errorf("%d writes at rest", n)
+	}
+
+	if err := w.Delete(t.Context(), m); err != nil {
+		t.Fatal(err)
+	}
+	w.settle()
+	if got := w.machines(); !slices.Equal(got, []string{"b"}) {
+		t.Errorf("there are %v after somebody deleted one", got)
+	}
+	if g := w.group(); !slices.Equal(g.Status.Gone, []string{"a"}) {
+		t.Errorf("status %+v", g.Status)
+	}
+}
+
+func TestWhatShallGoGoesBeforeAnythingIsCreated(t *testing.T) {
+	old := &v1alpha1.Machine{}
+	old.Namespace, old.Name, old.UID = "ns", "old", "uid-of-old"
+	old.OwnerReferences = []metav1.OwnerReference{{APIVersion: "machine.drover.dev/v1alpha1", Kind: "MachineSet", Name: "set", UID: "uid-of-set", Controller: ptr.To(true)}}
+	spec := ordered("new")
+	spec.Delete = []string{"old"}
+	w := newWorld(t, spec, old)
+	w.settle()
+	if got := w.machines(); !slices.Equal(got, []string{"new"}) {
+		t.Errorf("there are %v", got)
+	}
+}
+
+func TestOneThatIsRefusedHoldsUpNoOtherAndIsTold(t *testing.T) {
+	w := newWorld(t, ordered("a", "b", "c"))
+	w.refuses = "b"
+	if _, err := w.reconcile(); err == nil {
+		t.Error("want an error, so that it is tried again")
+	}
+	if got := w.machines(); !slices.Equal(got, []string{"a", "c"}) {
+		t.Errorf("there are %v", got)
+	}
+	g := w.group()
+	if c := g.Status.Conditions[0]; c.Status != metav1.ConditionFalse || !strings.Contains(c.Message, `cannot apply Machine "b": refused`) {
+		t.Errorf("condition %+v", c)
+	}
+	if !slices.Equal(g.Status.Created, []string{"a", "c"}) {
+		t.Errorf("status %+v", g.Status)
+	}
+	w.refuses = ""
+	w.settle()
+	if c := w.group().Status.Conditions[0]; c.Status != metav1.ConditionTrue || len(w.machines()) != 3 {
+		t.Errorf("there are %v, condition %+v", w.machines(), c)
+	}
+}
+
+func TestNewsOfMachinesAreToldInBatches(t *testing.T) {
+	w := newWorld(t, ordered("a"))
+	w.settle()
+	news := func(phase string) reconcile.Result {
+		m := &v1alpha1.Machine{}
+		if err := w.Get(t.Context(), types.NamespacedName{Namespace: "ns", Name: "a"}, m); err != nil {
+			t.Fatal(err)
+		}
+		m.Status.ProviderID = phase
+		m.Spec.ProviderID = ptr.To(phase)
+		if err := w.Update(t.Context(), m); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Client.Status().Update(t.Context(), m); err != nil {
+			t.Fatal(err)
+		}
+		r, err := w.reconcile()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	told := w.group().Status.Digest
+	var r reconcile.Result
+	for i := range 3 * tellBurst {
+		if r = news(strings.Repeat("x", i+1)); r.RequeueAfter > 0 {
+			break
+		}
+		if now := w.group().Status.Digest; now == told {
+			t.Fatalf("change %d is not told", i)
+		} else {
+			told = now
+		}
+	}
+	if r.RequeueAfter <= 0 || r.RequeueAfter > tellEvery || w.group().Status.Digest != told {
+		t.Fatalf("told at once for ever: %+v", r)
+	}
+	w.now = w.now.Add(r.RequeueAfter)
+	w.settle()
+	if w.group().Status.Digest == told {
+		t.Error("what waited for its turn was not told then")
+	}
+}
+
+func TestAGroupThatIsBeingDeletedMakesNothing(t *testing.T) {
+	w := newWorld(t, ordered("a"))
+	g := w.group()
+	g.Finalizers = []string{"somebody/else"}
+	if err := w.Update(t.Context(), g); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Delete(t.Context(), g); err != nil {
+		t.Fatal(err)
+	}
+	w.settle()
+	if got := w.machines(); len(got) > 0 {
+		t.Errorf("there are %v", got)
+	}
+}

@@ -1,0 +1,53 @@
+// Package machinegroup holds what the function that writes MachineGroups and the
+// controller that carries them out must agree on.
+package machinegroup
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/drover-dev/drover/apis/machine/v1alpha1"
+)
+
+// Facts of a Machine that its MachineSet may decide by: what it is made from, what
+// somebody said of it, and how it is. What follows from its template, and what only
+// tells people something, is left out, so that it wakes nobody.
+func Facts(m *v1alpha1.Machine) *v1alpha1.Machine {
+	f := &v1alpha1.Machine{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: m.Name, UID: m.UID, Labels: m.Labels, Annotations: m.Annotations,
+			CreationTimestamp: m.CreationTimestamp, DeletionTimestamp: m.DeletionTimestamp,
+		},
+		Spec: m.Spec, Status: m.Status,
+	}
+	f.Spec.Metadata = v1alpha1.NodeMetadata{}
+	f.Spec.Taints, f.Spec.StartupTaints = nil, nil
+	f.Spec.Drain = v1alpha1.Drain{}
+
+	f.Status.Conditions, f.Status.Addresses, f.Status.NodeInfo = nil, nil, nil
+	f.Status.Deletion = nil
+	f.Status.ObservedGeneration = 0
+	if op := f.Status.LastOperation; op != nil {
+		f.Status.LastOperation = &v1alpha1.LastOperation{ErrorCode: op.ErrorCode}
+	}
+	return f
+}
+
+// Digest of the facts of Machines, in any order.
+func Digest(ms []*v1alpha1.Machine) (string, error) {
+	sorted := slices.SortedFunc(slices.Values(ms), func(a, b *v1alpha1.Machine) int { return cmp.Compare(a.Name, b.Name) })
+	h := sha256.New()
+	enc := json.NewEncoder(h)
+	for _, m := range sorted {
+		if err := enc.Encode(Facts(m)); err != nil {
+			return "", fmt.Errorf("cannot encode Machine %q: %w", m.Name, err)
+		}
+	}
+	return hex.EncodeToString(h.Sum(nil)[:8]), nil
+}
