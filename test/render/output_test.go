@@ -90,9 +90,26 @@ func withoutNow(v any) any {
 func kinds(objects []map[string]any) string {
 	var all []string
 	for _, o := range objects {
-		all = append(all, (&unstructured.Unstructured{Object: o}).GetKind())
+		all = append(all, (&unstructured.Unstructured{Object: o}).GetKind()+ofGroup(o))
 	}
 	return strings.Join(all, " ")
+}
+
+// ofGroup tells what a MachineGroup has done: how many Machines it keeps, creates and
+// deletes.
+func ofGroup(o map[string]any) string {
+	if o["kind"] != "MachineGroup" {
+		return ""
+	}
+	machines, _, _ := unstructured.NestedSlice(o, "spec", "machines")
+	doomed, _, _ := unstructured.NestedSlice(o, "spec", "delete")
+	created := 0
+	for _, m := range machines {
+		if m.(map[string]any)["create"] == true {
+			created++
+		}
+	}
+	return fmt.Sprintf("(%d+%d-%d)", len(machines)-created, created, len(doomed))
 }
 
 // reasons of the steps' own events, with blanks between.

@@ -56,32 +56,32 @@ func TestCompositions(t *testing.T) {
 		{
 			name:        "ANewSetStartsWithOneMachine",
 			composition: machineSet, dir: "machineset-fresh",
-			composed: "Machine", events: "CreatedMachine",
+			composed: "MachineGroup(0+1-0)", events: "CreatedMachine",
 		},
 		{
 			name:        "ASetWhoseProviderHasNoCompositionCreatesNothingAndSaysWhy",
 			composition: machineSet, dir: "machineset-without-composition", withoutProvider: true,
-			events: "CompositionNotFound",
+			composed: "MachineGroup(0+0-0)", events: "CompositionNotFound",
 		},
 		{
 			name:        "ScaleDownDropsTheMachineThatTheAutoscalerMarked",
 			composition: machineSet, dir: "machineset-scale-down",
-			composed: "Machine Machine Machine", events: "DeletedMachine",
+			composed: "MachineGroup(3+0-0)", events: "DeletedMachine",
 		},
 		{
 			name:        "ADroppedMachineIsDeleted",
 			composition: machineSet, dir: "machineset-scale-down-dropped",
-			composed: "Machine Machine", deleted: "Machine",
+			composed: "MachineGroup(2+0-1)",
 		},
 		{
 			name:        "AFailedMachineIsDropped",
 			composition: machineSet, dir: "machineset-failed",
-			composed: "Machine Machine Machine", events: "ReplacingMachine",
+			composed: "MachineGroup(3+0-0)", events: "ReplacingMachine",
 		},
 		{
 			name:        "ADroppedMachineThatIsMissingIsReplaced",
 			composition: machineSet, dir: "machineset-failed-dropped",
-			composed: "Machine Machine Machine", deleted: "Machine", events: "CreatedMachine",
+			composed: "MachineGroup(2+1-1)", events: "CreatedMachine",
 		},
 		{
 			name:        "ANewMachineAsksForATokenFirst",

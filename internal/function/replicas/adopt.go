@@ -8,10 +8,8 @@ import (
 	"github.com/drover-dev/drover/internal/function/step"
 )
 
-// adopt Machines that match the selector and that nobody controls. Crossplane takes on
-// what is composed under the name of something that has no controller. They are named
-// in the status first: the status that comes with a new reference is refused, and its
-// events with it.
+// adopt Machines that match the selector and that nobody controls. They are named in the
+// status first, so that the event is there once.
 func (p *plan) adopt() {
 	for _, m := range p.Orphans {
 		p.adopting = append(p.adopting, m.Name)
@@ -19,7 +17,6 @@ func (p *plan) adopt() {
 			p.takesOn = append(p.takesOn, m.Name)
 			continue
 		}
-		m.Observed = true
 		p.kept = append(p.kept, m)
 	}
 	if len(p.takesOn) > 0 {

@@ -15,8 +15,6 @@ func adopting(names ...string) setOption {
 	return func(s *machinev1alpha1.MachineSet) { s.Status.Adopting = names }
 }
 
-func orphan(m *Machine) { m.Observed = false }
-
 func TestMachinesThatNobodyControlsAreAdopted(t *testing.T) {
 	type want struct {
 		Composed, Adopting, Dropping, Events []string
@@ -30,15 +28,15 @@ func TestMachinesThatNobodyControlsAreAdopted(t *testing.T) {
 		want     want
 	}{
 		"WhatIsToBeAdoptedIsWrittenDownFirst": {
-			set(2), []Machine{machine("a", running)}, []Machine{machine("x", running, orphan)},
+			set(2), []Machine{machine("a", running)}, []Machine{machine("x", running)},
 			want{Composed: []string{"a"}, Adopting: []string{"x"}, Events: []string{"AdoptingMachine"}, Replicas: 1},
 		},
 		"NoneIsCreatedInTheMeantime": {
-			set(3), []Machine{machine("a", running)}, []Machine{machine("x", running, orphan)},
+			set(3), []Machine{machine("a", running)}, []Machine{machine("x", running)},
 			want{Composed: []string{"a", nth(100)}, Adopting: []string{"x"}, Events: []string{"AdoptingMachine", "CreatedMachine"}, Replicas: 2, Created: 1},
 		},
 		"WhatIsReadBackIsComposedAndCounted": {
-			set(2, adopting("x")), []Machine{machine("a", running)}, []Machine{machine("x", running, orphan)},
+			set(2, adopting("x")), []Machine{machine("a", running)}, []Machine{machine("x", running)},
 			want{Composed: []string{"a", "x"}, Adopting: []string{"x"}, Replicas: 2},
 		},
 		"OnceItIsTheSetsItIsAMachineAsAnyOther": {
@@ -46,7 +44,7 @@ func TestMachinesThatNobodyControlsAreAdopted(t *testing.T) {
 			want{Composed: []string{"a", "x"}, Replicas: 2},
 		},
 		"OneTooManyIsGivenUpAsAnyOther": {
-			set(1, adopting("x")), []Machine{machine("a", running)}, []Machine{machine("x", failed, orphan)},
+			set(1, adopting("x")), []Machine{machine("a", running)}, []Machine{machine("x", failed)},
 			want{Composed: []string{"a", "x"}, Adopting: []string{"x"}, Dropping: []string{"x"}, Events: []string{"DeletedMachine"}, Replicas: 1},
 		},
 		"OneThatIsGoneMeanwhileIsForgotten": {
@@ -65,7 +63,7 @@ func TestMachinesThatNobodyControlsAreAdopted(t *testing.T) {
 	}
 
 	t.Run("AnAdoptedOneKeepsWhatItsVMWasMadeFrom", func(t *testing.T) {
-		d := Plan(now, Observed{Set: set(1, adopting("x")), Provider: "local", Orphans: []Machine{machine("x", running, orphan, outdated)}})
+		d := Plan(now, Observed{Set: set(1, adopting("x")), Provider: "local", Orphans: []Machine{machine("x", running, outdated)}})
 		m := composedAs(d, "x")
 		if m.Spec.Version != "v1.34.0" || m.Labels[machinev1alpha1.LabelSet] != "set" || !slices.Contains(m.Finalizers, machinev1alpha1.FinalizerTerminator) {
 			t.Errorf("got %+v", m)

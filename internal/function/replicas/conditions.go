@@ -29,6 +29,8 @@ const (
 const (
 	reasonValid     = "Valid"
 	reasonNoFailure = "NoFailure"
+	// reasonNotApplied means that the API server refuses a Machine, or what is said of it.
+	reasonNotApplied = "MachinesNotApplied"
 
 	reasonUpToDate     = "UpToDate"
 	reasonUpdating     = "Updating"
@@ -62,6 +64,10 @@ func (p *plan) valid() step.Condition {
 
 func (p *plan) replicaFailure() step.Condition {
 	c := step.Condition{Type: conditionReplicaFailure, Status: "True"}
+	if p.NotApplied != "" {
+		c.Reason, c.Message = reasonNotApplied, p.NotApplied
+		return c
+	}
 	if b := p.backoff; b != nil {
 		c.Reason, c.Message = cmp.Or(b.ErrorCode, string(b.Reason)), b.Message
 		return c

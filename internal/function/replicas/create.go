@@ -85,8 +85,8 @@ func (p *plan) proves(m Machine) bool {
 }
 
 // name n Machines that shall be created, with names that no Machine of the set has.
-// Names that are taken were created, and not counted yet: a response that creates
-// changes the set's references, and so its status is refused.
+// Names that are taken were created, and not counted yet: the set's status was refused
+// then, because somebody had changed the set.
 func (p *plan) name(n int) {
 	taken := sets.New(p.Set.Status.Dropping...)
 	for _, m := range p.Machines {

@@ -40,19 +40,6 @@ func replacingEvent(m Machine) step.Event {
 	}
 }
 
-func (p *plan) readoptedEvents() []step.Event {
-	var readopted []string
-	for _, m := range p.kept {
-		if !m.Observed {
-			readopted = append(readopted, m.Name)
-		}
-	}
-	if len(readopted) == 0 {
-		return nil
-	}
-	return []step.Event{{Reason: "ReadoptedMachine", Message: "Adopted again what a stale write had forgotten: " + list(readopted)}}
-}
-
 func list(each []string) string {
 	noun := "Machine "
 	if len(each) > 1 {

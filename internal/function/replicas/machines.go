@@ -21,6 +21,7 @@ var ofOneMachine = []string{
 // fresh is a Machine that does not exist yet.
 func (p *plan) fresh(name string) Desired {
 	d := ofTemplate(p.Set, name, p.Provider)
+	d.Create = true
 	if p.updatesInPlace() {
 		d.Labels[machinev1alpha1.LabelUpdatedTo] = p.updateID()
 	}
@@ -67,20 +68,15 @@ func ofTemplate(set *machinev1alpha1.MachineSet, name, provider string) Desired 
 // existing is a Machine that exists: as the template wants it, but for what its VM
 // was made from.
 func (p *plan) existing(m Machine) Desired {
+	if p.expected.Has(m.Name) {
+		return p.fresh(m.Name)
+	}
 	d := ofTemplate(p.Set, m.Name, cmp.Or(m.Provider, p.Provider))
-	d.Ready = m.Status.Phase == machinev1alpha1.MachineRunning
-
 	d.Spec.ClassRef = m.Spec.ClassRef
 	d.Spec.Version = m.Spec.Version
 	d.Spec.ClusterRef = m.Spec.ClusterRef
 	d.Spec.FailureDomain = m.Spec.FailureDomain
 
-	// A function cannot write its own XR's spec, so the set copies what the
-	// Machine found out.
-	d.Spec.ProviderID = m.Spec.ProviderID
-	if d.Spec.ProviderID == nil && m.Status.ProviderID != "" {
-		d.Spec.ProviderID = &m.Status.ProviderID
-	}
 	p.composeUpdate(&d, m)
 	if _, said := d.Annotations[machinev1alpha1.AnnotationPreserve]; !said && p.auto.Has(m.Name) {
 		d.Annotations[machinev1alpha1.AnnotationPreserve] = machinev1alpha1.PreserveAuto

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
@@ -16,9 +17,6 @@ type Machine struct {
 	*machinev1alpha1.Machine
 	// Provider that the Machine's Composition is selected by.
 	Provider string
-	// Observed is false for a Machine that the set's references do not name. See
-	// step.Child.
-	Observed bool
 	// Terminating means that the Machine is being deleted.
 	Terminating bool
 }
@@ -28,6 +26,11 @@ type Observed struct {
 	Set *machinev1alpha1.MachineSet
 	// Machines that the set controls, in any order.
 	Machines []Machine
+	// Gone names those of status.creating that were created and are gone, or never will
+	// be.
+	Gone []string
+	// NotApplied is what keeps Machines from being written, if anything.
+	NotApplied string
 	// Orphans match the selector, and nobody controls them.
 	Orphans []Machine
 	// Foreign are the controllers, as kind and name, of Machines that match the
@@ -45,12 +48,16 @@ type Desired struct {
 	*machinev1alpha1.Machine
 	// Provider to select the Machine's Composition by.
 	Provider string
-	Ready    bool
+	// Create it if it does not exist.
+	Create bool
 }
 
 // A Decision is what the step wants.
 type Decision struct {
-	Machines   []Desired
+	// Machines that shall exist, and names of those that shall be deleted.
+	Machines []Desired
+	Delete   []string
+
 	Status     machinev1alpha1.MachineSetStatus
 	Ready      bool
 	Conditions []step.Condition
@@ -61,8 +68,8 @@ type Decision struct {
 
 // Plan decides.
 func Plan(now time.Time, o Observed) Decision {
-	slices.SortFunc(o.Machines, func(a, b Machine) int { return cmp.Compare(a.Name, b.Name) })
 	p := plan{Observed: o, now: now, created: o.Set.Status.Created}
+	p.expect()
 	p.sort()
 	p.adopt()
 	p.preserve()
@@ -85,8 +92,11 @@ type plan struct {
 	// terminating Machines, dropping ones, whose end was decided before, and the
 	// others.
 	terminating, dropping, kept []Machine
-	// dropped Machines are kept ones whose end this plan decides. They stay
-	// composed until that is written down.
+	// expected names the Machines that were ordered and not seen yet. They are among
+	// the others, without anything that only the API server knows.
+	expected sets.Set[string]
+	// dropped Machines are kept ones whose end this plan decides. They stay until that
+	// is written down.
 	dropped []Machine
 	// adopting names the Machines that are being adopted, and takesOn those of them
 	// that this plan adds.
@@ -109,6 +119,21 @@ type plan struct {
 	selected          []Machine
 
 	events []step.Event
+}
+
+// expect the Machines that were ordered: until each was seen, or is known to be gone, it
+// counts as one that exists.
+func (p *plan) expect() {
+	p.expected = sets.New(p.Set.Status.Creating...).Delete(p.Gone...)
+	for _, m := range p.Machines {
+		p.expected.Delete(m.Name)
+	}
+	for name := range p.expected {
+		m := ofTemplate(p.Set, name, p.Provider).Machine
+		m.CreationTimestamp = metav1.NewTime(p.now)
+		p.Machines = append(p.Machines, Machine{Machine: m, Provider: p.Provider})
+	}
+	slices.SortFunc(p.Machines, func(a, b Machine) int { return cmp.Compare(a.Name, b.Name) })
 }
 
 func (p *plan) sort() {
@@ -186,13 +211,15 @@ func (p *plan) decide() Decision {
 	for _, name := range p.creates {
 		d.Machines = append(d.Machines, p.fresh(name))
 	}
+	for _, m := range p.dropping {
+		d.Delete = append(d.Delete, m.Name)
+	}
 
 	for _, c := range d.Conditions {
 		if (c.Type == conditionValid || c.Type == conditionSelectorExclusive) && c.Status != "True" && c.IsNew(p.Set.Status.Conditions) {
 			d.Events = append(d.Events, step.Event{Warning: true, Reason: c.Reason, Message: c.Message})
 		}
 	}
-	d.Events = append(d.Events, p.readoptedEvents()...)
 	d.Events = append(d.Events, p.events...)
 
 	d.Ready = d.Status.Replicas == p.Set.Spec.Replicas && d.Status.ReadyReplicas == p.Set.Spec.Replicas &&

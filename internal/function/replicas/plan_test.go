@@ -67,7 +67,7 @@ func createsNone(s *machinev1alpha1.MachineSet) {
 type machineOption func(*Machine)
 
 func machine(name string, phase machinev1alpha1.MachinePhase, options ...machineOption) Machine {
-	m := Machine{Machine: &machinev1alpha1.Machine{}, Provider: "local", Observed: true}
+	m := Machine{Machine: &machinev1alpha1.Machine{}, Provider: "local"}
 	m.Name, m.UID = name, types.UID("uid-of-"+name)
 	m.CreationTimestamp = metav1.NewTime(now.Add(-time.Hour))
 	m.Spec.ClassRef.Name, m.Spec.Version = "small", "v1.35.4"
@@ -85,8 +85,7 @@ func machine(name string, phase machinev1alpha1.MachinePhase, options ...machine
 	return m
 }
 
-func terminating(m *Machine) { m.Terminating, m.Observed = true, false }
-func forgotten(m *Machine)   { m.Observed = false }
+func terminating(m *Machine) { m.Terminating = true }
 func marked(m *Machine) {
 	m.Annotations = map[string]string{machinev1alpha1.AnnotationDeleteMachine: "now"}
 }
@@ -196,28 +195,12 @@ func TestPlan(t *testing.T) {
 				Replicas: 2, Ready: 1, Available: 1, Terminating: 1, Created: 101, Again: step.InFlight,
 			},
 		},
-		"AMachineThatWasGivenUpIsNotAdoptedAgain": {
-			set:      set(1, dropping("b")),
-			machines: []Machine{machine("a", running), machine("b", running, forgotten)},
-			want: want{
-				Composed: []string{"a"}, Dropping: []string{"b"},
-				Replicas: 1, Ready: 1, Available: 1, Terminating: 1, Created: 100, SetReady: true, Again: step.InFlight,
-			},
-		},
 		"WhatIsTerminatingIsNoLongerWrittenDownNorComposed": {
 			set:      set(1, dropping("b", "c")),
 			machines: []Machine{machine("a", running), machine("b", running, terminating)},
 			want: want{
 				Composed: []string{"a"},
 				Replicas: 1, Ready: 1, Available: 1, Terminating: 1, Created: 100, SetReady: true, Again: step.InFlight,
-			},
-		},
-		"AForgottenMachineIsAdoptedAndCounted": {
-			set:      set(2),
-			machines: []Machine{machine("a", running), machine("b", running, forgotten)},
-			want: want{
-				Composed: []string{"a", "b"}, Events: []string{"ReadoptedMachine"},
-				Replicas: 2, Ready: 2, Available: 2, Created: 100, SetReady: true, Again: step.AtRest,
 			},
 		},
 		"ScaleDownPrefersMarkedMachines": {
@@ -487,7 +470,7 @@ func TestMachinesOfATemplate(t *testing.T) {
 		if diff := cmp.Diff(meta, created.ObjectMeta); diff != "" {
 			t.Errorf("-want +got:\n%s", diff)
 		}
-		if created.Spec.Version != "v1.36.0" || created.Spec.ProviderID != nil || created.Provider != "local" || created.Ready {
+		if created.Spec.Version != "v1.36.0" || created.Spec.ProviderID != nil || created.Provider != "local" || !created.Create {
 			t.Errorf("got %+v", created)
 		}
 	})
@@ -502,20 +485,8 @@ func TestMachinesOfATemplate(t *testing.T) {
 		if len(existing.Spec.Taints) != 1 {
 			t.Errorf("taints reach all: got %v", existing.Spec.Taints)
 		}
-		if !existing.Ready {
-			t.Error("a running Machine is ready")
-		}
-	})
-	t.Run("ItsProviderIDIsCopiedFromTheStatus", func(t *testing.T) {
-		if got := ptr.Deref(existing.Spec.ProviderID, ""); got != "local:///zone-a/vm-1" {
-			t.Errorf("got %q", got)
-		}
-	})
-	t.Run("AProviderIDThatIsThereStays", func(t *testing.T) {
-		old.Spec.ProviderID = ptr.To("local:///zone-a/vm-0")
-		m := Plan(now, Observed{Set: s, Provider: "local", Machines: []Machine{old}}).Machines[0]
-		if got := ptr.Deref(m.Spec.ProviderID, ""); got != "local:///zone-a/vm-0" {
-			t.Errorf("got %q", got)
+		if existing.Create {
+			t.Error("what exists must never be created")
 		}
 	})
 }

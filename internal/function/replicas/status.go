@@ -4,6 +4,8 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/util/sets"
+
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/function/step"
 )
@@ -22,7 +24,9 @@ func (p *plan) status() machinev1alpha1.MachineSetStatus {
 		Exhausted:           p.exhausted,
 		Updating:            p.updating,
 		Adopting:            p.adopting,
+		Creating:            slices.Concat(sets.List(p.expected), p.creates),
 	}
+	slices.Sort(s.Creating)
 	for _, m := range p.kept {
 		available, updated := p.isAvailable(m), !p.isOutdated(m)
 		count(&s.ReadyReplicas, isReady(m))

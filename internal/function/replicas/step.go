@@ -17,6 +17,10 @@ import (
 
 const requirementMachines = "machines"
 
+// behind is when to look again at Machines that are seen otherwise than by the
+// controller of the set's MachineGroup.
+const behind = time.Second
+
 var providerSelector = []string{"spec", "crossplane", "compositionSelector", "matchLabels", machinev1alpha1.LabelProvider}
 
 // Run the step. An error means that nothing can be said of the set, and that all
@@ -41,7 +45,24 @@ func Run(now time.Time, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse
 	if err != nil || !looked {
 		return rsp.RunFunctionResponse, err
 	}
-	return rsp.RunFunctionResponse, respond(req, rsp, Plan(now, o), selections)
+	if err := expectGroup(req, rsp, &o); err != nil {
+		return nil, err
+	}
+	return rsp.RunFunctionResponse, respond(req, rsp, set, Plan(now, o), selections)
+}
+
+// expectGroup adds what the set's MachineGroup says of its Machines.
+func expectGroup(req *fnv1.RunFunctionRequest, rsp step.Response, o *Observed) error {
+	g, err := observedGroup(req)
+	if err != nil || g == nil {
+		return err
+	}
+	o.Gone, o.NotApplied = g.Status.Gone, notApplied(g)
+	late, err := isBehind(g, o.Machines)
+	if late {
+		rsp.CallAgain(behind)
+	}
+	return err
 }
 
 func observe(req *fnv1.RunFunctionRequest, rsp step.Response, set *machinev1alpha1.MachineSet, next *machinev1alpha1.Machine) (Observed, selections, bool, error) {
@@ -74,7 +95,7 @@ func observe(req *fnv1.RunFunctionRequest, rsp step.Response, set *machinev1alph
 		if err != nil {
 			return o, s, false, err
 		}
-		m.Observed, m.Terminating = c.Observed, c.Terminating
+		m.Terminating = c.Terminating
 		o.Machines = append(o.Machines, m)
 	}
 	orphans, foreign := step.Others(req, requirementMachines, set.UID)
@@ -101,15 +122,13 @@ func matchLabels(set *machinev1alpha1.MachineSet) map[string]string {
 	return labels
 }
 
-func respond(req *fnv1.RunFunctionRequest, rsp step.Response, d Decision, s selections) error {
-	for _, m := range d.Machines {
-		u, err := withCrossplane(m.Machine, m.Provider, s.of(m.Name))
-		if err != nil {
-			return err
-		}
-		if err := rsp.Compose(m.Name, u, m.Ready); err != nil {
-			return err
-		}
+func respond(req *fnv1.RunFunctionRequest, rsp step.Response, set *machinev1alpha1.MachineSet, d Decision, s selections) error {
+	g, err := group(set, d, s)
+	if err != nil {
+		return err
+	}
+	if err := rsp.Compose(machinev1alpha1.ResourceMachines, g, d.Ready); err != nil {
+		return err
 	}
 	rsp.Ready(d.Ready)
 	rsp.SetConditions(d.Conditions...)

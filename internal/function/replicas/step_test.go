@@ -2,6 +2,7 @@ package replicas
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -13,7 +14,10 @@ import (
 	"google.golang.org/protobuf/testing/protocmp"
 	"google.golang.org/protobuf/types/known/structpb"
 
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/function/step"
+	"github.com/drover-dev/drover/internal/machinegroup"
+	"github.com/drover-dev/drover/internal/names"
 )
 
 const setJSON = `{
@@ -65,7 +69,7 @@ const machineJSON = `{
 	"metadata": {
 		"name": %[1]q, "namespace": "default", "uid": "uid-of-%[1]s", "creationTimestamp": "2026-01-01T11:00:00Z",
 		"labels": {"machine.drover.dev/set": "workers-x7k2p"},
-		"annotations": {"crossplane.io/composition-resource-name": %[1]q, "somebody.example.com/note": "keep"},
+		"annotations": {"machine.drover.dev/template": "another", "somebody.example.com/note": "keep"},
 		"ownerReferences": [{"apiVersion": "machine.drover.dev/v1alpha1", "kind": "MachineSet", "name": "workers-x7k2p", "uid": "5f1e0c0a-0000-4000-8000-000000000001", "controller": true}]
 	},
 	"spec": {
@@ -96,10 +100,8 @@ func request(replicas int, created int, machines ...string) *fnv1.RunFunctionReq
 	for _, r := range resource.MustStructJSON(revisionsJSON).GetFields()["items"].GetListValue().GetValues() {
 		req.RequiredResources["revisions"].Items = append(req.RequiredResources["revisions"].Items, &fnv1.Resource{Resource: r.GetStructValue()})
 	}
-	req.Observed.Resources = map[string]*fnv1.Resource{}
 	for _, m := range machines {
 		s := resource.MustStructJSON(fmt.Sprintf(machineJSON, m))
-		req.Observed.Resources[m] = &fnv1.Resource{Resource: s}
 		req.RequiredResources["machines"].Items = append(req.RequiredResources["machines"].Items, &fnv1.Resource{Resource: s})
 	}
 	return req
@@ -132,15 +134,72 @@ func TestRunAsksForWhatItNeedsFirst(t *testing.T) {
 	}
 }
 
-func TestRunComposesMachines(t *testing.T) {
-	rsp, err := Run(now, request(2, 0, "workers-x7k2p-old"))
+// groupOf returns the MachineGroup that a response composes, and nothing else.
+func groupOf(t *testing.T, rsp *fnv1.RunFunctionResponse) *machinev1alpha1.MachineGroup {
+	t.Helper()
+	all := rsp.GetDesired().GetResources()
+	r := all[machinev1alpha1.ResourceMachines]
+	if len(all) != 1 || r == nil {
+		t.Fatalf("composes %d resources, want one MachineGroup", len(all))
+	}
+	g := &machinev1alpha1.MachineGroup{}
+	if err := resource.AsObject(r.GetResource(), g); err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+// membersOf a group, those that it creates with a plus.
+func membersOf(g *machinev1alpha1.MachineGroup) []string {
+	var out []string
+	for _, m := range g.Spec.Machines {
+		if m.Create {
+			m.Name = "+" + m.Name
+		}
+		out = append(out, m.Name)
+	}
+	return out
+}
+
+// templateOf a member of a group.
+func templateOf(t *testing.T, g *machinev1alpha1.MachineGroup, name string) map[string]any {
+	t.Helper()
+	for _, m := range g.Spec.Machines {
+		for _, tm := range g.Spec.Templates {
+			if m.Name == name && tm.Name == m.Template {
+				u, err := resource.AsStruct(g)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, v := range u.AsMap()["spec"].(map[string]any)["templates"].([]any) {
+					if v := v.(map[string]any); v["name"] == tm.Name {
+						delete(v, "name")
+						return v
+					}
+				}
+			}
+		}
+	}
+	t.Fatalf("no template for %s in %+v", name, g.Spec)
+	return nil
+}
+
+func TestRunComposesAMachineGroup(t *testing.T) {
+	req := request(2, 0, "workers-x7k2p-old")
+	rsp, err := Run(now, req)
 	if err != nil {
 		t.Fatal(err)
 	}
+	g := groupOf(t, rsp)
+	if g.Name != "workers-x7k2p" || g.Namespace != "default" {
+		t.Errorf("is called %s/%s", g.Namespace, g.Name)
+	}
+	fresh := names.Machine("workers-x7k2p", "5f1e0c0a-0000-4000-8000-000000000001", 0)
+	if diff := cmp.Diff([]string{"+" + fresh, "workers-x7k2p-old"}, membersOf(g)); diff != "" {
+		t.Errorf("Machines: -want +got:\n%s", diff)
+	}
 	want := resource.MustStructJSON(`{
-		"apiVersion": "machine.drover.dev/v1alpha1", "kind": "Machine",
 		"metadata": {
-			"name": "workers-x7k2p-old", "namespace": "default",
 			"labels": {
 				"pool": "workers", "machine.drover.dev/template-hash": "776sbch24k",
 				"machine.drover.dev/deployment": "workers", "machine.drover.dev/set": "workers-x7k2p"
@@ -152,37 +211,30 @@ func TestRunComposesMachines(t *testing.T) {
 				"compositionSelector": {"matchLabels": {"provider": "local"}},
 				"compositionRef": {"name": "machine-pinned"}, "compositionRevisionRef": {"name": "machine-pinned-ccc"}
 			},
-			"classRef": {"name": "small"}, "version": "v1.35.3", "providerID": "local:///zone-a/vm-0123456789",
+			"classRef": {"name": "small"}, "version": "v1.35.3",
 			"clusterRef": {"kind": "ClusterProviderConfig", "name": "default"},
 			"metadata": {"labels": {"example.com/pool": "workers", "example.com/team": "a"}},
 			"taints": [{"key": "example.com/dedicated", "value": "workers", "effect": "NoSchedule"}],
 			"drain": {"timeout": "2h0m0s"}, "creationTimeout": "20m0s"
 		}
-	}`)
-	got := rsp.GetDesired().GetResources()
-	if diff := cmp.Diff(&fnv1.Resource{Resource: want, Ready: fnv1.Ready_READY_TRUE}, got["workers-x7k2p-old"], protocmp.Transform()); diff != "" {
+	}`).AsMap()
+	if diff := cmp.Diff(want, templateOf(t, g, "workers-x7k2p-old")); diff != "" {
 		t.Errorf("existing Machine: -want +got:\n%s", diff)
 	}
-	if len(got) != 2 {
-		t.Errorf("got %d Machines, want 2", len(got))
-	}
-	delete(got, "workers-x7k2p-old")
-	for name, m := range got {
-		spec := m.GetResource().GetFields()["spec"].GetStructValue().GetFields()["crossplane"]
-		want := resource.MustStructJSON(`{
-			"compositionSelector": {"matchLabels": {"provider": "local"}},
-			"compositionRef": {"name": "machine-local"}, "compositionRevisionRef": {"name": "machine-local-bbb"}
-		}`)
-		if diff := cmp.Diff(structpb.NewStructValue(want), spec, protocmp.Transform()); diff != "" {
-			t.Errorf("new Machine %s: -want +got:\n%s", name, diff)
-		}
+	crossplane := resource.MustStructJSON(`{
+		"compositionSelector": {"matchLabels": {"provider": "local"}},
+		"compositionRef": {"name": "machine-local"}, "compositionRevisionRef": {"name": "machine-local-bbb"}
+	}`).AsMap()
+	if diff := cmp.Diff(any(crossplane), templateOf(t, g, fresh)["spec"].(map[string]any)["crossplane"]); diff != "" {
+		t.Errorf("new Machine: -want +got:\n%s", diff)
 	}
 
 	status := resource.MustStructJSON(`{
 		"apiVersion": "machine.drover.dev/v1alpha1", "kind": "MachineSet", "metadata": {"resourceVersion": "77"},
 		"status": {
 			"observedGeneration": 3, "selector": "machine.drover.dev/template-hash=776sbch24k,pool=workers",
-			"replicas": 2, "readyReplicas": 1, "availableReplicas": 1, "updatedReplicas": 1, "terminatingReplicas": 0, "created": 1
+			"replicas": 2, "readyReplicas": 1, "availableReplicas": 1, "updatedReplicas": 1, "terminatingReplicas": 0, "created": 1,
+			"creating": ["workers-x7k2p-cmb22"]
 		}
 	}`)
 	if diff := cmp.Diff(&fnv1.Resource{Resource: status, Ready: fnv1.Ready_READY_FALSE}, rsp.GetDesired().GetComposite(), protocmp.Transform()); diff != "" {
@@ -200,8 +252,8 @@ func TestRunHeedsAFreeze(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n := len(rsp.GetDesired().GetResources()); n != 0 {
-		t.Errorf("created %d Machines", n)
+	if g := groupOf(t, rsp); len(g.Spec.Machines) != 0 {
+		t.Errorf("has %v made", membersOf(g))
 	}
 }
 
@@ -228,8 +280,8 @@ func TestAStandaloneSetAdoptsWhatNobodyControls(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := rsp.GetDesired().GetResources(); len(got) != 1 || got["own"] == nil {
-		t.Errorf("composes %d Machines before that is written down", len(got))
+	if got := membersOf(groupOf(t, rsp)); !slices.Equal(got, []string{"own"}) {
+		t.Errorf("has %v before that is written down", got)
 	}
 	status := rsp.GetDesired().GetComposite().GetResource().AsMap()["status"].(map[string]any)
 	if diff := cmp.Diff([]any{"orphan"}, status["adopting"]); diff != "" {
@@ -243,17 +295,12 @@ func TestAStandaloneSetAdoptsWhatNobodyControls(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := rsp.GetDesired().GetResources()
-	if len(got) != 2 || got["orphan"] == nil {
-		t.Fatalf("composes %d Machines", len(got))
+	g := groupOf(t, rsp)
+	if got := membersOf(g); !slices.Equal(got, []string{"orphan", "own"}) {
+		t.Fatalf("has %v", got)
 	}
-	spec := got["orphan"].GetResource().AsMap()["spec"].(map[string]any)
-	if spec["version"] != "v1.35.3" || spec["providerID"] != "local:///zone-a/vm-0123456789" {
-		t.Errorf("got %v", spec)
-	}
-	own := got["own"].GetResource().AsMap()["spec"].(map[string]any)
-	if diff := cmp.Diff(own["crossplane"], spec["crossplane"]); diff != "" {
-		t.Errorf("its Composition: -others +its:\n%s", diff)
+	if diff := cmp.Diff(templateOf(t, g, "own"), templateOf(t, g, "orphan")); diff != "" {
+		t.Errorf("its template: -others +its:\n%s", diff)
 	}
 	told := ""
 	for _, c := range rsp.GetConditions() {
@@ -281,6 +328,50 @@ func TestRunAnswersTheSameViewTheSameWay(t *testing.T) {
 	}
 }
 
+func TestTheGroupSaysWhatBecameOfItsMachines(t *testing.T) {
+	req := request(2, 5, "a")
+	creating, _ := structpb.NewList([]any{"b"})
+	req.GetObserved().GetComposite().GetResource().GetFields()["status"].GetStructValue().GetFields()["creating"] = structpb.NewListValue(creating)
+	machines, _ := step.Required(req, requirementMachines)
+	a, err := step.As[machinev1alpha1.Machine](machines[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	digest, err := machinegroup.Digest([]*machinev1alpha1.Machine{a})
+	if err != nil {
+		t.Fatal(err)
+	}
+	group := func(status string) *fnv1.RunFunctionRequest {
+		r := proto.Clone(req).(*fnv1.RunFunctionRequest)
+		r.Observed.Resources = map[string]*fnv1.Resource{"machines": {Resource: resource.MustStructJSON(
+			`{"apiVersion": "machine.drover.dev/v1alpha1", "kind": "MachineGroup", "metadata": {"name": "workers-x7k2p"}, "status": ` + status + `}`)}}
+		return r
+	}
+	run := func(r *fnv1.RunFunctionRequest) *fnv1.RunFunctionResponse {
+		rsp, err := Run(now, r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return rsp
+	}
+
+	rsp := run(group(fmt.Sprintf(`{"digest": %q, "created": ["b"]}`, digest)))
+	if got := membersOf(groupOf(t, rsp)); !slices.Equal(got, []string{"a", "+b"}) {
+		t.Errorf("has %v while b is not seen", got)
+	}
+	if got := rsp.GetMeta().GetTtl().AsDuration(); got != step.InFlight {
+		t.Errorf("calls again after %s though it sees what the group's controller sees", got)
+	}
+	if got := run(group(`{"digest": "other"}`)).GetMeta().GetTtl().AsDuration(); got != behind {
+		t.Errorf("calls again after %s though it sees something else", got)
+	}
+	for _, name := range membersOf(groupOf(t, run(group(`{"gone": ["b"]}`)))) {
+		if strings.TrimPrefix(name, "+") == "b" {
+			t.Error("creates again what is gone")
+		}
+	}
+}
+
 func TestAProviderWithoutACompositionGetsNoMachines(t *testing.T) {
 	cases := map[string]*fnv1.Resources{
 		"NoComposition": {},
@@ -295,8 +386,8 @@ func TestAProviderWithoutACompositionGetsNoMachines(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := rsp.GetDesired().GetResources(); len(got) != 1 || got["a"] == nil {
-				t.Errorf("got %d Machines, want the one that exists", len(got))
+			if got := membersOf(groupOf(t, rsp)); !slices.Equal(got, []string{"a"}) {
+				t.Errorf("has %v, want the one that exists", got)
 			}
 			for _, c := range rsp.GetConditions() {
 				if c.GetType() != conditionValid {
@@ -313,9 +404,9 @@ func TestAProviderWithoutACompositionGetsNoMachines(t *testing.T) {
 
 func TestRunReturnsAnErrorForAMachineThatCannotBeRead(t *testing.T) {
 	req := request(1, 1, "a")
-	req.Observed.Resources["a"].Resource.Fields["spec"] = structpb.NewStringValue("no spec")
+	req.RequiredResources["machines"].Items[0].Resource.Fields["spec"] = structpb.NewStringValue("no spec")
 	if _, err := Run(now, req); err == nil {
-		t.Error("want an error: without it the Machine would be deleted")
+		t.Error("want an error: without it the Machine would count as gone")
 	}
 }
 
@@ -337,12 +428,13 @@ func TestAResponseForAThousandMachinesIsFarBelowCrossplanesLimit(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n := len(rsp.GetDesired().GetResources()); n != 1000 {
-		t.Fatalf("got %d Machines", n)
+	g := groupOf(t, rsp)
+	if n := len(g.Spec.Machines); n != 1000 || len(g.Spec.Templates) != 1 {
+		t.Fatalf("got %d Machines of %d templates", n, len(g.Spec.Templates))
 	}
-	// Crossplane takes 4 MiB.
-	if size := proto.Size(rsp); size > 3<<19 {
-		t.Errorf("%d bytes are more than 1.5 MiB", size)
+	// Crossplane takes 4 MiB, and etcd 1.5 MiB an object.
+	if size := proto.Size(rsp); size > 1<<18 {
+		t.Errorf("%d bytes are more than 256 KiB", size)
 	}
 }
 

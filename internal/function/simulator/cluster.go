@@ -37,16 +37,20 @@ type Cluster struct {
 
 	deployments *store[*machinev1alpha1.MachineDeployment]
 	sets        *store[*machinev1alpha1.MachineSet]
+	groups      *store[*machinev1alpha1.MachineGroup]
 	machines    *store[*machinev1alpha1.Machine]
 
 	// Each reconciler sees through caches of its own.
-	deploymentView *cache[*machinev1alpha1.MachineDeployment]
-	setsOfRollout  *cache[*machinev1alpha1.MachineSet]
-	setsOfReplicas *cache[*machinev1alpha1.MachineSet]
-	machineView    *cache[*machinev1alpha1.Machine]
+	deploymentView  *cache[*machinev1alpha1.MachineDeployment]
+	setsOfRollout   *cache[*machinev1alpha1.MachineSet]
+	setsOfReplicas  *cache[*machinev1alpha1.MachineSet]
+	groupsOfSets    *cache[*machinev1alpha1.MachineGroup]
+	machineView     *cache[*machinev1alpha1.Machine]
+	groupView       *cache[*machinev1alpha1.MachineGroup]
+	machinesOfGroup *cache[*machinev1alpha1.Machine]
 
 	rollout  composer[*machinev1alpha1.MachineDeployment, *machinev1alpha1.MachineSet]
-	replicas composer[*machinev1alpha1.MachineSet, *machinev1alpha1.Machine]
+	replicas composer[*machinev1alpha1.MachineSet, *machinev1alpha1.MachineGroup]
 
 	// BackTo is the version of the revision that is gone back to, if any.
 	BackTo string
@@ -63,12 +67,16 @@ func New(spec machinev1alpha1.MachineDeploymentSpec) *Cluster {
 		Order:       ascending,
 		deployments: newStore[*machinev1alpha1.MachineDeployment](),
 		sets:        newStore[*machinev1alpha1.MachineSet](),
+		groups:      newStore[*machinev1alpha1.MachineGroup](),
 		machines:    newStore[*machinev1alpha1.Machine](),
 	}
 	c.deploymentView = newCache(c.deployments)
 	c.setsOfRollout = newCache(c.sets)
 	c.setsOfReplicas = newCache(c.sets)
+	c.groupsOfSets = newCache(c.groups)
 	c.machineView = newCache(c.machines)
+	c.groupView = newCache(c.groups)
+	c.machinesOfGroup = newCache(c.machines)
 
 	c.rollout = composer[*machinev1alpha1.MachineDeployment, *machinev1alpha1.MachineSet]{
 		composites: c.deployments, children: c.sets,
@@ -81,17 +89,13 @@ func New(spec machinev1alpha1.MachineDeploymentSpec) *Cluster {
 		},
 		deleted: func(*machinev1alpha1.MachineSet) {},
 	}
-	c.replicas = composer[*machinev1alpha1.MachineSet, *machinev1alpha1.Machine]{
-		composites: c.sets, children: c.machines,
-		compositeView: c.setsOfReplicas, childView: c.machineView,
-		plan:  c.planReplicas,
-		apply: c.applyMachine,
-		created: func(m *machinev1alpha1.Machine) {
-			m.UID = c.uid()
-			m.CreationTimestamp = metav1.NewTime(c.Now)
-			c.onCreate(c, m)
-		},
-		deleted: func(m *machinev1alpha1.Machine) { c.onDelete(c, m) },
+	c.replicas = composer[*machinev1alpha1.MachineSet, *machinev1alpha1.MachineGroup]{
+		composites: c.sets, children: c.groups,
+		compositeView: c.setsOfReplicas, childView: c.groupsOfSets,
+		plan:    c.planReplicas,
+		apply:   applyGroup,
+		created: func(g *machinev1alpha1.MachineGroup) { g.UID = c.uid() },
+		deleted: func(*machinev1alpha1.MachineGroup) {},
 	}
 
 	d := &machinev1alpha1.MachineDeployment{Spec: spec}
@@ -135,20 +139,21 @@ func (c *Cluster) planRollout(d *machinev1alpha1.MachineDeployment, children []c
 	}
 }
 
-func (c *Cluster) planReplicas(s *machinev1alpha1.MachineSet, children []child[*machinev1alpha1.Machine]) ([]*machinev1alpha1.Machine, func(*machinev1alpha1.MachineSet)) {
+func (c *Cluster) planReplicas(s *machinev1alpha1.MachineSet, groups []child[*machinev1alpha1.MachineGroup]) ([]*machinev1alpha1.MachineGroup, func(*machinev1alpha1.MachineSet)) {
 	safe := safety.Plan(safety.OfSet(s))
 	o := replicas.Observed{Set: s, Provider: provider, Safety: safe.Safety}
-	for _, ch := range children {
-		o.Machines = append(o.Machines, replicas.Machine{Machine: ch.object, Provider: provider, Observed: ch.observed, Terminating: ch.terminating})
+	for _, m := range c.machineView.list() {
+		if metav1.IsControlledBy(m, s) {
+			o.Machines = append(o.Machines, replicas.Machine{Machine: m, Provider: provider, Terminating: m.DeletionTimestamp != nil})
+		}
+	}
+	for _, g := range groups {
+		o.Gone = g.object.Status.Gone
 	}
 	p := replicas.Plan(c.Now, o)
 	c.Events = append(c.Events, p.Events...)
 
-	var desired []*machinev1alpha1.Machine
-	for _, m := range p.Machines {
-		desired = append(desired, m.Machine)
-	}
-	return desired, func(s *machinev1alpha1.MachineSet) {
+	return []*machinev1alpha1.MachineGroup{group(s, p)}, func(s *machinev1alpha1.MachineSet) {
 		conditions := setConditions(s.Status.Conditions, append(p.Conditions, ready(p.Ready), safe.Condition))
 		s.Status = p.Status
 		s.Status.Safety = safe.Status
@@ -188,16 +193,6 @@ func applySet(existing, desired *machinev1alpha1.MachineSet) bool {
 	return changed
 }
 
-func (c *Cluster) applyMachine(existing, desired *machinev1alpha1.Machine) bool {
-	applyMeta(existing, desired)
-	changed := !equal(existing.Spec, desired.Spec)
-	if u := existing.Status.Update; existing.Spec.Version != desired.Spec.Version && (u == nil || u.State != machinev1alpha1.UpdateSucceeded) {
-		c.violated("Machine %s: version changed from %s to %s in place", existing.Name, existing.Spec.Version, desired.Spec.Version)
-	}
-	desired.Spec.DeepCopyInto(&existing.Spec)
-	return changed
-}
-
 // Deployment as it is.
 func (c *Cluster) Deployment() *machinev1alpha1.MachineDeployment {
 	e, _ := c.deployments.get(DeploymentName)
@@ -232,7 +227,7 @@ func (c *Cluster) Machines() []*machinev1alpha1.Machine { return c.machines.list
 
 // Writes that there were.
 func (c *Cluster) Writes() int {
-	return len(c.deployments.log) + len(c.sets.log) + len(c.machines.log)
+	return len(c.deployments.log) + len(c.sets.log) + len(c.groups.log) + len(c.machines.log)
 }
 
 // ReconcileDeployment as it is seen.
@@ -246,7 +241,7 @@ func (c *Cluster) ReconcileSet(name string) {
 }
 
 // Views that lag behind.
-const Views = 4
+const Views = 7
 
 // Advance one of the views by at most n writes.
 func (c *Cluster) Advance(view, n int) {
@@ -259,6 +254,12 @@ func (c *Cluster) Advance(view, n int) {
 		c.setsOfReplicas.advance(n)
 	case 3:
 		c.machineView.advance(n)
+	case 4:
+		c.groupsOfSets.advance(n)
+	case 5:
+		c.groupView.advance(n)
+	case 6:
+		c.machinesOfGroup.advance(n)
 	}
 }
 
@@ -408,6 +409,7 @@ func (c *Cluster) CollectGarbage() {
 		}
 		if !left {
 			c.sets.remove(s.Name)
+			c.groups.remove(s.Name)
 		}
 	}
 }

@@ -151,6 +151,11 @@ func disturb(t *rapid.T, c *Cluster, failing bool) {
 				c.ReconcileSet(sets[rapid.IntRange(0, len(sets)-1).Draw(t, "set")].Name)
 			}
 		},
+		func() {
+			if groups := c.groups.list(); len(groups) > 0 {
+				c.ReconcileGroup(groups[rapid.IntRange(0, len(groups)-1).Draw(t, "group")].Name)
+			}
+		},
 		func() { c.Advance(rapid.IntRange(0, Views-1).Draw(t, "view"), rapid.IntRange(1, 10).Draw(t, "writes")) },
 		func() { c.Boot(machine()) },
 		func() { c.Finish(machine()) },
@@ -168,6 +173,8 @@ func disturb(t *rapid.T, c *Cluster, failing bool) {
 			for _, s := range c.Sets() {
 				c.CatchUp()
 				c.ReconcileSet(s.Name)
+				c.CatchUp()
+				c.ReconcileGroup(s.Name)
 			}
 			c.CatchUp()
 		},
@@ -183,7 +190,7 @@ func disturb(t *rapid.T, c *Cluster, failing bool) {
 			}
 		},
 	}
-	often := []int{0, 0, 1, 1, 1, 2, 2, 2, 3, 3, 3, 4, 4, 5, 6, 7, 8, 9, 9, 9, 10, 11, 11}
+	often := []int{0, 0, 1, 1, 1, 2, 2, 2, 3, 3, 3, 3, 4, 4, 4, 5, 5, 6, 7, 8, 9, 10, 10, 10, 11, 12, 12}
 	actions[rapid.SampledFrom(often).Draw(t, "action")]()
 }
 
@@ -201,6 +208,8 @@ func settle(t *rapid.T, c *Cluster) {
 		for _, s := range c.Sets() {
 			c.CatchUp()
 			c.ReconcileSet(s.Name)
+			c.CatchUp()
+			c.ReconcileGroup(s.Name)
 			check(t, c)
 		}
 		for _, m := range c.Machines() {
@@ -269,6 +278,8 @@ func rest(t *rapid.T, c *Cluster) {
 		for _, s := range c.Sets() {
 			c.CatchUp()
 			c.ReconcileSet(s.Name)
+			c.CatchUp()
+			c.ReconcileGroup(s.Name)
 		}
 		c.CollectGarbage()
 	}
@@ -277,6 +288,7 @@ func rest(t *rapid.T, c *Cluster) {
 	c.ReconcileDeployment()
 	for _, s := range c.Sets() {
 		c.ReconcileSet(s.Name)
+		c.ReconcileGroup(s.Name)
 	}
 	if n := c.Writes() - before; n > 0 {
 		t.Fatalf("%d writes at rest:\n%s", n, c)

@@ -1,0 +1,100 @@
+package replicas
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/function/step"
+	"github.com/drover-dev/drover/internal/machinegroup"
+	"github.com/drover-dev/drover/internal/names"
+)
+
+// group returns the MachineGroup that has the decision carried out. It has the set's
+// name, by which its controller finds it.
+func group(set *machinev1alpha1.MachineSet, d Decision, s selections) (*machinev1alpha1.MachineGroup, error) {
+	g := &machinev1alpha1.MachineGroup{
+		TypeMeta:   metav1.TypeMeta{APIVersion: machinev1alpha1.SchemeGroupVersion.String(), Kind: machinev1alpha1.MachineGroupGroupVersionKind.Kind},
+		ObjectMeta: metav1.ObjectMeta{Namespace: set.Namespace, Name: set.Name},
+		Spec:       machinev1alpha1.MachineGroupSpec{Delete: d.Delete},
+	}
+	known := map[string]bool{}
+	for _, m := range d.Machines {
+		t, err := template(m, s.of(m.Name))
+		if err != nil {
+			return nil, fmt.Errorf("cannot encode Machine %q: %w", m.Name, err)
+		}
+		if !known[t.Name] {
+			known[t.Name] = true
+			g.Spec.Templates = append(g.Spec.Templates, t)
+		}
+		g.Spec.Machines = append(g.Spec.Machines, machinev1alpha1.GroupMember{Name: m.Name, Template: t.Name, Create: m.Create})
+	}
+	slices.SortFunc(g.Spec.Templates, func(a, b machinev1alpha1.GroupTemplate) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(g.Spec.Machines, func(a, b machinev1alpha1.GroupMember) int { return strings.Compare(a.Name, b.Name) })
+	return g, nil
+}
+
+// template of a Machine: all of it but its name. Most Machines of a set have the same.
+func template(m Desired, s selection) (machinev1alpha1.GroupTemplate, error) {
+	o, err := withCrossplane(m.Machine, m.Provider, s)
+	if err != nil {
+		return machinev1alpha1.GroupTemplate{}, err
+	}
+	spec, _, err := unstructured.NestedMap(o.Object, "spec")
+	if err != nil {
+		return machinev1alpha1.GroupTemplate{}, err
+	}
+	raw, err := json.Marshal(spec)
+	if err != nil {
+		return machinev1alpha1.GroupTemplate{}, err
+	}
+	t := machinev1alpha1.GroupTemplate{
+		Metadata: machinev1alpha1.GroupMetadata{Labels: o.GetLabels(), Annotations: o.GetAnnotations(), Finalizers: o.GetFinalizers()},
+		Spec:     runtime.RawExtension{Raw: raw},
+	}
+	all, err := json.Marshal(t)
+	if err != nil {
+		return machinev1alpha1.GroupTemplate{}, err
+	}
+	t.Name = names.Hash(string(all))
+	return t, nil
+}
+
+// observedGroup is the set's MachineGroup as it was seen, nil if there is none yet.
+func observedGroup(req *fnv1.RunFunctionRequest) (*machinev1alpha1.MachineGroup, error) {
+	for _, o := range step.Observed(req) {
+		if o.GetKind() == machinev1alpha1.MachineGroupGroupVersionKind.Kind {
+			return step.As[machinev1alpha1.MachineGroup](o)
+		}
+	}
+	return nil, nil
+}
+
+// notApplied is what the group's controller cannot do.
+func notApplied(g *machinev1alpha1.MachineGroup) string {
+	if c := meta.FindStatusCondition(g.Status.Conditions, machinev1alpha1.TypeApplied); c != nil && c.Status == metav1.ConditionFalse {
+		return c.Message
+	}
+	return ""
+}
+
+// isBehind says whether the Machines are seen otherwise than by the group's controller.
+// Either is a little late: what wakes the set is the group, and what it decides by are
+// the Machines, and each comes by a cache of its own.
+func isBehind(g *machinev1alpha1.MachineGroup, machines []Machine) (bool, error) {
+	all := make([]*machinev1alpha1.Machine, 0, len(machines))
+	for _, m := range machines {
+		all = append(all, m.Machine)
+	}
+	digest, err := machinegroup.Digest(all)
+	return digest != g.Status.Digest, err
+}
