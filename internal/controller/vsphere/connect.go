@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/reconciler/managed"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
 	"github.com/vmware/govmomi/vapi/rest"
 	"github.com/vmware/govmomi/vim25"
 	"k8s.io/utils/ptr"
@@ -36,21 +37,27 @@ type connector struct {
 // Connect reads the configuration and the credentials each time, so that a change
 // counts at once. Whom nobody needs any more is logged out later.
 func (c *connector) Connect(ctx context.Context, vm *v1alpha1.VirtualMachine) (managed.TypedExternalClient[*v1alpha1.VirtualMachine], error) {
-	e, err := endpointOf(ctx, c.kube, vm)
-	ref := vm.GetProviderConfigReference()
-	config := fmt.Sprintf("%s %q", ref.Kind, ref.Name)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", config, err)
-	}
-	v, err := c.pool.get(e)
+	v, config, err := sessionOf(ctx, c.kube, c.pool, vm)
 	if err != nil {
 		return nil, err
 	}
 	return &external{shared: c.shared, config: config, vcenter: v}, nil
 }
 
-func endpointOf(ctx context.Context, c client.Reader, vm *v1alpha1.VirtualMachine) (endpoint, error) {
-	pc, err := configs.Get(ctx, c, vm)
+// sessionOf the account that mg's provider config names, and how errors name that.
+func sessionOf(ctx context.Context, c client.Reader, sessions *pool, mg resource.ModernManaged) (*vcenter, string, error) {
+	ref := mg.GetProviderConfigReference()
+	config := fmt.Sprintf("%s %q", ref.Kind, ref.Name)
+	e, err := endpointOf(ctx, c, mg)
+	if err != nil {
+		return nil, config, fmt.Errorf("%s: %w", config, err)
+	}
+	v, err := sessions.get(e)
+	return v, config, err
+}
+
+func endpointOf(ctx context.Context, c client.Reader, mg resource.ModernManaged) (endpoint, error) {
+	pc, err := configs.Get(ctx, c, mg)
 	if err != nil {
 		return endpoint{}, err
 	}

@@ -403,6 +403,8 @@ func (w *world) exists(file string) bool {
 	return err == nil
 }
 
+func nothing(*types.VirtualDisk) {}
+
 func (w *world) toldOf(reason string) bool {
 	for _, e := range *w.told {
 		if string(e.Reason) == reason {

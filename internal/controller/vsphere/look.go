@@ -58,7 +58,9 @@ func (x *external) look(ctx context.Context, c *vim25.Client, vm *v1alpha1.Virtu
 			return s, err
 		}
 		if len(at.Disks) == 0 && !s.finished {
-			at.Disks = ownDisks(devices, vmxOf(seen), seen.Runtime.PowerState == types.VirtualMachinePowerStatePoweredOff)
+			// One that another made, like an orphan that is adopted, may have run.
+			neverRan := seen.Runtime.PowerState == types.VirtualMachinePowerStatePoweredOff && !meta.GetExternalCreatePending(vm).IsZero()
+			at.Disks = ownDisks(devices, vmxOf(seen), neverRan)
 		}
 		x.foreign = foreignDisks(devices, at.Disks, vmxOf(seen))
 		s.vm.foreign = len(x.foreign)

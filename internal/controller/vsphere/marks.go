@@ -18,18 +18,24 @@ import (
 // vmType is what custom attributes of VMs are defined for.
 const vmType = "VirtualMachine"
 
-// attributesMissing are the custom attributes that a VM has not, or with another value.
-func attributesMissing(want map[string]string, fields object.CustomFieldDefList, values []types.BaseCustomFieldValue) map[string]string {
+// attributesOf a VM by name.
+func attributesOf(fields object.CustomFieldDefList, values []types.BaseCustomFieldValue) map[string]string {
 	names := map[int32]string{}
 	for _, f := range fields {
 		names[f.Key] = f.Name
 	}
-	has := map[string]string{}
+	out := map[string]string{}
 	for _, v := range values {
 		if s, ok := v.(*types.CustomFieldStringValue); ok {
-			has[names[s.Key]] = s.Value
+			out[names[s.Key]] = s.Value
 		}
 	}
+	return out
+}
+
+// attributesMissing are the custom attributes that a VM has not, or with another value.
+func attributesMissing(want map[string]string, fields object.CustomFieldDefList, values []types.BaseCustomFieldValue) map[string]string {
+	has := attributesOf(fields, values)
 	out := map[string]string{}
 	for k, v := range want {
 		if is, ok := has[k]; !ok || is != v {

@@ -26,6 +26,7 @@ func Setup(_ context.Context, mgr ctrl.Manager, o controller.Options) error {
 	if err := mgr.Add(sessions); err != nil {
 		return err
 	}
+	setupInventories(mgr, o, sessions)
 	kind := v1alpha1.VirtualMachineGroupVersionKind
 	operator.Gated(mgr, o, func() error { return setupVirtualMachines(mgr, o, sessions) }, kind,
 		configs.GroupVersion.WithKind(providerconfig.NamespacedKind), configs.GroupVersion.WithKind(providerconfig.ClusterKind))
