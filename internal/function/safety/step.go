@@ -7,7 +7,6 @@ import (
 
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
@@ -27,8 +26,6 @@ type subject struct {
 	kind, namespace string
 	// cluster that new Machines join.
 	cluster machinev1alpha1.ClusterReference
-	// looks means that the cluster has to be asked for.
-	looks bool
 }
 
 // status is the part of the XR's that is this step's.
@@ -53,15 +50,13 @@ func Run(_ time.Time, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, 
 
 	s.Margins = margins
 	rsp := step.NewResponse(req)
-	if s.looks {
-		rsp.RequireCluster(s.namespace, s.cluster)
-		c, looked := step.Cluster(req)
-		if !looked {
-			return rsp.RunFunctionResponse, nil
-		}
-		if c != nil {
-			s.Cluster = clusterOf(s.cluster, c.Status)
-		}
+	rsp.RequireCluster(s.namespace, s.cluster)
+	c, looked := step.Cluster(req)
+	if !looked {
+		return rsp.RunFunctionResponse, nil
+	}
+	if c != nil {
+		s.Cluster = clusterOf(s.cluster, c.Status)
 	}
 
 	d := Plan(s.Observed)
@@ -94,14 +89,14 @@ func subjectOf(req *fnv1.RunFunctionRequest) (subject, error) {
 		err := step.Composite(req, d)
 		return subject{
 			Observed: OfDeployment(d), kind: kind, namespace: d.Namespace,
-			cluster: rollout.Template(d).Spec.ClusterRef, looks: true,
+			cluster: rollout.Template(d).Spec.ClusterRef,
 		}, err
 	case machinev1alpha1.MachineSetGroupVersionKind.Kind:
 		s := &machinev1alpha1.MachineSet{}
 		err := step.Composite(req, s)
 		return subject{
 			Observed: OfSet(s), kind: kind, namespace: s.Namespace,
-			cluster: s.Spec.Template.Spec.ClusterRef, looks: !settled(s, step.Observed(req)),
+			cluster: s.Spec.Template.Spec.ClusterRef,
 		}, err
 	default:
 		return subject{}, fmt.Errorf("the composite resource has kind %q: the step is for MachineDeployment and MachineSet", kind)
@@ -128,25 +123,6 @@ func OfSet(s *machinev1alpha1.MachineSet) Observed {
 		}
 	}
 	return o
-}
-
-// settled means that nothing can be created or replaced in this reconcile, since all
-// Machines are there and run: the cluster need not be asked for, which would double what
-// a set of many Machines costs.
-func settled(s *machinev1alpha1.MachineSet, machines map[string]step.Object) bool {
-	if c := meta.FindStatusCondition(s.Status.Conditions, ConditionFrozen); c != nil && (c.Status == metav1.ConditionTrue || c.Reason == ReasonFreezeOverridden) {
-		return false
-	}
-	if s.Status.ObservedGeneration != s.Generation || s.Status.Replicas != s.Spec.Replicas || s.Status.TerminatingReplicas > 0 || len(machines) != int(s.Spec.Replicas) {
-		return false
-	}
-	for _, m := range machines {
-		status, _ := m.Object["status"].(map[string]any)
-		if status["phase"] != string(machinev1alpha1.MachineRunning) || m.GetDeletionTimestamp() != nil {
-			return false
-		}
-	}
-	return true
 }
 
 // clusterOf what its configuration says of itself. One that was not measured yet is not
