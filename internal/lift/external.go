@@ -25,6 +25,10 @@ const (
 	secretPatience = 3 * time.Second
 )
 
+// looksAfterCreation are when to look at what was created, however long it had been
+// refused: the first look may still be of an old view.
+var looksAfterCreation = []time.Duration{minPoll, 4 * minPoll, 16 * minPoll}
+
 // connector makes upjet's clients behave.
 type connector struct {
 	managed.ExternalConnector
@@ -106,7 +110,14 @@ func (e *external) Create(ctx context.Context, mg resource.Managed) (managed.Ext
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), createTimeout)
 	defer cancel()
 	c, err := e.ExternalClient.Create(ctx, mg)
-	if err != nil && e.behaviour.CreationUnknown(err) {
+	switch {
+	case err == nil:
+		// The managed reconciler asks to be called again by the rate limiter, which
+		// knows of all the failures before and nothing of their end.
+		for _, d := range looksAfterCreation {
+			e.requeue(mg, d)
+		}
+	case e.behaviour.CreationUnknown(err):
 		e.creations.markUnknown(mg)
 	}
 	return c, err

@@ -64,6 +64,7 @@ func lifted(u *upjet) *external {
 			CreationUnknown: func(err error) bool { return errors.Is(err, errLost) },
 		},
 		creations: newCreations(&apiServer{}),
+		requeue:   func(resource.Managed, time.Duration) {},
 	}}
 }
 
@@ -179,6 +180,23 @@ func TestCreate(t *testing.T) {
 			}
 			if got := e.creations.unknown[vm.UID]; got != tc.want {
 				t.Errorf("unknown: %t, want %t", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestWhatWasCreatedIsLookedAtSoon(t *testing.T) {
+	for name, tc := range map[string]struct {
+		err  error
+		want bool
+	}{"Created": {nil, true}, "Refused": {errors.New("no"), false}, "Lost": {errLost, false}} {
+		t.Run(name, func(t *testing.T) {
+			e := lifted(&upjet{err: tc.err})
+			var looks []time.Duration
+			e.requeue = func(_ resource.Managed, d time.Duration) { looks = append(looks, d) }
+			_, _ = e.Create(context.Background(), &v1alpha1.VirtualMachine{})
+			if (len(looks) > 0) != tc.want || tc.want && looks[0] > time.Second {
+				t.Errorf("looks after %v", looks)
 			}
 		})
 	}

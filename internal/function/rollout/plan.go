@@ -28,7 +28,7 @@ type Observed struct {
 	ClassFound bool
 	// ClassProblem is why no VM can be made from it, nil if one can.
 	ClassProblem *step.Problem
-	Safety     step.Safety
+	Safety       step.Safety
 }
 
 // A Desired MachineSet.
