@@ -96,15 +96,15 @@ test: lint unit integration e2e ## Run all tests: what CI runs.
 # local cloud.
 .PHONY: unit
 unit: binaries ## Run the tests that need no control plane.
-	go test -timeout 30m ./apis/... ./cmd/... ./config/... $$(go list ./internal/... | grep -v /simulator$$)
+	go test -timeout 30m ./apis/... ./cmd/... ./config/... ./test/providers $$(go list ./internal/... | grep -v /simulator$$)
 	go test -timeout 30m ./internal/function/simulator -rapid.seed=1 -rapid.checks=200
 	@for m in cluster cluster/cloud cluster/kubernetes; do (cd $$m && go test ./...) || exit 1; done
 
 .PHONY: integration
-integration: build ## Run the tests of provider-drover and the local cloud that need an API server.
+integration: build ## Run the tests that need an API server: of provider-drover, the clouds' VMs, the local cloud.
 	@dir=$$(mktemp -d) && trap "$(BIN)/drover-cluster down --dir $$dir --purge; rm -rf $$dir" EXIT && \
 	$(BIN)/drover-cluster up --dir $$dir --bin $(BIN) && export KUBECONFIG_UNDER_TEST=$$dir/kubeconfig && \
-	go test -count=1 -timeout 10m ./cmd/provider-drover && cd cluster/cloud && go test -count=1 -timeout 10m .
+	go test -count=1 -timeout 10m ./cmd/provider-drover ./test/providers && cd cluster/cloud && go test -count=1 -timeout 10m .
 
 .PHONY: property
 property: ## Run the property tests of the planners for long: 3000 random histories.

@@ -33,6 +33,13 @@ type Input struct {
 
 	// Kubelet settings of the class.
 	Kubelet machinev1alpha1.Kubelet
+
+	// ExternalCloudProvider means that the cloud's controller manager initialises the
+	// Node.
+	ExternalCloudProvider bool
+	// ProviderIDCommand is what a shell runs on the VM to learn the Node's providerID.
+	// The kubelet registers none if it is empty.
+	ProviderIDCommand string
 }
 
 // Where things are on a VM.
@@ -43,6 +50,7 @@ const (
 	pathKubeletFlags    = "/etc/default/kubelet"
 	pathKubeletUnit     = "/etc/systemd/system/kubelet.service"
 	pathInstaller       = "/opt/drover/install-kubelet.sh"
+	pathProviderID      = "/opt/drover/provider-id.sh"
 )
 
 // A cloudConfig is the part of cloud-init's #cloud-config that Drover uses.
@@ -72,7 +80,7 @@ func CloudInit(in Input) ([]byte, error) {
 		return nil, fmt.Errorf("cannot encode the bootstrap kubeconfig: %w", err)
 	}
 
-	doc, err := yaml.Marshal(cloudConfig{
+	c := cloudConfig{
 		Hostname: in.Hostname,
 		WriteFiles: []file{
 			{Path: pathBootstrapConfig, Permissions: "0600", Content: kubeconfig},
@@ -85,9 +93,15 @@ func CloudInit(in Input) ([]byte, error) {
 		RunCmd: [][]string{
 			{pathInstaller, in.Version},
 			{"systemctl", "daemon-reload"},
-			{"systemctl", "enable", "--now", "kubelet"},
 		},
-	})
+	}
+	if in.ProviderIDCommand != "" {
+		c.WriteFiles = append(c.WriteFiles, file{Path: pathProviderID, Permissions: "0755", Content: providerIDWriter(in.ProviderIDCommand)})
+		c.RunCmd = append(c.RunCmd, []string{pathProviderID, pathKubeletConfig})
+	}
+	c.RunCmd = append(c.RunCmd, []string{"systemctl", "enable", "--now", "kubelet"})
+
+	doc, err := yaml.Marshal(c)
 	if err != nil {
 		return nil, fmt.Errorf("cannot encode the cloud-init document: %w", err)
 	}

@@ -16,6 +16,10 @@ import (
 // because a blank in one would be the start of another flag.
 func kubeletFlags(in Input) (string, field.ErrorList) {
 	args := []string{"--hostname-override=" + in.Hostname}
+	if in.ExternalCloudProvider {
+		// There is no field for it in a KubeletConfiguration.
+		args = append(args, "--cloud-provider=external")
+	}
 
 	labels, errs := labelFlag(in.Labels, field.NewPath("spec", "metadata", "labels"))
 	if labels != "" {

@@ -18,7 +18,13 @@ import (
 // Expressions of status may use vm, the observed VM resource, of which metadata,
 // spec and status are always there, and machine; not class, which may be gone when
 // its VM is not. CEL's optional syntax (vm.status.?atProvider.?id.orValue("")) is
-// on, as are the string, list, encoder and math extensions of cel-go.
+// on, as are the string, list, encoder and math extensions of cel-go and its
+// comprehensions over keys and values (tags.transformMap(k, v, v)). Of Drover's own is
+//
+//	text.fit(allowed, longest)  the text if it has only allowed characters, written as
+//	             those between the brackets of a regular expression ("a-z0-9_-"), and
+//	             not more than longest; or else with - in place of the others, cut, and
+//	             with a hash at its end, so that no two texts become the same (string)
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:storageversion

@@ -83,7 +83,42 @@ type Bootstrap struct {
 	// it: the default is false, and the VM is composed when its Secret was observed.
 	// +optional
 	ProviderAwaitsSecret bool `json:"providerAwaitsSecret,omitempty"`
+
+	// CloudProvider is External where a cloud-controller-manager initialises Nodes:
+	// the kubelet is started with --cloud-provider=external, and its Node has the taint
+	// node.cloudprovider.kubernetes.io/uninitialized until that is done.
+	// +optional
+	// +kubebuilder:default=None
+	CloudProvider CloudProvider `json:"cloudProvider,omitempty"`
+
+	// ProviderIDCommand is what a POSIX shell runs on the VM, until it prints
+	// something: the providerID that the kubelet registers. It must be the one that
+	// Infrastructure's status.providerID gives, and that the cloud-controller-manager
+	// would write, byte for byte. Without one the kubelet registers none.
+	// +optional
+	// +kubebuilder:validation:MaxLength=4096
+	ProviderIDCommand string `json:"providerIDCommand,omitempty"`
+
+	// Encoding of the user data in its Secret. Base64 is for VM resources that pass
+	// the Secret's value on to an API that wants base64.
+	// +optional
+	// +kubebuilder:default=Plain
+	Encoding Encoding `json:"encoding,omitempty"`
 }
+
+// A CloudProvider says who initialises Nodes.
+// +kubebuilder:validation:Enum=None;External
+type CloudProvider string
+
+// ExternalCloudProvider is a cloud-controller-manager.
+const ExternalCloudProvider CloudProvider = "External"
+
+// An Encoding of user data.
+// +kubebuilder:validation:Enum=Plain;Base64
+type Encoding string
+
+// EncodingBase64 is that of RFC 4648, with padding and without line breaks.
+const EncodingBase64 Encoding = "Base64"
 
 // Lifecycle composes a Machine's WorkerNode, keeps its VM from being deleted
 // before the Node is drained, and sums up the Machine's status.

@@ -2,6 +2,7 @@ package bootstrap
 
 import (
 	"bytes"
+	"encoding/base64"
 	"fmt"
 	"time"
 
@@ -75,6 +76,11 @@ type Settings struct {
 	TokenTTL time.Duration
 	// TokenGroups that a join token authenticates as, beside system:bootstrappers.
 	TokenGroups []string
+	// ExternalCloudProvider and ProviderIDCommand: see the input.
+	ExternalCloudProvider bool
+	ProviderIDCommand     string
+	// Base64 is how the Secret holds the user data.
+	Base64 bool
 }
 
 // Plan decides what a Machine needs to join.
@@ -86,7 +92,7 @@ func Plan(o Observed, settings Settings) Desired {
 
 	data := o.UserData
 	if !o.VMMayExist {
-		rendered, problem, waiting := render(o)
+		rendered, problem, waiting := render(o, settings)
 		d.Bootstrap.Problem, d.Bootstrap.Waiting = problem, waiting
 		if rendered != nil {
 			data = rendered
@@ -116,7 +122,7 @@ func wantsToken(o Observed) bool {
 	return !o.NodeJoined && o.Machine.Status.Phase != machinev1alpha1.MachineFailed
 }
 
-func render(o Observed) (data map[string][]byte, problem *step.Problem, waiting string) {
+func render(o Observed, settings Settings) (data map[string][]byte, problem *step.Problem, waiting string) {
 	switch {
 	case o.ClassProblem != nil:
 		return nil, o.ClassProblem, ""
@@ -137,9 +143,15 @@ func render(o Observed) (data map[string][]byte, problem *step.Problem, waiting 
 		Taints:        m.Spec.Taints,
 		StartupTaints: m.Spec.StartupTaints,
 		Kubelet:       o.Class.Spec.Kubelet,
+
+		ExternalCloudProvider: settings.ExternalCloudProvider,
+		ProviderIDCommand:     settings.ProviderIDCommand,
 	})
 	if err != nil {
 		return nil, &step.Problem{Reason: ReasonUserDataInvalid, Message: fmt.Sprintf("class %q: %v", o.Class.Name, err)}, ""
+	}
+	if settings.Base64 {
+		b = base64.StdEncoding.AppendEncode(nil, b)
 	}
 	return map[string][]byte{userDataKey: b}, nil, ""
 }

@@ -60,7 +60,12 @@ func Run(_ time.Time, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, 
 }
 
 func settingsOf(input *fn.Bootstrap) Settings {
-	s := Settings{TokenTTL: input.TokenTTL.Duration, TokenGroups: input.TokenGroups}
+	s := Settings{
+		TokenTTL: input.TokenTTL.Duration, TokenGroups: input.TokenGroups,
+		ExternalCloudProvider: input.CloudProvider == fn.ExternalCloudProvider,
+		ProviderIDCommand:     input.ProviderIDCommand,
+		Base64:                input.Encoding == fn.EncodingBase64,
+	}
 	if s.TokenTTL <= 0 {
 		s.TokenTTL = defaultTokenTTL
 	}

@@ -27,6 +27,8 @@ func language(variables ...cel.EnvOption) (*cel.Env, error) {
 		ext.Lists(),
 		ext.Encoders(),
 		ext.Math(),
+		ext.TwoVarComprehensions(),
+		fit,
 	)...)
 }
 

@@ -85,5 +85,7 @@ func specimen(class *machinev1alpha1.MachineClass, template *machinev1alpha1.Mac
 		Class:      class,
 		Bootstrap:  step.Bootstrap{SecretName: m.Name + "-user-data", Key: "userData"},
 		UserData:   "#cloud-config\n",
+
+		Installation: "00000000-0000-4000-8000-000000000000",
 	}
 }

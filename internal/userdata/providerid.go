@@ -1,0 +1,15 @@
+package userdata
+
+import (
+	_ "embed"
+	"strings"
+)
+
+//go:embed provider-id.sh
+var providerIDScript string
+
+// providerIDWriter is the script that adds what the command prints to the kubelet's
+// configuration. The command is the Composition's, and so trusted: it runs as it is.
+func providerIDWriter(command string) string {
+	return strings.Replace(providerIDScript, "@COMMAND@", strings.TrimRight(command, "\n"), 1)
+}

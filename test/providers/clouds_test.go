@@ -1,0 +1,178 @@
+package providers
+
+import (
+	"context"
+	"encoding/json"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/crossplane/function-sdk-go/logging"
+	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/function"
+	"github.com/drover-dev/drover/internal/function/machinetest"
+)
+
+const root = "../../"
+
+var update = flag.Bool("update", false, "write down what is rendered as what is wanted")
+
+// crds of the clouds' VMs, by cloud.
+var crds = map[string]string{
+	"aws":          "ec2.aws.m.upbound.io_instances.yaml",
+	"digitalocean": "droplet.digitalocean.m.crossplane.io_droplets.yaml",
+	"gcp":          "compute.gcp.m.upbound.io_instances.yaml",
+	"yandex":       "compute.yandex-cloud.m.jet.crossplane.io_instances.yaml",
+}
+
+func run(now time.Time, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
+	return function.New(logging.NewNopLogger(), func() time.Time { return now }).RunFunction(context.Background(), req)
+}
+
+func readYAML(t *testing.T, file string) *unstructured.Unstructured {
+	t.Helper()
+	b, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return machinetest.Object(t, string(b))
+}
+
+// newPlane with a Machine of the class of a cloud's example, in a failure domain if it
+// is not empty, whose join token is there.
+func newPlane(t *testing.T, cloud, failureDomain string) *machinetest.Plane {
+	t.Helper()
+	p := machinetest.New(t, run, root+"apis/machine/compositions/machine-"+cloud+".yaml")
+	p.AddSchema(filepath.Join("crds", crds[cloud]))
+	class := readYAML(t, root+"examples/"+cloud+"/machineclass.yaml")
+	class.SetNamespace(p.Machine.GetNamespace())
+	p.Others = append(p.Others, class, machinetest.Object(t, `
+apiVersion: apiextensions.crossplane.io/v2
+kind: CompositeResourceDefinition
+metadata: {name: orphancollectors.machine.drover.dev, uid: 0a1b2c3d-0000-4000-8000-000000000001}
+`))
+	machinetest.Set(p.Machine, class.GetName(), "spec", "classRef", "name")
+	// What no cloud's labels take as it is.
+	machinetest.Set(p.Machine, "Target.Example", "spec", "clusterRef", "name")
+	if failureDomain != "" {
+		machinetest.Set(p.Machine, failureDomain, "spec", "failureDomain")
+	}
+	p.Reconcile()
+	p.TokenIsThere()
+	return p
+}
+
+// rendered VM of a plane.
+func rendered(t *testing.T, p *machinetest.Plane) *unstructured.Unstructured {
+	t.Helper()
+	p.Reconcile()
+	vm := p.Composed[machinev1alpha1.ResourceVM]
+	if vm == nil {
+		t.Fatalf("no VM: %v", p.Machine.Object["status"])
+	}
+	return vm
+}
+
+// golden compares what is wanted with what there is.
+func golden(t *testing.T, name string, got map[string]any) {
+	t.Helper()
+	b, err := yaml.Marshal(got)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join("testdata", name+".yaml")
+	if *update {
+		if err := os.WriteFile(file, b, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatalf("%v: -update writes it", err)
+	}
+	if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(string(b), "\n")); diff != "" {
+		t.Errorf("%s: -want +got, -update accepts it:\n%s", file, diff)
+	}
+}
+
+// withoutUserData, which has a golden of its own.
+func withoutUserData(vm *unstructured.Unstructured) map[string]any {
+	out := vm.DeepCopy()
+	for _, path := range [][]string{{"spec", "forProvider", "userDataBase64"}, {"spec", "forProvider", "userData"}, {"spec", "forProvider", "metadata", "user-data"}} {
+		if s, ok, _ := unstructured.NestedString(out.Object, path...); ok && s != "" {
+			machinetest.Set(out, "as rendered", path...)
+		}
+	}
+	return map[string]any{"apiVersion": out.GetAPIVersion(), "kind": out.GetKind(), "spec": out.Object["spec"]}
+}
+
+func TestTheClassOfTheExampleBecomesAVM(t *testing.T) {
+	for cloud := range crds {
+		t.Run(cloud, func(t *testing.T) {
+			p := newPlane(t, cloud, "")
+			golden(t, cloud, withoutUserData(rendered(t, p)))
+		})
+	}
+}
+
+func TestAFailureDomainGoesIntoTheVM(t *testing.T) {
+	for cloud, field := range map[string]string{"aws": "availabilityZone", "gcp": "zone", "digitalocean": "region", "yandex": "zone"} {
+		t.Run(cloud, func(t *testing.T) {
+			vm := rendered(t, newPlane(t, cloud, "domain-b"))
+			if got, _, _ := unstructured.NestedString(vm.Object, "spec", "forProvider", field); got != "domain-b" {
+				t.Errorf("%s is %q", field, got)
+			}
+		})
+	}
+}
+
+func TestAWrongFieldIsRefusedBeforeThereIsAVM(t *testing.T) {
+	cases := map[string]struct {
+		change func(forProvider map[string]any)
+		want   string
+	}{
+		"AnUnknownField": {func(f map[string]any) { f["flavour"] = "sweet" }, "forProvider.flavour: unknown field"},
+		"ATypeThatIsNone": {func(f map[string]any) {
+			f["labels"], f["tags"], f["size"], f["instanceType"], f["machineType"] = 1, 1, 1, 1, 1
+		}, "forProvider."},
+	}
+	for cloud := range crds {
+		for name, tc := range cases {
+			t.Run(cloud+name, func(t *testing.T) {
+				p := newPlane(t, cloud, "")
+				class := p.Others[0]
+				f, _, _ := unstructured.NestedMap(class.Object, "spec", "forProvider")
+				tc.change(f)
+				class.Object["spec"].(map[string]any)["forProvider"] = f
+				p.Reconcile()
+				b, _ := json.Marshal(p.Machine.Object["status"])
+				if p.Composed[machinev1alpha1.ResourceVM] != nil || !strings.Contains(string(b), tc.want) || !strings.Contains(string(b), "ForProviderInvalid") {
+					t.Errorf("VM %v, status %s", p.Composed[machinev1alpha1.ResourceVM], b)
+				}
+			})
+		}
+	}
+}
+
+func TestWhatARequiredFieldIsIsSaidByTheKindsRules(t *testing.T) {
+	for cloud, field := range map[string]string{"gcp": "machineType", "digitalocean": "size", "yandex": "resources"} {
+		t.Run(cloud, func(t *testing.T) {
+			p := newPlane(t, cloud, "")
+			unstructured.RemoveNestedField(p.Others[0].Object, "spec", "forProvider", field)
+			p.Reconcile()
+			b, _ := json.Marshal(p.Machine.Object["status"])
+			if want := "spec.forProvider." + field + " is a required parameter"; !strings.Contains(string(b), want) {
+				t.Errorf("%q is not in %s", want, b)
+			}
+		})
+	}
+}

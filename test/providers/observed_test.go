@@ -1,0 +1,162 @@
+package providers
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/drover-dev/drover/internal/function/machinetest"
+)
+
+// observed is what a provider has told of a VM that it created, and what the Machine
+// says of it: byte for byte what the cloud's controller manager writes on the Node.
+var observed = map[string]struct {
+	atProvider string
+	providerID string
+	addresses  []string
+}{
+	"aws": {
+		atProvider: `{id: i-0abc, availabilityZone: eu-west-1a, instanceState: running, privateIp: 10.0.0.7, publicIp: "", privateDns: ip-10-0-0-7.eu-west-1.compute.internal}`,
+		providerID: "aws:///eu-west-1a/i-0abc",
+		addresses:  []string{"InternalIP 10.0.0.7", "InternalDNS ip-10-0-0-7.eu-west-1.compute.internal", "Hostname workers-x7k2p-crf74"},
+	},
+	"gcp": {
+		atProvider: `{id: projects/my-project/zones/europe-west4-a/instances/workers-x7k2p-crf74, currentStatus: RUNNING, networkInterface: [{networkIp: 10.0.0.7, accessConfig: [{natIp: 203.0.113.7}]}, {networkIp: 10.1.0.7}]}`,
+		providerID: "gce://my-project/europe-west4-a/workers-x7k2p-crf74",
+		addresses:  []string{"InternalIP 10.0.0.7", "InternalIP 10.1.0.7", "ExternalIP 203.0.113.7", "Hostname workers-x7k2p-crf74"},
+	},
+	"digitalocean": {
+		atProvider: `{id: "245738308", status: active, name: workers-x7k2p-crf74, ipv4Address: 203.0.113.7, ipv4AddressPrivate: 10.0.0.7}`,
+		providerID: "digitalocean://245738308",
+		addresses:  []string{"InternalIP 10.0.0.7", "ExternalIP 203.0.113.7", "Hostname workers-x7k2p-crf74"},
+	},
+	"yandex": {
+		atProvider: `{id: fhmexample, status: running, name: workers-x7k2p-crf74, fqdn: workers-x7k2p-crf74.ru-central1.internal, networkInterface: [{ipAddress: 10.0.0.7, natIpAddress: 203.0.113.7}]}`,
+		providerID: "yandex://fhmexample",
+		addresses:  []string{"InternalIP 10.0.0.7", "ExternalIP 203.0.113.7", "InternalDNS workers-x7k2p-crf74.ru-central1.internal", "Hostname workers-x7k2p-crf74"},
+	},
+}
+
+// tells what the provider observed of the VM.
+func tells(t *testing.T, p *machinetest.Plane, vm *unstructured.Unstructured, atProvider string) {
+	t.Helper()
+	machinetest.Set(vm, machinetest.Object(t, atProvider).Object, "status", "atProvider")
+	machinetest.Condition(vm, "Synced", "True", "ReconcileSuccess", "")
+	machinetest.Condition(vm, "Ready", "True", "Available", "")
+	p.Reconcile()
+}
+
+func status(p *machinetest.Plane, path ...string) string {
+	s, _, _ := unstructured.NestedString(p.Machine.Object, append([]string{"status"}, path...)...)
+	return s
+}
+
+func TestWhatIsReadOfAVM(t *testing.T) {
+	for cloud := range crds {
+		t.Run(cloud, func(t *testing.T) {
+			want := observed[cloud]
+			p := newPlane(t, cloud, "")
+			vm := rendered(t, p)
+			// The name is what Drover gave it, whether its cloud has told anything yet or not.
+			tells(t, p, vm, `{}`)
+			if id := status(p, "providerID"); id != "" || status(p, "phase") != "Provisioning" {
+				t.Errorf("providerID %q before the cloud told of the VM, phase %s", id, status(p, "phase"))
+			}
+			tells(t, p, p.Composed["vm"], want.atProvider)
+			if got := status(p, "providerID"); got != want.providerID {
+				t.Errorf("providerID %q, want %q: %v", got, want.providerID, p.Machine.Object["status"])
+			}
+			if phase := status(p, "phase"); phase != "Joining" {
+				t.Errorf("phase %s of a VM that runs", phase)
+			}
+			var got []string
+			list, _, _ := unstructured.NestedSlice(p.Machine.Object, "status", "addresses")
+			for _, a := range list {
+				got = append(got, fmt.Sprintf("%s %s", a.(map[string]any)["type"], a.(map[string]any)["address"]))
+			}
+			if diff := cmp.Diff(want.addresses, got); diff != "" {
+				t.Errorf("addresses: -want +got:\n%s", diff)
+			}
+			p.Reconcile()
+			if policies, _, _ := unstructured.NestedStringSlice(p.Composed["vm"].Object, "spec", "managementPolicies"); !cmp.Equal(policies, []string{"Observe", "Delete"}) {
+				t.Errorf("a VM that is there has the policies %v", policies)
+			}
+		})
+	}
+}
+
+func TestAVMThatIsGoneOrWillNotComeBackFailsTheMachine(t *testing.T) {
+	cases := map[string]struct{ cloud, atProvider, reason string }{
+		"TerminatedAtAWS":        {"aws", `{id: i-0abc, availabilityZone: eu-west-1a, instanceState: shutting-down}`, "VMLost"},
+		"PreemptedAtGoogle":      {"gcp", `{id: projects/my-project/zones/europe-west4-a/instances/w, currentStatus: TERMINATED}`, "VMFailed"},
+		"PreemptedAtYandexCloud": {"yandex", `{id: fhmexample, status: stopped}`, "VMFailed"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			p := newPlane(t, tc.cloud, "")
+			tells(t, p, rendered(t, p), observed[tc.cloud].atProvider)
+			tells(t, p, p.Composed["vm"], tc.atProvider)
+			if got := status(p, "failureReason"); got != tc.reason {
+				t.Errorf("%q, want %s: %v", got, tc.reason, p.Machine.Object["status"])
+			}
+		})
+	}
+}
+
+// TestErrorsHaveTheirClass goes by texts as the providers' conditions have them.
+func TestErrorsHaveTheirClass(t *testing.T) {
+	const aws = "async create failed: failed to create the resource: [{0 creating EC2 Instance: operation error EC2: RunInstances, https response error StatusCode: 400, RequestID: 0f1e, api error %s  []}]"
+	const gcp = "async create failed: failed to create the resource: [{0 Error creating instance: %s  []}]"
+	const do = "async create failed: failed to create the resource: [{0 Error creating droplet: POST https://api.digitalocean.com/v2/droplets: %s  []}]"
+	const yc = "async create failed: failed to create the resource: [{0 Error while requesting API to create instance: server-request-id = 0f1e client-request-id = 2d3c rpc error: code = %s  []}]"
+	cases := []struct{ cloud, text, class string }{
+		{"aws", fmt.Sprintf(aws, "InsufficientInstanceCapacity: We currently do not have sufficient m7i.large capacity in the Availability Zone you requested"), "CapacityExhausted"},
+		{"aws", fmt.Sprintf(aws, "VcpuLimitExceeded: You have requested more vCPU capacity than your current vCPU limit of 32 allows"), "QuotaExceeded"},
+		{"aws", fmt.Sprintf(aws, "MaxSpotInstanceCountExceeded: Max spot instance count exceeded"), "QuotaExceeded"},
+		{"aws", fmt.Sprintf(aws, "RequestLimitExceeded: Request limit exceeded."), "Throttled"},
+		{"aws", fmt.Sprintf(aws, "UnauthorizedOperation: You are not authorized to perform this operation."), "PermissionDenied"},
+		{"aws", fmt.Sprintf(aws, "InvalidAMIID.NotFound: The image id '[ami-0123]' does not exist"), "InvalidRequest"},
+		{"aws", fmt.Sprintf(aws, "InvalidParameterValue: Value (x) for parameter groupId is invalid"), "InvalidRequest"},
+		{"aws", `connect failed: cannot initialize the Terraform plugin SDK async external client: cannot get terraform setup: cannot get referenced ProviderConfig: ClusterProviderConfig.aws.m.upbound.io "default" not found`, "PermissionDenied"},
+		{"aws", fmt.Sprintf(aws, "InternalError: An internal error has occurred"), "Transient"},
+
+		{"gcp", fmt.Sprintf(gcp, "The zone 'projects/p/zones/europe-west4-a' does not have enough resources available to fulfill the request.  Try a different zone, or try again later., reason: ZONE_RESOURCE_POOL_EXHAUSTED_WITH_DETAILS"), "CapacityExhausted"},
+		{"gcp", fmt.Sprintf(gcp, "googleapi: Error 403: Quota 'CPUS' exceeded.  Limit: 24.0 in region europe-west4., quotaExceeded"), "QuotaExceeded"},
+		{"gcp", fmt.Sprintf(gcp, "googleapi: Error 403: Rate Limit Exceeded, rateLimitExceeded"), "Throttled"},
+		{"gcp", fmt.Sprintf(gcp, "googleapi: Error 403: Required 'compute.instances.create' permission for 'projects/p', forbidden"), "PermissionDenied"},
+		{"gcp", fmt.Sprintf(gcp, "googleapi: Error 400: Invalid value for field 'resource.machineType': 'x'. The referenced resource does not exist., invalid"), "InvalidRequest"},
+		{"gcp", fmt.Sprintf(gcp, "googleapi: Error 503: Backend Error, backendError"), "Transient"},
+
+		{"digitalocean", fmt.Sprintf(do, `422 (request "0f1e") creating this/these droplet(s) will exceed your droplet limit`), "QuotaExceeded"},
+		{"digitalocean", fmt.Sprintf(do, `422 (request "0f1e") Size is not available in this region.`), "CapacityExhausted"},
+		{"digitalocean", fmt.Sprintf(do, `429 (request "0f1e") Too many requests`), "Throttled"},
+		{"digitalocean", fmt.Sprintf(do, `401 (request "0f1e") Unable to authenticate you`), "PermissionDenied"},
+		{"digitalocean", fmt.Sprintf(do, `422 (request "0f1e") You specified an invalid image for Droplet creation.`), "InvalidRequest"},
+		{"digitalocean", fmt.Sprintf(do, `500 (request "0f1e") Server Error`), "Transient"},
+
+		{"yandex", fmt.Sprintf(yc, "ResourceExhausted desc = The limit on maximum number of instances has exceeded."), "QuotaExceeded"},
+		{"yandex", fmt.Sprintf(yc, "ResourceExhausted desc = Quota limit compute.instanceCores.count exceeded"), "QuotaExceeded"},
+		{"yandex", fmt.Sprintf(yc, "ResourceExhausted desc = Not enough resources in the zone"), "CapacityExhausted"},
+		{"yandex", fmt.Sprintf(yc, "PermissionDenied desc = Permission denied"), "PermissionDenied"},
+		{"yandex", fmt.Sprintf(yc, "InvalidArgument desc = Invalid platform"), "InvalidRequest"},
+		{"yandex", fmt.Sprintf(yc, "Unavailable desc = connection reset"), "Transient"},
+	}
+	planes := map[string]*machinetest.Plane{}
+	for cloud := range crds {
+		planes[cloud] = newPlane(t, cloud, "")
+		rendered(t, planes[cloud])
+	}
+	for _, tc := range cases {
+		t.Run(tc.cloud+"/"+tc.class, func(t *testing.T) {
+			p := planes[tc.cloud]
+			machinetest.Condition(p.Composed["vm"], "LastAsyncOperation", "False", "AsyncCreateFailure", tc.text)
+			machinetest.Condition(p.Composed["vm"], "Synced", "False", "ReconcileError", tc.text)
+			p.Reconcile()
+			if got := status(p, "lastOperation", "errorCode"); got != tc.class {
+				t.Errorf("%q is %s, want %s", tc.text, got, tc.class)
+			}
+		})
+	}
+}
