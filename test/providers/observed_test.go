@@ -87,6 +87,31 @@ func TestWhatIsReadOfAVM(t *testing.T) {
 	}
 }
 
+func TestAVirtualMachineOfKubeVirt(t *testing.T) {
+	p := newPlane(t, "kubevirt", "")
+	vm := rendered(t, p)
+	says := func(status string) { tells(t, p, p.Composed["vm"], "{manifest: {status: "+status+"}}") }
+
+	machinetest.Condition(vm, "Synced", "False", "ReconcileError", `create failed: cannot apply object: admission webhook "virtualmachine-validator.kubevirt.io" denied the request: spec.template.spec.domain.devices.disks[0] must have a boot order > 0`)
+	p.Reconcile()
+	if code := status(p, "lastOperation", "errorCode"); code != "InvalidRequest" {
+		t.Errorf("%s", code)
+	}
+	says(`{printableStatus: ErrorUnschedulable, created: true, conditions: [{type: Ready, status: "False", message: "0/3 nodes are available"}]}`)
+	if code, phase := status(p, "lastOperation", "errorCode"), status(p, "phase"); code != "CapacityExhausted" || phase != "Provisioning" {
+		t.Errorf("%s, phase %s", code, phase)
+	}
+	says(`{printableStatus: Running, created: true, ready: true}`)
+	if id, phase := status(p, "providerID"), status(p, "phase"); id != "kubevirt://workers-x7k2p-crf74" || phase != "Joining" {
+		t.Errorf("providerID %q, phase %s", id, phase)
+	}
+	// One that restarts is the same.
+	says(`{printableStatus: Starting, created: true, ready: false}`)
+	if id := status(p, "providerID"); id != "kubevirt://workers-x7k2p-crf74" {
+		t.Errorf("providerID %q", id)
+	}
+}
+
 func TestAVMThatIsGoneOrWillNotComeBackFailsTheMachine(t *testing.T) {
 	cases := map[string]struct{ cloud, atProvider, reason string }{
 		"TerminatedAtAWS":        {"aws", `{id: i-0abc, availabilityZone: eu-west-1a, instanceState: shutting-down}`, "VMLost"},

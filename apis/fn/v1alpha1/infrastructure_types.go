@@ -91,6 +91,12 @@ type StatusBinding struct {
 	// +optional
 	Running string `json:"running,omitempty"`
 
+	// Error is a CEL expression of what keeps the VM from being created or from
+	// running, for now, and "" when nothing does. The default is the message of the
+	// VM resource's condition LastAsyncOperation or Synced, if that is False.
+	// +optional
+	Error string `json:"error,omitempty"`
+
 	// Failed is a CEL expression of a message when the VM failed for good, and ""
 	// otherwise.
 	// +optional

@@ -23,7 +23,7 @@ type binding struct {
 
 	providerID *expression
 	// The others are nil when the input does not have them.
-	addresses, running, failed, lost *expression
+	addresses, running, failed, lost, error *expression
 
 	errors []errorClass
 }
@@ -150,6 +150,7 @@ func (b *binding) compileStatus(s fn.StatusBinding) error {
 		{&b.addresses, "addresses", s.Addresses, nil},
 		{&b.running, "running", s.Running, []*cel.Type{cel.BoolType}},
 		{&b.failed, "failed", s.Failed, []*cel.Type{cel.StringType}},
+		{&b.error, "error", s.Error, []*cel.Type{cel.StringType}},
 		{&b.lost, "lost", s.Lost, []*cel.Type{cel.BoolType}},
 	} {
 		if e.text == "" {

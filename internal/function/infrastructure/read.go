@@ -40,6 +40,7 @@ func read(b *binding, m *machinev1alpha1.Machine, raw map[string]any, vm step.Ob
 
 	said := facts{
 		running: conditions.Get(xpv1.TypeReady).Status == corev1.ConditionTrue,
+		error:   providerError(conditions),
 		lost: conditions.Get(xpv1.TypeReady).Reason == reasonMissing ||
 			strings.Contains(conditions.Get(xpv1.TypeSynced).Message, notExist),
 	}
@@ -54,7 +55,7 @@ func read(b *binding, m *machinev1alpha1.Machine, raw map[string]any, vm step.Ob
 	// given out for these.
 	out.Addresses = said.addresses
 
-	if out.Message = providerError(conditions); out.Message != "" && b != nil {
+	if out.Message = truncate(said.error); out.Message != "" && b != nil {
 		out.ErrorCode = string(b.classify(out.Message))
 	}
 	end := func(state step.VMState, code fn.ErrorCode, format string, args ...any) {
@@ -81,6 +82,7 @@ type facts struct {
 	addresses     []step.VMAddress
 	running, lost bool
 	failed        string
+	error         string
 }
 
 func (f *facts) evaluate(b *binding, variables map[string]any) error {
@@ -90,6 +92,11 @@ func (f *facts) evaluate(b *binding, variables map[string]any) error {
 	}
 	if b.running != nil {
 		if f.running, err = evalAs[bool](b.running, variables); err != nil {
+			return err
+		}
+	}
+	if b.error != nil {
+		if f.error, err = evalAs[string](b.error, variables); err != nil {
 			return err
 		}
 	}
@@ -135,7 +142,7 @@ func evalAddresses(e *expression, variables map[string]any) ([]step.VMAddress, e
 func providerError(c conditions) string {
 	for _, t := range []xpv1.ConditionType{typeLastAsyncOperation, xpv1.TypeSynced} {
 		if condition := c.Get(t); condition.Status == corev1.ConditionFalse {
-			return truncate(condition.Message)
+			return condition.Message
 		}
 	}
 	return ""

@@ -113,6 +113,11 @@ func TestRead(t *testing.T) {
 			vm:     vm(nil, map[string]any{"id": "test:///1", "fault": "out of quota"}, ready),
 			want:   step.VM{State: step.VMFailed, ProviderID: "test:///1", ErrorCode: "QuotaExceeded", Message: "out of quota"},
 		},
+		"TheBindingSaysWhatAnErrorIs": {
+			change: func(in *fn.Infrastructure) { in.Status.Error = `vm.status.?trouble.orValue("")` },
+			vm:     vm(nil, map[string]any{"trouble": "no quota"}, condition("Synced", "False", "ReconcileError", "something else")),
+			want:   step.VM{State: step.VMCreating, ErrorCode: "QuotaExceeded", Message: "no quota"},
+		},
 		"AddressesAreRead": {
 			change: func(in *fn.Infrastructure) {
 				in.Status.Addresses = `vm.status.ips.map(a, {"type": "InternalIP", "address": a})`
