@@ -54,6 +54,11 @@ func TestWhatTheCloudRefusesWaitsAndRecovers(t *testing.T) {
 			return ""
 		})
 	})
+	for _, r := range all {
+		if err := r.Cloud.DeleteFault(t.Context(), r.fault.ID); err != nil {
+			t.Fatal(err)
+		}
+	}
 	for code, r := range all {
 		step(t, code+"Recovers", func(t *testing.T) { r.recovers(t) })
 	}
@@ -133,9 +138,6 @@ func (r *refusal) moved(ctx context.Context) string {
 }
 
 func (r *refusal) recovers(t *testing.T) {
-	if err := r.Cloud.DeleteFault(t.Context(), r.fault.ID); err != nil {
-		t.Fatal(err)
-	}
 	kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
 		machines, err := r.Machines(ctx)
 		if err != nil {
