@@ -52,6 +52,7 @@ func machineSeeds(t testing.TB, kind string) []*fnv1.RunFunctionRequest {
 		o.SetNamespace(p.Machine.GetNamespace())
 		p.Others = append(p.Others, o)
 	}
+	p.Others = append(p.Others, machinetest.Object(t, machinetest.Installation))
 	var seeds []*fnv1.RunFunctionRequest
 	pipe := func() {
 		t.Helper()

@@ -39,12 +39,6 @@ spec:
   kubelet: {clusterDomain: cluster.local}
 `
 
-const installation = `
-apiVersion: apiextensions.crossplane.io/v2
-kind: CompositeResourceDefinition
-metadata: {name: orphancollectors.machine.drover.dev, uid: 0a1b2c3d-0000-4000-8000-000000000001}
-`
-
 func run(now time.Time, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
 	f := function.New(logging.NewNopLogger(), func() time.Time { return now })
 	return f.RunFunction(context.Background(), req)
@@ -54,7 +48,7 @@ func newPlane(t testing.TB) *Plane {
 	t.Helper()
 	p := New(t, run, composition)
 	p.AddSchema(vmCRD)
-	p.Others = append(p.Others, Object(t, class), Object(t, installation))
+	p.Others = append(p.Others, Object(t, class), Object(t, Installation))
 	return p
 }
 

@@ -58,6 +58,13 @@ type Plane struct {
 	t testing.TB
 }
 
+// Installation is what VMs of this control plane, and of no other, are told by.
+const Installation = `
+apiVersion: apiextensions.crossplane.io/v2
+kind: CompositeResourceDefinition
+metadata: {name: orphancollectors.machine.drover.dev, uid: 0a1b2c3d-0000-4000-8000-000000000001}
+`
+
 // New returns a Plane of a Composition's file, with a Machine and nothing else.
 func New(t testing.TB, run Runner, composition string) *Plane {
 	t.Helper()

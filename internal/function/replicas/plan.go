@@ -151,7 +151,7 @@ func (p *plan) sort() {
 
 // giveUp what is too much.
 func (p *plan) giveUp() {
-	existing, want := len(p.kept), int(p.Set.Spec.Replicas)
+	existing, want := len(p.kept), max(0, int(p.Set.Spec.Replicas))
 	if existing <= want {
 		return
 	}

@@ -31,12 +31,18 @@ func Children(req *fnv1.RunFunctionRequest, requirement, kind string, owner type
 	children := map[string]Child{}
 	ours := map[string]bool{}
 	for _, o := range found {
+		if o.GetName() == "" {
+			continue // Nobody knows what that is. It must not count as one more.
+		}
 		children[o.GetName()] = Child{Object: o, Terminating: o.GetDeletionTimestamp() != nil}
 		ours[o.GetName()] = isControlledBy(o, owner)
 	}
-	for _, o := range Observed(req) {
+	for name, o := range Observed(req) {
 		if o.GetKind() != kind {
 			continue
+		}
+		if o.GetName() == "" {
+			o.SetName(name) // That of what a set composes is the same.
 		}
 		c, ok := children[o.GetName()]
 		if !ok {

@@ -1,6 +1,7 @@
 package step
 
 import (
+	"encoding/json"
 	"fmt"
 	"reflect"
 
@@ -8,6 +9,7 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	kjson "sigs.k8s.io/json"
 )
 
 // Composite decodes the observed XR. Unknown fields are passed over. A status that
@@ -18,16 +20,26 @@ func Composite(req *fnv1.RunFunctionRequest, into any) error {
 		return fmt.Errorf("the request has no observed composite resource")
 	}
 	m := asMap(s)
-	err := runtime.DefaultUnstructuredConverter.FromUnstructured(m, into)
+	err := strictly(m, into)
 	if err == nil {
 		return nil
 	}
 	delete(m, "status")
 	reflect.ValueOf(into).Elem().SetZero()
-	if runtime.DefaultUnstructuredConverter.FromUnstructured(m, into) == nil {
+	if strictly(m, into) == nil {
 		return nil
 	}
 	return fmt.Errorf("cannot decode the observed composite resource: %w", err)
+}
+
+// strictly decodes by way of JSON: the API machinery's converter would make of a number
+// of replicas that is too large some other number.
+func strictly(m map[string]any, into any) error {
+	b, err := json.Marshal(m)
+	if err != nil {
+		return err
+	}
+	return kjson.UnmarshalCaseSensitivePreserveInts(b, into)
 }
 
 // An Object is a resource that was observed.
