@@ -205,17 +205,24 @@ func keepsWorkerNode(req *fnv1.RunFunctionRequest, rsp *fnv1.RunFunctionResponse
 	return nil
 }
 
-// keepsMachines checks that no Machine of a set goes but those that its status says are
-// to, and that no more are newly to than there are too many, and those that are replaced.
+// keepsMachines checks that the MachineGroup stays, that it deletes no Machine of a set
+// but those that the set's status says are to go, and that no more are newly to than
+// there are too many, and those that are replaced. What it does not name is left alone.
 func keepsMachines(req *fnv1.RunFunctionRequest, rsp *fnv1.RunFunctionResponse) []string {
-	broken := keepsDesired(req, rsp, slices.Collect(maps.Keys(req.GetObserved().GetResources()))...)
+	broken := keepsDesired(req, rsp, machinev1alpha1.ResourceMachines)
+	group, ok := rsp.GetDesired().GetResources()[machinev1alpha1.ResourceMachines]
+	if !ok {
+		return append(broken, "the MachineGroup is not desired")
+	}
 	set, status := req.GetObserved().GetComposite().GetResource(), rsp.GetDesired().GetComposite().GetResource()
+	dropping := textsIn(at(set, "status", "dropping"))
+	deleted := textsIn(at(group.GetResource(), "spec", "delete"))
 	machines := children(req, machinev1alpha1.MachineGroupVersionKind.Kind)
-	maps.DeleteFunc(machines, func(name string, _ child) bool { return slices.Contains(textsIn(at(set, "status", "dropping")), name) })
+	maps.DeleteFunc(machines, func(name string, _ child) bool { return slices.Contains(dropping, name) })
 	var newly []string
 	for name, m := range machines {
-		if _, ok := rsp.GetDesired().GetResources()[name]; !ok && m.observed {
-			broken = append(broken, fmt.Sprintf("Machine %s is not desired any more, and was not to go", name))
+		if slices.Contains(deleted, name) {
+			broken = append(broken, fmt.Sprintf("Machine %s is deleted, and was not to go", name))
 		}
 		if slices.Contains(textsIn(at(status, "status", "dropping")), name) && !slices.ContainsFunc(m.versions, replaceable) {
 			newly = append(newly, name)
@@ -256,29 +263,28 @@ func empty(set *structpb.Struct) bool {
 type child struct {
 	// versions of it: as observed, and as required.
 	versions []*structpb.Struct
-	observed bool
 }
 
 // children of a kind that the XR controls in any version, and that are being deleted in
 // none, by their own names.
 func children(req *fnv1.RunFunctionRequest, kind string) map[string]child {
 	all, ours := map[string]child{}, map[string]bool{}
-	look := func(r *fnv1.Resource, observed bool) {
+	look := func(r *fnv1.Resource) {
 		o := r.GetResource()
 		name := at(o, "metadata", "name").GetStringValue()
 		if name == "" || at(o, "kind").GetStringValue() != kind {
 			return
 		}
 		c := all[name]
-		all[name] = child{versions: append(c.versions, o), observed: c.observed || observed}
+		all[name] = child{versions: append(c.versions, o)}
 		ours[name] = ours[name] || controls(req, o)
 	}
 	for _, r := range req.GetObserved().GetResources() {
-		look(r, true)
+		look(r)
 	}
 	for _, required := range req.GetRequiredResources() {
 		for _, r := range required.GetItems() {
-			look(r, false)
+			look(r)
 		}
 	}
 	maps.DeleteFunc(all, func(name string, c child) bool {
