@@ -17,7 +17,7 @@ func atVSphere(t *testing.T) *Plane {
 	p.AddSchema(root + "package/provider-vsphere/crds/vsphere.drover.dev_virtualmachines.yaml")
 	c := &unstructured.Unstructured{Object: readYAML(t, root+"examples/vsphere/machineclass.yaml")}
 	c.SetNamespace(p.Machine.GetNamespace())
-	p.Others = append(p.Others, c, Object(t, installation))
+	p.Others = append(p.Others, c, Object(t, Installation))
 	Set(p.Machine, "vsphere", "spec", "crossplane", "compositionSelector", "matchLabels", "provider")
 	Set(p.Machine, c.GetName(), "spec", "classRef", "name")
 	return p
