@@ -70,6 +70,7 @@ func setup(ctx context.Context, mgr ctrl.Manager, o controller.Options) error {
 		machinev1alpha1.MachineGroupGroupVersionKind,
 		machinev1alpha1.MachineGroupVersionKind,
 	)
+	operator.Gated(mgr, o, func() error { return metrics.SetupOrphans(ctx, mgr, views) }, machinev1alpha1.OrphanCollectorGroupVersionKind)
 	return nil
 }
 

@@ -21,6 +21,7 @@ func described(t *testing.T) map[string]bool {
 	c, _ := newCollector(t)
 	descs := make(chan *prometheus.Desc, 100)
 	c.Describe(descs)
+	(&orphans{}).Describe(descs)
 	close(descs)
 	out := map[string]bool{}
 	for d := range descs {

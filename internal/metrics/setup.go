@@ -75,9 +75,11 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 	c.transitions.collect(deployments, sets, ch)
 }
 
-func (c *collector) leads() bool {
+func (c *collector) leads() bool { return closed(c.elected) }
+
+func closed(c <-chan struct{}) bool {
 	select {
-	case <-c.elected:
+	case <-c:
 		return true
 	default:
 		return false

@@ -80,6 +80,7 @@ func AddToScheme(s *runtime.Scheme) error {
 	s.AddKnownTypeWithName(gv.WithKind("MachineDeploymentList"), &DeploymentList{})
 	s.AddKnownTypeWithName(v1alpha1.MachineSetGroupVersionKind, &Set{})
 	s.AddKnownTypeWithName(gv.WithKind("MachineSetList"), &SetList{})
+	s.AddKnownTypes(gv, &v1alpha1.OrphanCollector{}, &v1alpha1.OrphanCollectorList{})
 	metav1.AddToGroupVersion(s, gv)
 	return nil
 }

@@ -46,6 +46,24 @@ func TestMetricsTellHowAFleetIs(t *testing.T) {
 		awaitMetric(t, f, "drover_frozen", -1, nil)
 		awaitMetric(t, f, "drover_machines_failed", -1, nil)
 	})
+	step(t, "OrphansOnceTheCloudWasLookedAt", func(t *testing.T) {
+		c := &machinev1alpha1.OrphanCollector{}
+		c.Namespace, c.Name = f.Namespace, "measured"
+		f.Create(t, c)
+		kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+			families, err := f.Metrics(ctx, "provider-drover")
+			if err != nil {
+				return err.Error()
+			}
+			for _, m := range families["drover_orphan_vms"].GetMetric() {
+				if isSeries(m, f.Namespace, map[string]string{"name": c.Name}) {
+					return ""
+				}
+			}
+			return "no series of it"
+		})
+		must(t, f.Client.Delete(t.Context(), c))
+	})
 	step(t, "NothingIsLeftOfADeletedDeployment", func(t *testing.T) {
 		f.DeleteDeployment(t, md.Name)
 		kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
