@@ -45,8 +45,7 @@ type Observed struct {
 	// Machines that there are, and what was remembered of them; nil for the set of a
 	// deployment, which the deployment judges.
 	Machines *Machines
-	// Cluster that new Machines join. It is nil when it was not asked for, or has no
-	// configuration.
+	// Cluster that new Machines join. It is nil when it has no configuration.
 	Cluster *Cluster
 	Margins Margins
 }

@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	aSet = `{"apiVersion": "machine.drover.dev/v1alpha1", "kind": "MachineSet",
+	settledSet = `{"apiVersion": "machine.drover.dev/v1alpha1", "kind": "MachineSet",
 		"metadata": {"namespace": "ns", "name": "s", "generation": 2},
 		"spec": {"replicas": 2, "template": {"spec": {"clusterRef": {"kind": "ProviderConfig", "name": "target"}}}},
 		"status": {"observedGeneration": 2, "replicas": 2}}`
@@ -35,9 +35,10 @@ func input(t *testing.T, spec string) *structpb.Struct {
 
 func request(t *testing.T, xr string) *fnv1.RunFunctionRequest {
 	t.Helper()
-	return &fnv1.RunFunctionRequest{Input: input(t, ""), Observed: &fnv1.State{
+	req := &fnv1.RunFunctionRequest{Input: input(t, ""), Observed: &fnv1.State{
 		Composite: &fnv1.Resource{Resource: resource.MustStructJSON(xr)},
 	}}
+	return req
 }
 
 // run the step as Crossplane does: with what it requires, until it requires no other.
@@ -68,8 +69,8 @@ func run(t *testing.T, req *fnv1.RunFunctionRequest, config string) (*fnv1.RunFu
 	return rsp, said
 }
 
-func TestASetAsksForItsCluster(t *testing.T) {
-	rsp, err := Run(time.Time{}, request(t, aSet))
+func TestASetAsksForTheClusterOfItsTemplate(t *testing.T) {
+	rsp, err := Run(time.Time{}, request(t, settledSet))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,21 +78,26 @@ func TestASetAsksForItsCluster(t *testing.T) {
 	if s.GetKind() != "ProviderConfig" || s.GetMatchName() != "target" || s.GetNamespace() != "ns" || s.GetApiVersion() != "cluster.drover.dev/v1alpha1" {
 		t.Errorf("requires %v", s)
 	}
+	if _, said := rsp.GetContext().GetFields()[step.ContextSafety]; said {
+		t.Error("it said something before it looked")
+	}
 }
 
 func TestRun(t *testing.T) {
+	crowdedSet := strings.Replace(settledSet, `"replicas": 2}}`, `"replicas": 20}}`, 1)
 	for name, tc := range map[string]struct {
 		xr, config string
 		want       step.Safety
 		again      time.Duration
 	}{
-		"ASetWhoseClusterIsDownIsFrozen":        {aSet, down, step.Safety{Frozen: true, Reason: ReasonTargetUnreachable}, lookAgain},
-		"ASetWhoseClusterIsUpIsNot":             {aSet, up, step.Safety{}, step.AtRest},
-		"NorIsOneWhoseClusterWasNotMeasuredYet": {aSet, `{}`, step.Safety{}, step.AtRest},
-		"NorOneWithoutConfiguration":            {aSet, "", step.Safety{}, step.AtRest},
+		"ASetWhoseClusterIsDownIsFrozen":        {settledSet, down, step.Safety{Frozen: true, Reason: ReasonTargetUnreachable}, lookAgain},
+		"ASetWhoseClusterIsUpIsNot":             {settledSet, up, step.Safety{}, step.AtRest},
+		"NorIsOneWhoseClusterWasNotMeasuredYet": {settledSet, `{}`, step.Safety{}, step.AtRest},
+		"NorOneWithoutConfiguration":            {settledSet, "", step.Safety{}, step.AtRest},
 		"ADeploymentIsJudgedByAllOfIts":         {deployment, up, step.Safety{Frozen: true, Reason: ReasonOvershoot, Sets: "true"}, step.AtRest},
+		"ASetThatStandsAloneIsJudgedByItself":   {crowdedSet, up, step.Safety{Frozen: true, Reason: ReasonOvershoot, Sets: "true"}, step.AtRest},
 		"TheSetOfADeploymentIsJudgedByThat": {
-			strings.Replace(aSet, `"name": "s"`, `"name": "s", "ownerReferences": [{"kind": "MachineDeployment", "controller": true}]`, 1),
+			strings.Replace(crowdedSet, `"name": "s"`, `"name": "s", "ownerReferences": [{"kind": "MachineDeployment", "controller": true}]`, 1),
 			up, step.Safety{}, step.AtRest,
 		},
 	} {
