@@ -66,8 +66,8 @@ func ownerOf(namespace, machine, uid string) Owner {
 	return Owner{Namespace: namespace, Machine: machine, UID: types.UID(uid)}
 }
 
-// readAdopted reads a VM resource of the collector. It is false for one that is not
-// about an orphan.
+// readAdopted reads a VM resource of the collector. It is false for one that is about no
+// VM.
 func readAdopted(c step.Child) (Adopted, bool) {
 	a := c.GetAnnotations()
 	out := Adopted{
@@ -79,8 +79,8 @@ func readAdopted(c step.Child) (Adopted, bool) {
 		Observed:    c.Observed,
 		Terminating: c.Terminating,
 	}
-	if out.ExternalName == "" || out.Owner == (Owner{}) {
-		return out, false
+	if out.ExternalName == "" {
+		return out, false // It has no VM that it could delete.
 	}
 	policies, _, _ := unstructured.NestedStringSlice(c.Unstructured.Object, "spec", "managementPolicies")
 	out.MayDelete = slices.Contains(policies, "Delete") || slices.Contains(policies, "*")

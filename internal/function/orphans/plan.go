@@ -198,7 +198,7 @@ func (s Standing) stands() bool { return s.Machine || s.Resource }
 
 // isOrphan is about a VM that is not adopted.
 func (p *plan) isOrphan(u Unclaimed) bool {
-	return !p.blind() && !u.stands() && u.Owner != (Owner{}) && u.confirmed(p.Collector.Spec.GracePeriod.Duration) &&
+	return !p.blind() && !u.stands() && u.confirmed(p.Collector.Spec.GracePeriod.Duration) &&
 		!slices.ContainsFunc(p.Adopted, func(a Adopted) bool { return a.ExternalName == u.ExternalName })
 }
 
@@ -248,7 +248,7 @@ func (p *plan) judgeUnclaimed() {
 		switch {
 		case p.isOrphan(u):
 			p.left = append(p.left, orphan(u.VM, machinev1alpha1.OrphanFound, ""))
-		case u.confirmed(p.Collector.Spec.GracePeriod.Duration):
+		case u.Owner != (Owner{}) && u.confirmed(p.Collector.Spec.GracePeriod.Duration):
 			p.waiting = true
 		}
 	}

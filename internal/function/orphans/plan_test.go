@@ -110,9 +110,6 @@ func TestPlan(t *testing.T) {
 		"AVMThatMayBeBeingCreatedIsNone": {
 			observed(erase, seen(unclaimed("a", func(u *Unclaimed) { u.Resource = true }))), "[] [] NoOrphans",
 		},
-		"AVMThatTellsNoMachineIsNone": {
-			observed(erase, seen(unclaimed("a", func(u *Unclaimed) { u.Owner = Owner{} }))), "[] [] NoOrphans",
-		},
 		"FromAListThatFailedNothingIsConcluded":        {observed(erase, seen(unclaimed("a")), broken), "[] [] InventoryUnavailable"},
 		"FromAListThatIsStillToComeNothingIsConcluded": {observed(erase, seen(unclaimed("a")), pending), "[] [] InventoryPending"},
 		"WithoutAnInstallationNothingIsConcluded": {observed(erase, seen(unclaimed("a")), func(o *Observed) {

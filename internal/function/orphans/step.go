@@ -80,7 +80,7 @@ func lookUpOwners(req *fnv1.RunFunctionRequest, rsp step.Response, in *fn.Orphan
 	complete := true
 	stand := func(of Owner) Standing {
 		if of == (Owner{}) {
-			return Standing{}
+			return Standing{Machine: true} // Nobody can say that it is not.
 		}
 		key := names.Hash(of.Namespace, of.Machine, string(of.UID))
 		machine, resource := "machine-"+key, "vm-"+key
