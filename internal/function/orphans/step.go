@@ -61,14 +61,14 @@ func Run(_ time.Time, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, 
 }
 
 func validate(in *fn.Orphans) error {
-	for path, value := range map[string]string{
-		"inventory.apiVersion":      in.Inventory.APIVersion,
-		"inventory.kind":            in.Inventory.Kind,
-		"virtualMachine.apiVersion": in.VirtualMachine.APIVersion,
-		"virtualMachine.kind":       in.VirtualMachine.Kind,
+	for _, field := range [][2]string{
+		{"inventory.apiVersion", in.Inventory.APIVersion},
+		{"inventory.kind", in.Inventory.Kind},
+		{"virtualMachine.apiVersion", in.VirtualMachine.APIVersion},
+		{"virtualMachine.kind", in.VirtualMachine.Kind},
 	} {
-		if value == "" {
-			return fmt.Errorf("the Composition's input Orphans: %s is required", path)
+		if field[1] == "" {
+			return fmt.Errorf("the Composition's input Orphans: %s is required", field[0])
 		}
 	}
 	return nil
