@@ -55,6 +55,14 @@ const (
 	// LabelFreeze there is frozen.
 	AnnotationFreezeReason = Group + "/freeze-reason"
 
+	// AnnotationReplace, "true" on a Machine or its Node, asks its MachineSet for another
+	// Machine in its place, be it healthy or not, within the budget of spec.remediation.
+	AnnotationReplace = Group + "/replace"
+
+	// AnnotationSkipRemediation, "true" on a Machine or its Node, keeps the Machine from
+	// becoming Failed because of its Node, and takes that back if it is.
+	AnnotationSkipRemediation = Group + "/skip-remediation"
+
 	// AnnotationChangeCause of a MachineDeployment says why it was changed. It is
 	// kept with the revision.
 	AnnotationChangeCause = "kubernetes.io/change-cause"

@@ -21,7 +21,7 @@ const (
 	MachineRunning MachinePhase = "Running"
 	// MachineUpdating is being updated in place: its Node is drained.
 	MachineUpdating MachinePhase = "Updating"
-	// MachineUnknown had a Ready Node, which is not Ready or not reachable now.
+	// MachineUnknown had a healthy Node, which is not healthy or not reachable now.
 	MachineUnknown MachinePhase = "Unknown"
 	// MachineFailed will not come to run: see failureReason and failureMessage.
 	MachineFailed MachinePhase = "Failed"
@@ -46,8 +46,12 @@ const (
 	// FailureNodeDeleted means that somebody deleted the Node: its kubelet does not
 	// make another by itself.
 	FailureNodeDeleted FailureReason = "NodeDeleted"
-	// FailureJoinTimeout means that no Node joined within creationTimeout.
+	// FailureJoinTimeout means that the Machine did not come to run within
+	// creationTimeout. It is taken back if its Node is healthy in the end.
 	FailureJoinTimeout FailureReason = "JoinTimeout"
+	// FailureNodeUnhealthy means that the Node was unhealthy for longer than
+	// spec.health allows. It is taken back if the Node is healthy again.
+	FailureNodeUnhealthy FailureReason = "NodeUnhealthy"
 )
 
 // An AddressType says what an address is. The values are those of a Node.
@@ -277,6 +281,15 @@ type MachineStatus struct {
 	// Update in place, while there is one.
 	// +optional
 	Update *UpdateStatus `json:"update,omitempty"`
+
+	// Unhealthy tells since when the Node is unhealthy, or when it last was.
+	// +optional
+	Unhealthy *Unhealthiness `json:"unhealthy,omitempty"`
+
+	// ReplaceRequested means that the annotation machine.drover.dev/replace of the
+	// Machine or its Node asks for another Machine in place of this one.
+	// +optional
+	ReplaceRequested bool `json:"replaceRequested,omitempty"`
 
 	// Preserve is the value of the annotation machine.drover.dev/preserve that is in
 	// force: the Node's, or else the Machine's.

@@ -191,6 +191,11 @@ type MachineDeploymentSpec struct {
 	// +optional
 	RollbackTo *RollbackTo `json:"rollbackTo,omitempty"`
 
+	// Remediation says how Machines that failed are replaced, of all MachineSets
+	// together.
+	// +kubebuilder:default={}
+	Remediation Remediation `json:"remediation,omitempty,omitzero"`
+
 	// AutoPreserveFailedMachineMax is how many Failed Machines are preserved for
 	// analysis, instead of replaced, without anybody asking for it.
 	// +kubebuilder:default=0
@@ -251,6 +256,9 @@ type MachineSetReplicas struct {
 	// acted on Replicas: what it was told before.
 	// +optional
 	Most int32 `json:"most,omitempty"`
+	// MaxInFlight is its part of spec.remediation.maxInFlight.
+	// +optional
+	MaxInFlight *int32 `json:"maxInFlight,omitempty"`
 }
 
 // MachineDeploymentStatus counts the Machines of a deployment.
@@ -287,6 +295,11 @@ type MachineDeploymentStatus struct {
 	// TerminatingReplicas is the number of Machines that are being deleted: their
 	// VMs may still be there.
 	TerminatingReplicas int32 `json:"terminatingReplicas"`
+
+	// UnhealthyReplicas is the number of Machines that are Unknown or Failed, or that
+	// cannot be created, without those that are kept for analysis.
+	// +optional
+	UnhealthyReplicas int32 `json:"unhealthyReplicas,omitempty"`
 
 	// Revision of the current template.
 	// +optional
@@ -348,6 +361,7 @@ type MachineDeploymentStatus struct {
 // +kubebuilder:printcolumn:name="Up-to-date",type=integer,JSONPath=`.status.updatedReplicas`
 // +kubebuilder:printcolumn:name="Available",type=integer,JSONPath=`.status.availableReplicas`
 // +kubebuilder:printcolumn:name="Current",type=integer,JSONPath=`.status.replicas`,priority=1
+// +kubebuilder:printcolumn:name="Unhealthy",type=integer,JSONPath=`.status.unhealthyReplicas`,priority=1
 // +kubebuilder:printcolumn:name="Terminating",type=integer,JSONPath=`.status.terminatingReplicas`,priority=1
 // +kubebuilder:printcolumn:name="Version",type=string,JSONPath=`.spec.template.spec.version`
 // +kubebuilder:printcolumn:name="Strategy",type=string,JSONPath=`.spec.strategy.type`,priority=1

@@ -45,6 +45,11 @@ type MachineSetSpec struct {
 	// +optional
 	InPlaceUpdate *MachineSetInPlaceUpdate `json:"inPlaceUpdate,omitempty"`
 
+	// Remediation says how Machines that failed are replaced. A MachineDeployment gives
+	// each of its sets a part of its own budget.
+	// +kubebuilder:default={}
+	Remediation Remediation `json:"remediation,omitempty,omitzero"`
+
 	// AutoPreserveFailedMachineMax is how many Failed Machines are preserved for
 	// analysis, instead of replaced, without anybody asking for it.
 	// +kubebuilder:default=0
@@ -186,6 +191,28 @@ type MachineSetStatus struct {
 	// +optional
 	PreservedFailedReplicas int32 `json:"preservedFailedReplicas,omitempty"`
 
+	// StartingReplicas is the number of Machines that come up, or have yet to be
+	// created: those whose Node was never Ready.
+	// +optional
+	StartingReplicas int32 `json:"startingReplicas,omitempty"`
+
+	// UnhealthyReplicas is the number of Machines that are Unknown or Failed, or that
+	// cannot be created, without those that are kept for analysis.
+	// +optional
+	UnhealthyReplicas int32 `json:"unhealthyReplicas,omitempty"`
+
+	// ReplaceableReplicas is the number of Machines that are to be replaced, and still
+	// wait for it.
+	// +optional
+	ReplaceableReplicas int32 `json:"replaceableReplicas,omitempty"`
+
+	// Replacing names the Machines that are kept until others are available in their
+	// place.
+	// +optional
+	// +listType=map
+	// +listMapKey=machine
+	Replacing []Replacement `json:"replacing,omitempty"`
+
 	// Backoff of the template, while its Machines cannot be created.
 	// +optional
 	Backoff *Backoff `json:"backoff,omitempty"`
@@ -250,6 +277,7 @@ type MachineSetStatus struct {
 // +kubebuilder:printcolumn:name="Ready-Replicas",type=integer,JSONPath=`.status.readyReplicas`
 // +kubebuilder:printcolumn:name="Available",type=integer,JSONPath=`.status.availableReplicas`,priority=1
 // +kubebuilder:printcolumn:name="Up-to-date",type=integer,JSONPath=`.status.updatedReplicas`,priority=1
+// +kubebuilder:printcolumn:name="Unhealthy",type=integer,JSONPath=`.status.unhealthyReplicas`,priority=1
 // +kubebuilder:printcolumn:name="Terminating",type=integer,JSONPath=`.status.terminatingReplicas`,priority=1
 // +kubebuilder:printcolumn:name="Version",type=string,JSONPath=`.spec.template.spec.version`
 // +kubebuilder:printcolumn:name="Failing",type=string,JSONPath=`.status.backoff.errorCode`,priority=1

@@ -76,8 +76,13 @@ type MachineSpec struct {
 	// +kubebuilder:default={}
 	Drain Drain `json:"drain,omitempty,omitzero"`
 
-	// CreationTimeout is how long a Machine may take from its creation until its
-	// Node has joined. After it the Machine is Failed. It does not run while the
+	// Health says when the Node is unhealthy, and for how long it may be.
+	// +kubebuilder:default={}
+	Health Health `json:"health,omitempty,omitzero"`
+
+	// CreationTimeout is how long a Machine may take from its creation until it is
+	// Running: until its Node has joined, is healthy for the first time, and has no
+	// startup taint any more. After it the Machine is Failed. It does not run while the
 	// provider refuses to create the VM: another Machine would ask for the same.
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:Pattern=`^([0-9]+([.][0-9]+)?(ms|s|m|h))+$`

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	"sigs.k8s.io/yaml"
 
 	"github.com/drover-dev/drover/internal/schematest"
@@ -122,6 +123,26 @@ func TestBadInputIsRefusedByTheSchema(t *testing.T) {
 			[]string{"spec.drain.hookTimeout", "should match"}},
 		"UpdateWhoseIDIsNoLabelValue": {setXRD, strings.Replace(deployment, "MachineDeployment", "MachineSet", 1), map[string]any{"spec.inPlaceUpdate": map[string]any{"id": "a/b", "maxUnavailable": int64(1)}},
 			[]string{"spec.inPlaceUpdate.id", "a/b"}},
+		"NoTimeToRecover": {deploymentXRD, deployment, map[string]any{"spec.template.spec.health": map[string]any{"timeout": "0s"}},
+			[]string{"spec.template.spec.health", "timeout must be at least 1s"}},
+		"HealthTimeoutWithoutUnit": {machineXRD, machine, map[string]any{"spec.health.timeout": "10"},
+			[]string{"spec.health.timeout", "should match"}},
+		"ReadyThatIsUnhealthyWhenTrue": {machineXRD, machine, map[string]any{"spec.health.conditions": []any{map[string]any{"type": "Ready"}}},
+			[]string{"spec.health", "conditions of type Ready must have the status False or Unknown"}},
+		"UnhealthyConditionTwice": {machineXRD, machine, map[string]any{"spec.health.conditions": []any{map[string]any{"type": "A"}, map[string]any{"type": "A", "timeout": "1m"}}},
+			[]string{"spec.health", "conditions must not repeat a type with the same status"}},
+		"UnhealthyConditionWithoutTimeToRecover": {machineXRD, machine, map[string]any{"spec.health.conditions": []any{map[string]any{"type": "A", "timeout": "0s"}}},
+			[]string{"spec.health.conditions[0]", "timeout must be at least 1s"}},
+		"UnknownStatusOfACondition": {machineXRD, machine, map[string]any{"spec.health.conditions": []any{map[string]any{"type": "A", "status": "Maybe"}}},
+			[]string{"spec.health.conditions[0].status", "Maybe", "Unknown"}},
+		"NegativeBudget": {deploymentXRD, deployment, map[string]any{"spec.remediation.maxInFlight": int64(-1)},
+			[]string{"spec.remediation.maxInFlight", "must be a number from 0, or a percentage"}},
+		"BudgetThatIsNoPercentage": {setXRD, strings.Replace(deployment, "MachineDeployment", "MachineSet", 1), map[string]any{"spec.remediation.maxInFlight": "few"},
+			[]string{"spec.remediation.maxInFlight", "must be a number from 0, or a percentage"}},
+		"UnhealthyOfMoreThanAll": {deploymentXRD, deployment, map[string]any{"spec.remediation.maxUnhealthy": "101%"},
+			[]string{"spec.remediation.maxUnhealthy", "percentage from 0% to 100%"}},
+		"UnknownOrderOfReplacement": {deploymentXRD, deployment, map[string]any{"spec.remediation.order": "Never"},
+			[]string{"spec.remediation.order", "Never", "CreateFirst"}},
 		"SetWithNegativeReplicas": {setXRD, strings.Replace(deployment, "MachineDeployment", "MachineSet", 1), map[string]any{"spec.replicas": int64(-3)},
 			[]string{"spec.replicas", "-3"}},
 		"ClassWithoutProvider": {classCRD, class, map[string]any{"spec.provider": ""},
@@ -196,9 +217,34 @@ func TestGoodInputIsAcceptedAndDefaulted(t *testing.T) {
 			"spec.template.spec.clusterRef.name":         "default",
 			"spec.template.spec.drain.timeout":           "2h",
 			"spec.template.spec.creationTimeout":         "20m",
+			"spec.template.spec.health.timeout":          "10m",
+			"spec.remediation.maxInFlight":               int64(1),
+			"spec.remediation.maxUnhealthy":              "100%",
+			"spec.remediation.order":                     "DeleteFirst",
 		} {
 			if got := getPath(obj, path); got != want {
 				t.Errorf("%s is %v, want %v", path, got, want)
+			}
+		}
+	})
+	t.Run("UnhealthyConditionsHaveDefaultsThatCanBeEmptied", func(t *testing.T) {
+		for name, tc := range map[string]struct{ given, want any }{
+			"Default": {nil, []any{
+				map[string]any{"type": "KernelDeadlock", "status": "True"}, map[string]any{"type": "ReadonlyFilesystem", "status": "True"},
+				map[string]any{"type": "DiskPressure", "status": "True"}, map[string]any{"type": "NetworkUnavailable", "status": "True"},
+			}},
+			"Empty":    {[]any{}, []any{}},
+			"OwnReady": {[]any{map[string]any{"type": "Ready", "status": "Unknown", "timeout": "5m"}}, []any{map[string]any{"type": "Ready", "status": "Unknown", "timeout": "5m"}}},
+		} {
+			obj := parse(t, deployment)
+			if tc.given != nil {
+				setPath(obj, "spec.template.spec.health.conditions", tc.given)
+			}
+			if errs := schematest.Load(t, deploymentXRD).Validate(obj, nil); len(errs) > 0 {
+				t.Fatal(name, errs.ToAggregate())
+			}
+			if got := getPath(obj, "spec.template.spec.health.conditions"); !equality.Semantic.DeepEqual(got, tc.want) {
+				t.Errorf("%s: %v, want %v", name, got, tc.want)
 			}
 		}
 	})

@@ -27,6 +27,16 @@ func annotationsValid(o Observed, n node) *step.Condition {
 	if v, ok := n.Annotations[machinev1alpha1.AnnotationPreserve]; ok && !preservesNode(v) {
 		wrong = append(wrong, fmt.Sprintf("%s: %q of the Node %s", machinev1alpha1.AnnotationPreserve, v, allowed))
 	}
+	for _, key := range []string{machinev1alpha1.AnnotationReplace, machinev1alpha1.AnnotationSkipRemediation} {
+		for _, on := range []struct {
+			what        string
+			annotations map[string]string
+		}{{"Machine", o.Machine.Annotations}, {"Node", n.Annotations}} {
+			if v, ok := on.annotations[key]; ok && v != "true" && v != "false" {
+				wrong = append(wrong, fmt.Sprintf("%s: %q of the %s must be true or false, and is passed over", key, v, on.what))
+			}
+		}
+	}
 	switch {
 	case len(wrong) > 0:
 		return &step.Condition{Type: TypeAnnotationsValid, Status: isFalse, Reason: ReasonAnnotationInvalid, Message: strings.Join(wrong, "; ")}

@@ -19,6 +19,9 @@ const (
 	TypeInfrastructureReady = "InfrastructureReady"
 	// TypeNodeReady is True while the Node is Ready.
 	TypeNodeReady = "NodeReady"
+	// TypeNodeHealthy is False while the Node of a Machine that has run is unhealthy.
+	// Machines whose Node never was do not have it.
+	TypeNodeHealthy = "NodeHealthy"
 	// TypeUpdated is False while an update in place is asked for. Machines that never
 	// were updated in place do not have it. UpToDate is Crossplane's own.
 	TypeUpdated = "Updated"
@@ -44,6 +47,8 @@ const (
 	ReasonNodeNotReady  = "NodeNotReady"
 	ReasonNodeUnknown   = "NodeUnknown"
 	ReasonNodeGone      = "NodeGone"
+	ReasonNodeHealthy   = "NodeHealthy"
+	ReasonNodeUnhealthy = "NodeUnhealthy"
 	ReasonUpToDate      = "UpToDate"
 
 	ReasonPreserved           = "Preserved"
@@ -60,7 +65,7 @@ const (
 
 func conditions(now time.Time, o Observed, n node, s machinev1alpha1.MachineStatus) []step.Condition {
 	out := []step.Condition{valid(o), infrastructureReady(o, n), nodeReady(o, n)}
-	for _, c := range []*step.Condition{updatedCondition(o, s), preservedCondition(now, o, s), annotationsValid(o, n)} {
+	for _, c := range []*step.Condition{nodeHealthy(now, o, n, s), updatedCondition(o, s), preservedCondition(now, o, s), annotationsValid(o, n)} {
 		if c != nil {
 			out = append(out, *c)
 		}
@@ -104,10 +109,10 @@ func infrastructureReady(o Observed, n node) step.Condition {
 func nodeReady(o Observed, n node) step.Condition {
 	c := step.Condition{Type: TypeNodeReady, Status: isFalse, Message: n.message}
 	switch {
-	case n.ready:
-		c.Status, c.Reason = isTrue, ReasonNodeReady
 	case n.starting:
 		c.Reason = ReasonNodeStarting
+	case n.ready:
+		c.Status, c.Reason = isTrue, ReasonNodeReady
 	case !everJoined(o, n):
 		c.Reason = ReasonNodeNotJoined
 	case !n.joined || n.status == "" && len(n.Conditions) == 0:

@@ -10,6 +10,10 @@ import (
 	"github.com/drover-dev/drover/internal/function/step"
 )
 
+// ReasonReplaceRequested is the reason of the event that tells that somebody asked
+// for another Machine.
+const ReasonReplaceRequested = "ReplaceRequested"
+
 // ReasonVMRequested is the reason of the event that tells that a VM was asked for.
 const ReasonVMRequested = "VMRequested"
 
@@ -33,6 +37,9 @@ func events(o Observed, d Desired) []step.Event {
 			Reason:  reasonOf(u.State),
 			Message: describe(o.Machine, u),
 		})
+	}
+	if d.Status.ReplaceRequested && !before.ReplaceRequested {
+		out = append(out, step.Event{Reason: ReasonReplaceRequested, Message: machinev1alpha1.AnnotationReplace + " asks for another Machine in place of this one"})
 	}
 	if e, ok := ofPhase(o, d); ok && d.Status.Phase != before.Phase {
 		out = append(out, e)
@@ -83,7 +90,8 @@ func ofPhase(o Observed, d Desired) (step.Event, bool) {
 		return step.Event{Reason: ReasonNodeReady, Message: fmt.Sprintf("Node %s is Ready", s.NodeRef.Name)}, true
 	case machinev1alpha1.MachineUnknown:
 		for _, c := range d.Conditions {
-			if c.Type == TypeNodeReady {
+			// The first of them is NodeReady.
+			if (c.Type == TypeNodeReady || c.Type == TypeNodeHealthy) && c.Status != isTrue {
 				return step.Event{Warning: true, Reason: c.Reason, Message: cmp.Or(c.Message, "The Node is not Ready")}, true
 			}
 		}

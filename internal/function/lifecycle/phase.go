@@ -25,20 +25,21 @@ type failure struct {
 }
 
 // decide a Machine's phase. While it is updated in place its Node may come and go.
-func decide(now time.Time, o Observed, n node, u *machinev1alpha1.UpdateStatus) (machinev1alpha1.MachinePhase, *failure) {
+func decide(now time.Time, o Observed, n node, sick *machinev1alpha1.Unhealthiness, u *machinev1alpha1.UpdateStatus) (machinev1alpha1.MachinePhase, *failure) {
 	before := o.Machine.Status
-	if before.Phase == machinev1alpha1.MachineFailed {
+	f := failed(now, o, n, sick)
+	switch {
+	case before.Phase == machinev1alpha1.MachineFailed && !isTakenBack(o, n):
 		return machinev1alpha1.MachineFailed, &failure{reason: before.FailureReason, message: before.FailureMessage}
-	}
-	if f := failed(now, o, n); f != nil {
+	case f != nil:
 		return machinev1alpha1.MachineFailed, f
 	}
 	switch {
 	case begun(u):
 		return machinev1alpha1.MachineUpdating, nil
-	case n.ready:
+	case n.healthy:
 		return machinev1alpha1.MachineRunning, nil
-	case ran(before.Phase):
+	case hasRun(before):
 		return machinev1alpha1.MachineUnknown, nil
 	case n.joined || o.VM.State == step.VMRunning:
 		return machinev1alpha1.MachineJoining, nil
@@ -48,17 +49,33 @@ func decide(now time.Time, o Observed, n node, u *machinev1alpha1.UpdateStatus) 
 	return machinev1alpha1.MachinePending, nil
 }
 
-// ran means that a Machine in this phase had a Ready Node.
-func ran(p machinev1alpha1.MachinePhase) bool {
-	switch p {
+// isTakenBack says whether a failure is that was the Node's: it is healthy after all,
+// or shall not be judged. Nobody shall delete a Machine that works.
+func isTakenBack(o Observed, n node) bool {
+	switch before := o.Machine.Status; {
+	case o.VM.State == step.VMLost || o.VM.State == step.VMFailed || o.VM.State == step.VMCreateUnknown:
+		return false
+	case before.FailureReason == machinev1alpha1.FailureNodeUnhealthy:
+		return n.healthy || skipsRemediation(o, n) || o.Machine.Spec.Health.Disabled
+	case before.FailureReason == machinev1alpha1.FailureJoinTimeout:
+		return n.healthy || skipsRemediation(o, n)
+	}
+	return false
+}
+
+// hasRun means that the Machine had a healthy Node.
+func hasRun(s machinev1alpha1.MachineStatus) bool {
+	switch s.Phase {
 	case machinev1alpha1.MachineRunning, machinev1alpha1.MachineUpdating, machinev1alpha1.MachineUnknown:
 		return true
+	case machinev1alpha1.MachineFailed:
+		return s.FailureReason == machinev1alpha1.FailureNodeUnhealthy
 	default:
 		return false
 	}
 }
 
-func failed(now time.Time, o Observed, n node) *failure {
+func failed(now time.Time, o Observed, n node, sick *machinev1alpha1.Unhealthiness) *failure {
 	switch o.VM.State {
 	case step.VMLost:
 		return &failure{machinev1alpha1.FailureVMLost, "", o.VM.Message}
@@ -70,16 +87,40 @@ func failed(now time.Time, o Observed, n node) *failure {
 	case step.VMCreateUnknown:
 		return &failure{machinev1alpha1.FailureCreateUnknown, "", o.VM.Message}
 	}
-	if !o.judges(now) {
+	if !o.judges(now) || skipsRemediation(o, n) {
 		return nil
 	}
 	if before := o.Machine.Status.Phase; before != machinev1alpha1.MachineUpdating && !n.goneSince.IsZero() && !now.Before(n.goneSince.Add(nodeGoneGrace)) {
 		return &failure{machinev1alpha1.FailureNodeDeleted, "", n.message}
 	}
+	if hasRun(o.Machine.Status) {
+		return ofNode(now, o, n, sick)
+	}
+	return ofCreation(now, o, n)
+}
+
+// ofNode is the failure of a Machine whose Node is unhealthy for too long.
+func ofNode(now time.Time, o Observed, n node, sick *machinev1alpha1.Unhealthiness) *failure {
+	if !isUnhealthy(sick) || !judgesHealth(o, n) {
+		return nil
+	}
+	at, why := failsAt(o.Machine, *sick)
+	if now.Before(at) {
+		return nil
+	}
+	message := fmt.Sprintf("%s, for longer than %s", describeBad(sick.Conditions), timeoutOf(o.Machine, why))
+	return &failure{machinev1alpha1.FailureNodeUnhealthy, "", message}
+}
+
+// ofCreation is the failure of a Machine that does not come to run in time.
+func ofCreation(now time.Time, o Observed, n node) *failure {
 	if end, counts := deadline(now, o, n); !counts || now.Before(end) {
 		return nil
 	}
 	message := fmt.Sprintf("no Node joined within %s", creationTimeout(o.Machine))
+	if everJoined(o, n) {
+		message = fmt.Sprintf("the Node was not healthy within %s", creationTimeout(o.Machine))
+	}
 	if w := waitsFor(o, n); w != "" {
 		message += ": " + w
 	}
@@ -110,11 +151,11 @@ func everJoined(o Observed, n node) bool {
 	return n.joined || o.Machine.Status.NodeRef != nil
 }
 
-// deadline is until when the Machine may take until its Node joins. It does not count for one whose Node did, nor while its VM is refused: of whatever class the
-// error is, a replacement would only ask the same provider for the same, and what
-// recovers lets the Machine go on as it is.
+// deadline is until when a Machine that has not run may take until it does. It does not
+// count while its VM is refused: of whatever class the error is, a replacement would only
+// ask the same provider for the same, and what recovers lets the Machine go on as it is.
 func deadline(now time.Time, o Observed, n node) (end time.Time, counts bool) {
-	if everJoined(o, n) || refused(o) {
+	if n.healthy || refused(o) || skipsRemediation(o, n) {
 		return time.Time{}, false
 	}
 	since := o.Machine.CreationTimestamp.Time

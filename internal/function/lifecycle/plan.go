@@ -67,13 +67,14 @@ type Desired struct {
 
 // Plan sums up a Machine.
 func Plan(now time.Time, o Observed) Desired {
-	n := nodeOf(o.WorkerNode, ran(o.Machine.Status.Phase))
+	n := nodeOf(o.Machine, o.WorkerNode)
 	updating := update(now, o, n)
-	phase, failed := decide(now, o, n, updating)
+	sick := unhealthiness(now, o, n, updating)
+	phase, failed := decide(now, o, n, sick, updating)
 	d := Desired{
-		NodeReady: n.ready,
-		Status:    status(now, o, n, phase, failed, updating),
-		CallAgain: callAgain(now, o, n, phase, updating),
+		NodeReady: n.healthy,
+		Status:    status(now, o, n, phase, failed, sick, updating),
+		CallAgain: callAgain(now, o, n, phase, sick, updating),
 	}
 	preserved := lasts(now, d.Status.Preservation)
 	if preserved {
@@ -85,7 +86,7 @@ func Plan(now time.Time, o Observed) Desired {
 	return d
 }
 
-func callAgain(now time.Time, o Observed, n node, phase machinev1alpha1.MachinePhase, u *machinev1alpha1.UpdateStatus) time.Duration {
+func callAgain(now time.Time, o Observed, n node, phase machinev1alpha1.MachinePhase, sick *machinev1alpha1.Unhealthiness, u *machinev1alpha1.UpdateStatus) time.Duration {
 	switch phase {
 	case machinev1alpha1.MachineRunning, machinev1alpha1.MachineFailed:
 		return step.AtRest
@@ -98,10 +99,14 @@ func callAgain(now time.Time, o Observed, n node, phase machinev1alpha1.MachineP
 			return min(step.InFlight, updateDeadline(*u, want).Sub(now))
 		}
 		return step.InFlight
+	case machinev1alpha1.MachineUnknown:
+		if at, _ := failsAt(o.Machine, *sick); judgesHealth(o, n) {
+			return min(step.InFlight, o.untilJudged(now, at))
+		}
+		return step.InFlight
 	}
-	after := step.InFlight
 	if end, counts := deadline(now, o, n); counts {
-		after = min(after, o.untilJudged(now, end))
+		return min(step.InFlight, o.untilJudged(now, end))
 	}
-	return after
+	return step.InFlight
 }

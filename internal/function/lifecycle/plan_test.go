@@ -123,7 +123,7 @@ func TestPhase(t *testing.T) {
 			want{Phase: "Joining", NodeReady: "NodeNotJoined", InfraReady: "VMRunning", Valid: "Valid", Events: []string{"VMRunning"}, CallAgain: step.InFlight},
 		},
 		"JoinsUntilItsNodeIsReady": {
-			late, Observed{Machine: machine(phaseIs("Joining")), VM: running, WorkerNode: workerNodeThat("m", "False", corev1.ConditionFalse, "")},
+			soon, Observed{Machine: machine(phaseIs("Joining")), VM: running, WorkerNode: workerNodeThat("m", "False", corev1.ConditionFalse, "")},
 			want{Phase: "Joining", NodeReady: "NodeNotReady", InfraReady: "VMRunning", Valid: "Valid", CallAgain: step.InFlight},
 		},
 		"RunsWhenItsNodeIsReady": {
@@ -147,8 +147,15 @@ func TestPhase(t *testing.T) {
 			want{Phase: "Unknown", NodeReady: "NodeUnknown", InfraReady: "VMRunning", Valid: "Valid", Events: []string{"NodeUnknown"}, CallAgain: step.InFlight},
 		},
 		"WaitsForItsStartupTaintsToGo": {
-			late, Observed{Machine: machine(phaseIs("Joining")), VM: running, WorkerNode: starting()},
+			soon, Observed{Machine: machine(phaseIs("Joining")), VM: running, WorkerNode: starting()},
 			want{Phase: "Joining", NodeReady: "NodeStarting", InfraReady: "VMRunning", Valid: "Valid", CallAgain: step.InFlight},
+		},
+		"ButNotForEver": {
+			late, Observed{Machine: machine(phaseIs("Joining")), VM: running, WorkerNode: starting()},
+			want{
+				Phase: "Failed", Failure: "JoinTimeout", Message: "the Node was not healthy within 20m0s: The Node m still has the startup taints cni:NoSchedule",
+				NodeReady: "NodeStarting", InfraReady: "VMRunning", Valid: "Valid", Events: []string{"JoinTimeout"}, CallAgain: step.AtRest,
+			},
 		},
 		"RunsOnWhenAStartupTaintComesBack": {
 			late, Observed{Machine: machine(phaseIs("Running")), VM: running, WorkerNode: starting()},
@@ -174,7 +181,7 @@ func TestPhase(t *testing.T) {
 			soon, Observed{Machine: machine(phaseIs("Running")), VM: running, WorkerNode: workerNodeThat("m", "", corev1.ConditionFalse, "")},
 			want{Phase: "Unknown", NodeReady: "NodeGone", InfraReady: "VMRunning", Valid: "Valid", Events: []string{"NodeGone"}, CallAgain: step.InFlight},
 		},
-		"StaysUnknownHoweverLongItTakes": {
+		"StaysUnknownWithinItsHealthTimeout": {
 			late, Observed{Machine: machine(phaseIs("Unknown")), VM: running, WorkerNode: workerNodeThat("m", "Unknown", corev1.ConditionFalse, "")},
 			want{Phase: "Unknown", NodeReady: "NodeUnknown", InfraReady: "VMRunning", Valid: "Valid", CallAgain: step.InFlight},
 		},
@@ -226,13 +233,28 @@ func TestPhase(t *testing.T) {
 			late, Observed{Machine: machine(phaseIs("Pending")), VM: absent, Bootstrap: step.Bootstrap{Problem: problem}},
 			want{Phase: "Failed", Failure: "JoinTimeout", Message: "no Node joined within 20m0s: no class", NodeReady: "NodeNotJoined", InfraReady: "Waiting", Valid: "ClassNotFound", Events: []string{"ClassNotFound", "JoinTimeout"}, CallAgain: step.AtRest},
 		},
-		"DoesNotFailLateWhenItsNodeWasThereOnce": {
+		"FailsWhenItsNodeCameAndWentInTime": {
 			late, Observed{Machine: machine(machinev1alpha1.MachineStatus{Phase: "Joining", NodeRef: &machinev1alpha1.NodeReference{Name: "m"}}), VM: running},
-			want{Phase: "Joining", NodeReady: "NodeGone", InfraReady: "VMRunning", Valid: "Valid", CallAgain: step.InFlight},
+			want{
+				Phase: "Failed", Failure: "JoinTimeout", Message: "the Node was not healthy within 20m0s: waiting for the Node of VM test:///1",
+				NodeReady: "NodeGone", InfraReady: "VMRunning", Valid: "Valid", Events: []string{"JoinTimeout"}, CallAgain: step.AtRest,
+			},
 		},
-		"StaysFailedWhateverComes": {
-			soon, Observed{Machine: machine(machinev1alpha1.MachineStatus{Phase: "Failed", FailureReason: "JoinTimeout", FailureMessage: "too late"}), VM: running, WorkerNode: readyNode()},
-			want{Phase: "Failed", Failure: "JoinTimeout", Message: "too late", NodeReady: "NodeReady", InfraReady: "VMRunning", Valid: "Valid", CallAgain: step.AtRest},
+		"RunsAfterAllWhenItsNodeJoinsLate": {
+			late, Observed{Machine: machine(machinev1alpha1.MachineStatus{Phase: "Failed", FailureReason: "JoinTimeout", FailureMessage: "too late"}), VM: running, WorkerNode: readyNode()},
+			want{Phase: "Running", NodeReady: "NodeReady", InfraReady: "VMRunning", Valid: "Valid", Events: []string{"NodeReady"}, CallAgain: step.AtRest},
+		},
+		"StaysFailedWhenItsVMFailed": {
+			soon, Observed{Machine: machine(machinev1alpha1.MachineStatus{Phase: "Failed", FailureReason: "VMLost", FailureMessage: "gone"}), VM: running, WorkerNode: readyNode()},
+			want{Phase: "Failed", Failure: "VMLost", Message: "gone", NodeReady: "NodeReady", InfraReady: "VMRunning", Valid: "Valid", CallAgain: step.AtRest},
+		},
+		"StaysFailedWhenItJoinsWithoutVM": {
+			late, Observed{Machine: machine(machinev1alpha1.MachineStatus{Phase: "Failed", FailureReason: "JoinTimeout", FailureMessage: "too late"}), VM: step.VM{State: step.VMLost, ProviderID: id}, WorkerNode: readyNode()},
+			want{Phase: "Failed", Failure: "JoinTimeout", Message: "too late", NodeReady: "NodeReady", InfraReady: "VMLost", Valid: "Valid", CallAgain: step.AtRest},
+		},
+		"StaysFailedWhenItsNodeWasDeleted": {
+			soon, Observed{Machine: machine(machinev1alpha1.MachineStatus{Phase: "Failed", FailureReason: "NodeDeleted", FailureMessage: "gone"}), VM: running, WorkerNode: readyNode()},
+			want{Phase: "Failed", Failure: "NodeDeleted", Message: "gone", NodeReady: "NodeReady", InfraReady: "VMRunning", Valid: "Valid", CallAgain: step.AtRest},
 		},
 		"IsCalledAgainWhenItsTimeIsOver": {
 			created.Add(20*time.Minute - 2*time.Second), Observed{Machine: machine(phaseIs("Joining")), VM: running},

@@ -11,7 +11,7 @@ import (
 
 // status says what is known. What once was known of VM and Node stays when they can
 // no longer be asked.
-func status(now time.Time, o Observed, n node, phase machinev1alpha1.MachinePhase, f *failure, u *machinev1alpha1.UpdateStatus) machinev1alpha1.MachineStatus {
+func status(now time.Time, o Observed, n node, phase machinev1alpha1.MachinePhase, f *failure, sick *machinev1alpha1.Unhealthiness, u *machinev1alpha1.UpdateStatus) machinev1alpha1.MachineStatus {
 	before := o.Machine.Status
 	s := machinev1alpha1.MachineStatus{
 		Phase:        phase,
@@ -22,7 +22,9 @@ func status(now time.Time, o Observed, n node, phase machinev1alpha1.MachinePhas
 		Update:       u,
 		Preserve:     preserve(o, n),
 		RefusedUntil: refusedUntil(now, o),
+		Unhealthy:    sick,
 	}
+	s.ReplaceRequested = replaceRequested(o, n)
 	s.Preservation = preservation(now, o, phase, s.Preserve)
 	if n.joined {
 		s.NodeRef = &machinev1alpha1.NodeReference{APIVersion: "v1", Kind: "Node", Name: n.NodeName, UID: n.NodeUID}
@@ -31,8 +33,12 @@ func status(now time.Time, o Observed, n node, phase machinev1alpha1.MachinePhas
 		info := machinev1alpha1.NodeInfo(*n.NodeInfo)
 		s.NodeInfo = &info
 	}
-	if n.ready {
+	if n.healthy {
 		s.ReadySince = n.since
+		// Ready was not all that it lacked.
+		if sick != nil && sick.Until != nil && n.since.Before(sick.Until) {
+			s.ReadySince = sick.Until
+		}
 	}
 	if f != nil {
 		s.FailureReason, s.FailureMessage = f.reason, f.message
@@ -78,7 +84,7 @@ func addresses(o Observed, n node) []machinev1alpha1.Address {
 // operation that is under way, or was the last.
 func operation(o Observed, n node, phase machinev1alpha1.MachinePhase, f *failure, u *machinev1alpha1.UpdateStatus) machinev1alpha1.LastOperation {
 	before := o.Machine.Status
-	if op := before.LastOperation; op != nil && before.Phase == machinev1alpha1.MachineFailed {
+	if op := before.LastOperation; op != nil && before.Phase == machinev1alpha1.MachineFailed && f != nil {
 		return *op
 	}
 	if begun(u) {
@@ -92,8 +98,8 @@ func operation(o Observed, n node, phase machinev1alpha1.MachinePhase, f *failur
 		op.Type = machinev1alpha1.OperationJoin
 	}
 	switch {
-	case everJoined(o, n) && phase != machinev1alpha1.MachineJoining:
-		// It was ended well, whatever became of the VM afterwards.
+	case everJoined(o, n) && phase != machinev1alpha1.MachineJoining && (f == nil || hasRun(before)):
+		// It was ended well, whatever became of VM and Node afterwards.
 		op.Type, op.State = machinev1alpha1.OperationJoin, machinev1alpha1.OperationSuccessful
 		op.Description = fmt.Sprintf("Node %s joined", nodeName(o, n))
 	case f != nil:

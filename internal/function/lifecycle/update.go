@@ -111,6 +111,12 @@ func begun(s *machinev1alpha1.UpdateStatus) bool {
 	return s != nil && s.State != machinev1alpha1.UpdateCandidate
 }
 
+// beingUpdated means that the Node is drained for an update, or in the hands of its
+// agent, and says nothing of its health.
+func beingUpdated(s *machinev1alpha1.UpdateStatus) bool {
+	return begun(s) && s.State != machinev1alpha1.UpdateFailed
+}
+
 func updateDeadline(s machinev1alpha1.UpdateStatus, want *machinev1alpha1.MachineUpdate) time.Time {
 	return s.Since.Add(updateTimeout(want))
 }

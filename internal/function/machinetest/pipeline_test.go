@@ -106,20 +106,20 @@ func TestAMachineGoesFromNothingToRunning(t *testing.T) {
 		{
 			name: "TheNodeStopsToBeReady", world: func() { p.NodeIs("False", p.Now) },
 			phase: "Unknown", desired: []string{"user-data", "vm", "worker-node"},
-			conditions: []string{"InfrastructureReady=VMRunning", "NodeReady=NodeNotReady", "Valid=Valid"},
+			conditions: []string{"InfrastructureReady=VMRunning", "NodeHealthy=NodeUnhealthy", "NodeReady=NodeNotReady", "Valid=Valid"},
 			events:     []string{"NodeNotReady"},
 			ttl:        step.InFlight,
 		},
 		{
 			name: "TheNodeIsGone", world: func() { p.NodeIs("", p.Now) },
 			phase: "Unknown", desired: []string{"user-data", "vm", "worker-node"},
-			conditions: []string{"InfrastructureReady=VMRunning", "NodeReady=NodeGone", "Valid=Valid"},
+			conditions: []string{"InfrastructureReady=VMRunning", "NodeHealthy=NodeUnhealthy", "NodeReady=NodeGone", "Valid=Valid"},
 			ttl:        step.InFlight,
 		},
 		{
 			name: "TheNodeIsReadyAgain", world: func() { p.NodeIs("True", p.Now) },
 			phase: "Running", desired: []string{"user-data", "vm", "worker-node"},
-			conditions: []string{"InfrastructureReady=VMRunning", "NodeReady=NodeReady", "Valid=Valid"},
+			conditions: []string{"InfrastructureReady=VMRunning", "NodeHealthy=NodeHealthy", "NodeReady=NodeReady", "Valid=Valid"},
 			events:     []string{"NodeReady"},
 			ttl:        step.AtRest,
 		},
@@ -128,7 +128,7 @@ func TestAMachineGoesFromNothingToRunning(t *testing.T) {
 				Condition(p.Composed["vm"], "Ready", "False", "Missing", "vm-0123456789 is no longer there")
 			},
 			phase: "Failed", desired: []string{"user-data", "vm", "worker-node"},
-			conditions: []string{"InfrastructureReady=VMLost", "NodeReady=NodeReady", "Valid=Valid"},
+			conditions: []string{"InfrastructureReady=VMLost", "NodeHealthy=NodeHealthy", "NodeReady=NodeReady", "Valid=Valid"},
 			events:     []string{"VMLost"},
 			ttl:        step.AtRest,
 		},

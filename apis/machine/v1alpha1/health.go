@@ -1,0 +1,90 @@
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Health says when a Machine's Node is unhealthy, and for how long it may be. A Node
+// is unhealthy while its condition Ready is not True, or one of Conditions has the
+// status that is named here. Its Machine is then Unknown or, if it never was Running,
+// Joining until creationTimeout.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.conditions) || self.conditions.all(c, c.type != 'Ready' || c.status != 'True')",message="conditions of type Ready must have the status False or Unknown: a Node whose Ready is True is healthy"
+// +kubebuilder:validation:XValidation:rule="!has(self.conditions) || self.conditions.all(c, self.conditions.exists_one(o, o.type == c.type && o.status == c.status))",message="conditions must not repeat a type with the same status"
+// +kubebuilder:validation:XValidation:rule="!has(self.timeout) || duration(self.timeout) >= duration('1s')",message="timeout must be at least 1s"
+type Health struct {
+	// Timeout is how long a Machine may be Unknown. After it the Machine is Failed. It
+	// counts from when the Node became unhealthy for the first of all conditions
+	// that have no timeout of their own. A Node that was healthy for less than a minute
+	// in between, or for less than this timeout if that is shorter, was not well again.
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:Pattern=`^([0-9]+([.][0-9]+)?(ms|s|m|h))+$`
+	// +kubebuilder:default="10m"
+	Timeout metav1.Duration `json:"timeout,omitempty,omitzero"`
+
+	// Conditions of the Node that make it unhealthy. Ready is judged in any case; it
+	// is named here to give it a timeout of its own. An empty list leaves Ready alone.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=32
+	// +kubebuilder:default={{type: KernelDeadlock, status: "True"}, {type: ReadonlyFilesystem, status: "True"}, {type: DiskPressure, status: "True"}, {type: NetworkUnavailable, status: "True"}}
+	Conditions []HealthCondition `json:"conditions,omitzero"`
+
+	// Disabled keeps the Machine from ever becoming Failed because its Node is
+	// unhealthy. It is Unknown meanwhile. That a Node never joins, is deleted, or that
+	// its VM is lost makes it Failed all the same.
+	// +optional
+	Disabled bool `json:"disabled,omitempty"`
+}
+
+// A HealthCondition makes a Node unhealthy.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.timeout) || duration(self.timeout) >= duration('1s')",message="timeout must be at least 1s"
+type HealthCondition struct {
+	// Type of the Node's condition.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=316
+	Type string `json:"type"`
+
+	// Status of the condition that is unhealthy.
+	// +kubebuilder:validation:Enum="True";"False";Unknown
+	// +kubebuilder:default="True"
+	Status string `json:"status,omitempty"`
+
+	// Timeout is how long the condition may have the status until the Machine is
+	// Failed. Without it health.timeout counts.
+	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:Pattern=`^([0-9]+([.][0-9]+)?(ms|s|m|h))+$`
+	Timeout *metav1.Duration `json:"timeout,omitempty"`
+}
+
+// Unhealthiness of a Machine's Node: the one that there is or, with an end, the last.
+type Unhealthiness struct {
+	// Since when the Node is unhealthy, without having been well again in between.
+	Since metav1.Time `json:"since"`
+
+	// Until when it was. It is absent while it is.
+	// +optional
+	Until *metav1.Time `json:"until,omitempty"`
+
+	// Conditions for which it is, or was.
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	Conditions []UnhealthyCondition `json:"conditions,omitempty"`
+}
+
+// An UnhealthyCondition is a Node's condition that makes it unhealthy.
+type UnhealthyCondition struct {
+	// Type of the condition.
+	Type string `json:"type"`
+	// Status of the condition.
+	Status string `json:"status"`
+	// Reason of the status, as the Node says.
+	// +optional
+	Reason string `json:"reason,omitempty"`
+	// Since when the Node is unhealthy for this condition, as Drover saw it. Another
+	// status that is unhealthy too does not begin anew.
+	Since metav1.Time `json:"since"`
+}
