@@ -42,7 +42,7 @@ const (
 
 func (p *plan) conditions() []step.Condition {
 	out := []step.Condition{p.valid(), p.replicaFailure()}
-	for _, c := range []*step.Condition{p.exhaustedCondition(), p.updatedCondition(), p.exclusive()} {
+	for _, c := range []*step.Condition{p.exhaustedCondition(), p.updatedCondition(), p.exclusive(), p.remediationAllowed()} {
 		if c != nil {
 			out = append(out, *c)
 		}

@@ -3,8 +3,6 @@ package replicas
 import (
 	"time"
 
-	"k8s.io/apimachinery/pkg/util/sets"
-
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/names"
 )
@@ -13,7 +11,10 @@ import (
 func (p *plan) create() {
 	n := 0
 	if p.mayCreate() && !p.backingOff() {
-		n = min(p.missing(), p.window()-p.inFlight())
+		room := max(0, p.window()-p.inFlight())
+		replacements := p.missingReplacements()
+		p.creates = append(p.creates, replacements[:min(room, len(replacements))]...)
+		n = min(p.missing(), room-len(p.creates))
 	}
 	p.name(max(0, n))
 }
@@ -26,10 +27,10 @@ func (p *plan) createsNone() bool {
 	return p.Set.Spec.Creation == machinev1alpha1.CreationDisabled
 }
 
-// missing Machines. What is dropped now is missing when that is written down, and what
-// is adopted now is there then.
+// missing Machines, without those that are to replace a certain one. What is dropped now
+// is missing when that is written down, and what is adopted now is there then.
 func (p *plan) missing() int {
-	return max(0, int(p.Set.Spec.Replicas)-len(p.kept)-len(p.dropped)-len(p.takesOn))
+	return max(0, p.wanted()-len(p.missingReplacements())-len(p.kept)-len(p.dropped)-len(p.takesOn))
 }
 
 // window is how many Machines may wait for their VM at a time: one at first, and one
@@ -88,24 +89,32 @@ func (p *plan) proves(m Machine) bool {
 // Names that are taken were created, and not counted yet: the set's status was refused
 // then, because somebody had changed the set.
 func (p *plan) name(n int) {
-	taken := sets.New(p.Set.Status.Dropping...)
-	for _, m := range p.Machines {
-		taken.Insert(m.Name)
+	for range n {
+		name := p.reserve()
+		p.creates, p.counted = append(p.creates, name), append(p.counted, name)
 	}
-	var counted []string
+	p.skip()
+	if len(p.counted) > 0 {
+		p.events = append(p.events, createdEvent(p.counted))
+	}
+}
+
+// reserve the next name.
+func (p *plan) reserve() string {
+	p.skip()
+	name := names.Machine(p.Set.Name, p.Set.UID, p.created)
+	p.created++
+	return name
+}
+
+// skip names that are taken.
+func (p *plan) skip() {
 	for {
 		name := names.Machine(p.Set.Name, p.Set.UID, p.created)
-		if !taken.Has(name) {
-			if n == 0 {
-				break
-			}
-			n--
-			p.creates = append(p.creates, name)
+		if !p.taken.Has(name) {
+			return
 		}
-		counted = append(counted, name)
+		p.counted = append(p.counted, name)
 		p.created++
-	}
-	if len(counted) > 0 {
-		p.events = append(p.events, createdEvent(counted))
 	}
 }

@@ -1,7 +1,6 @@
 package replicas
 
 import (
-	"cmp"
 	"fmt"
 	"strings"
 
@@ -28,15 +27,6 @@ func (p *plan) deletedEvent(goes, stays []Machine) step.Event {
 	return step.Event{
 		Reason:  "DeletedMachine",
 		Message: fmt.Sprintf("Deleted %s: there were %d and %d are wanted", list(each), len(goes)+len(stays), p.Set.Spec.Replicas),
-	}
-}
-
-func replacingEvent(m Machine) step.Event {
-	return step.Event{
-		Warning: true,
-		Reason:  "ReplacingMachine",
-		Message: fmt.Sprintf("Replacing Machine %s, which failed with %s: %s", m.Name,
-			cmp.Or(string(m.Status.FailureReason), "no reason"), cmp.Or(m.Status.FailureMessage, "no message")),
 	}
 }
 

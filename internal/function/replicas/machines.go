@@ -14,6 +14,7 @@ import (
 // ofOneMachine are annotations that others set on the Machines that they mean.
 var ofOneMachine = []string{
 	machinev1alpha1.AnnotationDeleteMachine,
+	machinev1alpha1.AnnotationReplace,
 	machinev1alpha1.AnnotationUpdateRetry,
 	machinev1alpha1.LabelUpdateSelected,
 }

@@ -76,6 +76,7 @@ const (
 	troubleProvisioning
 	troubleJoining
 	troubleUnknown
+	troubleReplaced
 	troubleUpdateFailed
 	troubleUpdating
 	troubleNotReady
@@ -97,6 +98,8 @@ func (p *plan) trouble(m Machine) trouble {
 		return troubleUnknown
 	}
 	switch {
+	case asksForAnother(m):
+		return troubleReplaced
 	case updateFailed(m):
 		return troubleUpdateFailed
 	case p.isUpdating(m):
@@ -111,6 +114,8 @@ func (p *plan) trouble(m Machine) trouble {
 
 func (t trouble) say(m Machine) string {
 	switch t {
+	case troubleReplaced:
+		return "to be replaced"
 	case troubleUpdateFailed:
 		return "its update failed"
 	case troubleUpdating:

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/function/remediation"
 	"github.com/drover-dev/drover/internal/function/step"
 )
 
@@ -69,10 +70,12 @@ type Decision struct {
 // Plan decides.
 func Plan(now time.Time, o Observed) Decision {
 	p := plan{Observed: o, now: now, created: o.Set.Status.Created}
+	p.limits, p.unlimited = remediation.LimitsOf(o.Set.Spec.Remediation, o.Set.Spec.Replicas)
 	p.expect()
 	p.sort()
 	p.adopt()
 	p.preserve()
+	p.resumeReplacing()
 	p.resumeUpdates()
 	p.recover()
 	p.giveUp()
@@ -88,7 +91,13 @@ func Plan(now time.Time, o Observed) Decision {
 type plan struct {
 	Observed
 	now time.Time
+	// limits of replacements. There is nothing to go by while unlimited is set: it is
+	// the problem with them.
+	limits    remediation.Limits
+	unlimited *step.Problem
 
+	// taken are the names of all Machines.
+	taken sets.Set[string]
 	// terminating Machines, dropping ones, whose end was decided before, and the
 	// others.
 	terminating, dropping, kept []Machine
@@ -101,9 +110,15 @@ type plan struct {
 	// adopting names the Machines that are being adopted, and takesOn those of them
 	// that this plan adds.
 	adopting, takesOn []string
-	// creates these names, and created is the counter after it.
+	// creates these names, and created is the counter after it. Counted are those that
+	// exist, but were not counted before.
 	creates []string
 	created int64
+	counted []string
+	// replacing has the Machines that are kept until others are available in their
+	// place, and paired those that this plan adds: the others are created when that is
+	// written down.
+	replacing, paired []machinev1alpha1.Replacement
 	// auto names the Failed Machines that the set preserves by itself.
 	auto sets.Set[string]
 	// backoff of the template, while it fails.
@@ -137,7 +152,9 @@ func (p *plan) expect() {
 }
 
 func (p *plan) sort() {
+	p.taken = sets.New(p.Set.Status.Dropping...)
 	for _, m := range p.Machines {
+		p.taken.Insert(m.Name)
 		switch {
 		case m.Terminating:
 			p.terminating = append(p.terminating, m)
@@ -151,7 +168,7 @@ func (p *plan) sort() {
 
 // giveUp what is too much.
 func (p *plan) giveUp() {
-	existing, want := len(p.kept), max(0, int(p.Set.Spec.Replicas))
+	existing, want := len(p.kept), p.wanted()
 	if existing <= want {
 		return
 	}
@@ -161,35 +178,6 @@ func (p *plan) giveUp() {
 	p.events = append(p.events, p.deletedEvent(goes, stays))
 }
 
-// replace the worst Failed Machine that is not preserved, unless a Machine is on its
-// way already: what made one fail may make all fail. It is dropped here, and then
-// missing. A set that creates none gives it up for another set to replace.
-func (p *plan) replace() {
-	switch {
-	case p.Safety.Frozen:
-		return
-	case p.createsNone():
-		if len(p.dropping) > 0 {
-			return
-		}
-	case p.Problem != nil || p.backingOff() || slices.ContainsFunc(p.kept, isOnItsWay):
-		return
-	}
-	var failed []Machine
-	for _, m := range p.kept {
-		if isFailed(m) && !p.isPreserved(m) {
-			failed = append(failed, m)
-		}
-	}
-	if len(failed) == 0 {
-		return
-	}
-	m := p.worstFirst(failed)[0]
-	p.drop(m)
-	p.events = append(p.events, replacingEvent(m))
-	p.backOff(m)
-}
-
 func (p *plan) drop(ms ...Machine) {
 	dropped := sets.New[string]()
 	for _, m := range ms {
@@ -197,6 +185,7 @@ func (p *plan) drop(ms ...Machine) {
 	}
 	p.dropped = append(p.dropped, ms...)
 	p.kept = slices.DeleteFunc(p.kept, func(m Machine) bool { return dropped.Has(m.Name) })
+	p.forget(dropped)
 }
 
 func (p *plan) decide() Decision {
@@ -220,6 +209,7 @@ func (p *plan) decide() Decision {
 			d.Events = append(d.Events, step.Event{Warning: true, Reason: c.Reason, Message: c.Message})
 		}
 	}
+	d.Events = append(d.Events, remediation.Events(p.remediationAllowed(), p.Set.Status.Conditions)...)
 	d.Events = append(d.Events, p.events...)
 
 	d.Ready = d.Status.Replicas == p.Set.Spec.Replicas && d.Status.ReadyReplicas == p.Set.Spec.Replicas &&

@@ -22,6 +22,10 @@ func (p *plan) status() machinev1alpha1.MachineSetStatus {
 		Created:             p.created,
 		Backoff:             p.backoff,
 		Exhausted:           p.exhausted,
+		StartingReplicas:    int32(p.starting()),
+		UnhealthyReplicas:   p.unhealthy(),
+		ReplaceableReplicas: int32(len(p.waiting())),
+		Replacing:           slices.Concat(p.replacing, p.paired),
 		Updating:            p.updating,
 		Adopting:            p.adopting,
 		Creating:            slices.Concat(sets.List(p.expected), p.creates),
@@ -55,7 +59,7 @@ func count(n *int32, yes bool) {
 // is in flight, and when the next Machine becomes available, may be created, or is no
 // longer preserved.
 func (p *plan) callAgain(ready bool) time.Duration {
-	if len(p.dropped)+len(p.selected)+len(p.takesOn) > 0 {
+	if len(p.dropped)+len(p.selected)+len(p.takesOn)+len(p.paired) > 0 {
 		return step.Soonest
 	}
 	again := step.AtRest

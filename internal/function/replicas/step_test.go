@@ -233,8 +233,8 @@ func TestRunComposesAMachineGroup(t *testing.T) {
 		"apiVersion": "machine.drover.dev/v1alpha1", "kind": "MachineSet", "metadata": {"resourceVersion": "77"},
 		"status": {
 			"observedGeneration": 3, "selector": "machine.drover.dev/template-hash=776sbch24k,pool=workers",
-			"replicas": 2, "readyReplicas": 1, "availableReplicas": 1, "updatedReplicas": 1, "terminatingReplicas": 0, "created": 1,
-			"creating": ["workers-x7k2p-cmb22"]
+			"replicas": 2, "readyReplicas": 1, "availableReplicas": 1, "updatedReplicas": 1, "terminatingReplicas": 0,
+			"startingReplicas": 1, "created": 1, "creating": ["workers-x7k2p-cmb22"]
 		}
 	}`)
 	if diff := cmp.Diff(&fnv1.Resource{Resource: status, Ready: fnv1.Ready_READY_FALSE}, rsp.GetDesired().GetComposite(), protocmp.Transform()); diff != "" {

@@ -76,6 +76,7 @@ func (p *plan) composed(s *set) *machinev1alpha1.MachineSet {
 			Deletion:                     d.Spec.Deletion,
 			Creation:                     creation,
 			InPlaceUpdate:                p.updates(s),
+			Remediation:                  p.remediation(s),
 			AutoPreserveFailedMachineMax: p.mayPreserve(s),
 		},
 	}

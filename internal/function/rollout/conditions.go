@@ -45,8 +45,10 @@ func (p *plan) conditions(s machinev1alpha1.MachineDeploymentStatus) []step.Cond
 		valid, p.available(s), progressing, failure,
 		p.reconciling(progressing), stalled(valid, progressing, failure),
 	}
-	if c := p.exhaustedCondition(s); c != nil {
-		out = append(out, *c)
+	for _, c := range []*step.Condition{p.exhaustedCondition(s), p.remediationAllowed()} {
+		if c != nil {
+			out = append(out, *c)
+		}
 	}
 	return out
 }

@@ -4,12 +4,14 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/drover-dev/drover/internal/function/remediation"
 	"github.com/drover-dev/drover/internal/function/step"
 )
 
 // allEvents of this decision, in the order in which things happen.
 func (p *plan) allEvents(conditions []step.Condition) []step.Event {
 	events := p.conditionEvents(conditions)
+	events = append(events, remediation.Events(p.remediationAllowed(), p.Deployment.Status.Conditions)...)
 	events = append(events, p.rollbackEvents()...)
 	for _, s := range p.live() {
 		switch {

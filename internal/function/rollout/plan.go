@@ -5,7 +5,10 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/utils/ptr"
+
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/function/remediation"
 	"github.com/drover-dev/drover/internal/function/step"
 )
 
@@ -52,10 +55,12 @@ type Decision struct {
 func Plan(now time.Time, o Observed) Decision {
 	p := &plan{Observed: o, now: now}
 	p.bounds, p.problem = boundsOf(o.Deployment)
+	p.limits, p.unlimited = remediation.LimitsOf(o.Deployment.Spec.Remediation, o.Deployment.Spec.Replicas)
 	p.choose()
 	p.sort()
 	p.revise()
 	p.scale()
+	p.allot()
 	p.forget()
 	return p.decide()
 }
@@ -69,6 +74,10 @@ type plan struct {
 	problem *step.Problem
 	// ofClass means that it is one of the class: no Machine can be created.
 	ofClass bool
+	// limits of replacements. While unlimited is set, the problem with them, none is
+	// replaced.
+	limits    remediation.Limits
+	unlimited *step.Problem
 
 	// template that is rolled out: that of the spec or of a revision that is gone
 	// back to.
@@ -109,12 +118,14 @@ func (p *plan) paused() bool {
 func (p *plan) sort() {
 	for _, s := range p.Sets {
 		n := &set{Set: s, revision: revisionOf(s.MachineSet), told: s.Spec.Replicas}
+		n.allotted = n.toldInFlight()
 		for _, t := range p.Deployment.Status.MachineSets {
 			if t.Name == s.Name {
 				n.told, n.most, n.recorded = t.Replicas, t.Most, true
+				n.allotted = ptr.Deref(t.MaxInFlight, n.allotted)
 			}
 		}
-		n.wants = n.told
+		n.wants, n.allots = n.told, n.allotted
 		if s.Terminating {
 			p.terminating = append(p.terminating, n)
 		} else {

@@ -75,7 +75,7 @@ func machineSet(version string, revision int64, replicas int32, options ...setOp
 	s := Set{Observed: true}
 	p := &plan{Observed: Observed{Deployment: d}}
 	p.choose()
-	p.current = &set{Set: Set{MachineSet: p.newSet()}, revision: revision, told: replicas}
+	p.current = &set{Set: Set{MachineSet: p.newSet()}, revision: revision, told: replicas, allotted: allottedTo(version)}
 	s.MachineSet = p.composed(p.current)
 	s.UID, s.Generation = "uid-of-set", 4
 	s.Status.ObservedGeneration = 4
@@ -84,6 +84,14 @@ func machineSet(version string, revision int64, replicas int32, options ...setOp
 		o(&s)
 	}
 	return s
+}
+
+// allottedTo the set of the deployment's version is the budget of replacements.
+func allottedTo(version string) int32 {
+	if version == "v2" {
+		return 1
+	}
+	return 0
 }
 
 func available(n int32) setOption {
@@ -488,7 +496,7 @@ func TestStatus(t *testing.T) {
 			},
 		},
 		"AnUnknownClassIsToldWithFieldAndValue": {
-			o: Observed{Deployment: deployment(3, told("v1", 3)), Sets: []Set{machineSet("v1", 1, 3)}},
+			o: Observed{Deployment: deployment(3, told("v1", 3)), Sets: []Set{machineSet("v1", 1, 3, mayReplace(1))}},
 			want: want{
 				Status: status(3, 0, 3, 3, 0, 0, 0),
 				Valid:  "False ClassNotFound", Available: "True MinimumReplicasAvailable", Progressing: "False ClassNotFound",
@@ -566,6 +574,7 @@ func TestSets(t *testing.T) {
 		d.Spec.Template.Spec.ProviderID = ptr.To("never")
 		d.Spec.Template.Spec.FailureDomain = ptr.To("zone-b")
 		d.Spec.Template.Metadata.Annotations = map[string]string{"a": "b"}
+		d.Spec.Remediation = machinev1alpha1.Remediation{MaxUnhealthy: ptr.To(intstr.FromString("34%")), Order: machinev1alpha1.CreateFirst}
 	})
 	h := rollingOf(d.Spec.Template).hash()
 	old := machineSet("v1", 4, 3)
@@ -596,6 +605,11 @@ func TestSets(t *testing.T) {
 				Template:        *tmpl,
 				MinReadySeconds: 30,
 				Creation:        machinev1alpha1.CreationEnabled,
+				Remediation: machinev1alpha1.Remediation{
+					MaxInFlight:  ptr.To(intstr.FromInt32(0)),
+					MaxUnhealthy: ptr.To(intstr.FromInt32(2)),
+					Order:        machinev1alpha1.CreateFirst,
+				},
 			},
 		}
 		if diff := cmp.Diff(want, sets["v2"]); diff != "" {
@@ -604,6 +618,7 @@ func TestSets(t *testing.T) {
 	})
 	t.Run("WhatDoesNotRollReachesOldSetsTooAndTheirNodesAreMarked", func(t *testing.T) {
 		want := old.MachineSet.DeepCopy()
+		want.Spec.Remediation.MaxUnhealthy, want.Spec.Remediation.Order = ptr.To(intstr.FromInt32(2)), machinev1alpha1.CreateFirst
 		want.UID, want.Generation, want.Status = "", 0, machinev1alpha1.MachineSetStatus{}
 		want.Spec.Template.Spec.Taints = append(want.Spec.Template.Spec.Taints, d.Spec.Template.Spec.Taints[0],
 			machinev1alpha1.Taint{Key: machinev1alpha1.TaintOutdated, Effect: "PreferNoSchedule"})

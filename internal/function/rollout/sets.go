@@ -13,6 +13,9 @@ type set struct {
 	// told is how many Machines the set shall have as far as it was decided
 	// before, and wants is what is decided now.
 	told, wants int32
+	// allotted is its part of the budget of replacements as far as it was decided before,
+	// and allots is what is decided now.
+	allotted, allots int32
 	// most is how many it may still come to have until it has acted on told.
 	most int32
 	// missing means that the set does not exist yet, and recorded that the status

@@ -26,6 +26,7 @@ func (p *plan) status() machinev1alpha1.MachineDeploymentStatus {
 		s.AvailableReplicas += set.Status.AvailableReplicas
 		s.TerminatingReplicas += set.Status.TerminatingReplicas
 		s.PreservedFailedReplicas += set.Status.PreservedFailedReplicas
+		s.UnhealthyReplicas += set.Status.UnhealthyReplicas
 		s.MachineSets = append(s.MachineSets, set.decided())
 	}
 	for _, set := range p.terminating {
@@ -65,7 +66,7 @@ func (p *plan) exhausted() []machinev1alpha1.Exhaustion {
 
 // decided is what is written down of the set.
 func (s *set) decided() machinev1alpha1.MachineSetReplicas {
-	d := machinev1alpha1.MachineSetReplicas{Name: s.Name, Replicas: s.wants}
+	d := machinev1alpha1.MachineSetReplicas{Name: s.Name, Replicas: s.wants, MaxInFlight: &s.allots}
 	if s.wants < s.told {
 		d.Most = s.told
 	}
@@ -138,7 +139,7 @@ func (p *plan) untilDeadline(s machinev1alpha1.MachineDeploymentStatus) time.Dur
 // is in flight, and when a time comes that was asked for.
 func (p *plan) callAgain(s machinev1alpha1.MachineDeploymentStatus) time.Duration {
 	for _, set := range p.live() {
-		if set.missing || set.wants != set.told {
+		if set.missing || set.wants != set.told || set.allots != set.allotted {
 			return step.Soonest
 		}
 	}
