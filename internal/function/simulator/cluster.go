@@ -55,6 +55,9 @@ type Cluster struct {
 	// BackTo is the version of the revision that is gone back to, if any.
 	BackTo string
 
+	// decided was written down by the reconcile that is under way.
+	decided *decision
+
 	uids int
 	watcher
 }
@@ -142,8 +145,10 @@ func (c *Cluster) planRollout(d *machinev1alpha1.MachineDeployment, children []c
 func (c *Cluster) planReplicas(s *machinev1alpha1.MachineSet, groups []child[*machinev1alpha1.MachineGroup]) ([]*machinev1alpha1.MachineGroup, func(*machinev1alpha1.MachineSet)) {
 	safe := safety.Plan(safety.OfSet(s))
 	o := replicas.Observed{Set: s, Provider: provider, Safety: safe.Safety}
+	var seen []child[*machinev1alpha1.Machine]
 	for _, m := range c.machineView.list() {
 		if metav1.IsControlledBy(m, s) {
+			seen = append(seen, child[*machinev1alpha1.Machine]{object: m, terminating: m.DeletionTimestamp != nil})
 			o.Machines = append(o.Machines, replicas.Machine{Machine: m, Provider: provider, Terminating: m.DeletionTimestamp != nil})
 		}
 	}
@@ -154,6 +159,7 @@ func (c *Cluster) planReplicas(s *machinev1alpha1.MachineSet, groups []child[*ma
 	c.Events = append(c.Events, p.Events...)
 
 	return []*machinev1alpha1.MachineGroup{group(s, p)}, func(s *machinev1alpha1.MachineSet) {
+		c.decided = &decision{set: s.Name, spec: s.Spec, before: *s.Status.DeepCopy(), after: *p.Status.DeepCopy(), seen: seen, gone: o.Gone}
 		conditions := setConditions(s.Status.Conditions, append(p.Conditions, ready(p.Ready), safe.Condition))
 		s.Status = p.Status
 		s.Status.Safety = safe.Status
@@ -238,6 +244,10 @@ func (c *Cluster) ReconcileDeployment() {
 // ReconcileSet as it is seen.
 func (c *Cluster) ReconcileSet(name string) {
 	_ = c.replicas.reconcile(name, c.Crash, c.Order)
+	if c.decided != nil {
+		c.onDecision(c, *c.decided)
+		c.decided = nil
+	}
 }
 
 // Views that lag behind.

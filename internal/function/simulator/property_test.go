@@ -257,6 +257,9 @@ func arrived(c *Cluster) bool {
 		return false
 	}
 	for _, m := range c.Machines() {
+		if m.Status.ReplaceRequested {
+			return false
+		}
 		if c.IsOld(m) || m.Status.Phase != machinev1alpha1.MachineRunning || m.Spec.ProviderID == nil ||
 			m.Spec.Metadata.Labels["in-place"] != d.Spec.Template.Spec.Metadata.Labels["in-place"] {
 			return false
@@ -299,6 +302,7 @@ func rest(t *rapid.T, c *Cluster) {
 }
 
 func check(t *rapid.T, c *Cluster) {
+	c.close(c)
 	if len(c.Violations) > 0 {
 		for _, e := range c.Events[max(0, len(c.Events)-30):] {
 			t.Logf("event %s: %s", e.Reason, e.Message)

@@ -24,6 +24,8 @@ type watcher struct {
 	// Violations that were found.
 	Violations []string
 
+	replacements
+
 	// losses of available Machines that nobody decided. A rollout cannot know of
 	// them at once.
 	losses int
@@ -33,8 +35,9 @@ type watcher struct {
 
 // Settled forgets what was before.
 func (w *watcher) Settled(d *machinev1alpha1.MachineDeployment) {
-	*w = watcher{Violations: w.Violations}
+	*w = watcher{Violations: w.Violations, replacements: replacements{started: w.started, recovered: map[string]bool{}}}
 	w.most, w.least = bounds(d)
+	w.budget = budgetOf(d)
 }
 
 // onUpdate is told that a user changed the MachineDeployment.
@@ -45,6 +48,7 @@ func (w *watcher) onUpdate(before, now *machinev1alpha1.MachineDeployment) {
 	}
 	most, least := bounds(now)
 	w.most, w.least = max(w.most, most), min(w.least, least)
+	w.budget = max(w.budget, budgetOf(now))
 }
 
 func (w *watcher) violated(format string, args ...any) {
@@ -60,6 +64,7 @@ func (w *watcher) onLoss(c *Cluster, m *machinev1alpha1.Machine) {
 // onCreate asserts that there are at most replicas + maxSurge Machines, and, where
 // they are recreated, none of another template.
 func (w *watcher) onCreate(c *Cluster, created *machinev1alpha1.Machine) {
+	w.fill(created)
 	d := c.Deployment()
 	// Who deletes a Machine wants another at once.
 	onDelete := d.Spec.Strategy.Type == machinev1alpha1.OnDelete
@@ -67,7 +72,7 @@ func (w *watcher) onCreate(c *Cluster, created *machinev1alpha1.Machine) {
 	for _, m := range c.Machines() {
 		// What failed is replaced at once, and so is, in place, what was seen without
 		// a VM.
-		replaced := m.Status.Phase == machinev1alpha1.MachineFailed || c.inPlace() && m.Status.NodeRef == nil
+		replaced := m.Status.Phase == machinev1alpha1.MachineFailed || m.Status.ReplaceRequested || w.recovered[m.Name] || c.inPlace() && m.Status.NodeRef == nil
 		if m.DeletionTimestamp == nil || w.Scaled < 2 && !onDelete && !replaced {
 			total++
 		}
@@ -78,8 +83,13 @@ func (w *watcher) onCreate(c *Cluster, created *machinev1alpha1.Machine) {
 	if d.Spec.Strategy.Type == machinev1alpha1.Recreate && others > 0 && !w.Superseded {
 		w.violated("creation of %s: there are still %d Machines of another version than %s", created.Name, others, created.Spec.Version)
 	}
-	if total > w.most {
-		w.violated("creation of %s: there are %d Machines, of at most %d", created.Name, total, w.most)
+	// Who creates first has as many more as replacements may be in flight.
+	most := w.most
+	if d.Spec.Remediation.Order == machinev1alpha1.CreateFirst {
+		most += w.budget
+	}
+	if total > most {
+		w.violated("creation of %s: there are %d Machines, of at most %d", created.Name, total, most)
 	}
 }
 
@@ -88,6 +98,9 @@ func (w *watcher) onCreate(c *Cluster, created *machinev1alpha1.Machine) {
 // delete, at all.
 func (w *watcher) onDelete(c *Cluster, deleted *machinev1alpha1.Machine) {
 	if deleted.Status.Phase != machinev1alpha1.MachineRunning {
+		return
+	}
+	if deleted.Status.ReplaceRequested || w.recovered[deleted.Name] || c.Deployment().Spec.Remediation.Order == machinev1alpha1.CreateFirst {
 		return
 	}
 	// A surge of updates in place is of new Machines, and one too many in the end.

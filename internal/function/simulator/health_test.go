@@ -1,0 +1,149 @@
+package simulator
+
+import (
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
+	"pgregory.net/rapid"
+
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+)
+
+// remediation of a random deployment. The budget is small as a rule: that is where it
+// can be broken.
+func remediation(t *rapid.T) machinev1alpha1.Remediation {
+	return machinev1alpha1.Remediation{
+		MaxInFlight:  ptr.To(intstr.Parse(rapid.SampledFrom([]string{"1", "1", "2", "3", "20%"}).Draw(t, "maxInFlight"))),
+		MaxUnhealthy: ptr.To(intstr.Parse(rapid.SampledFrom([]string{"100%", "100%", "40%", "50%", "2"}).Draw(t, "maxUnhealthy"))),
+		Order:        rapid.SampledFrom([]machinev1alpha1.RemediationOrder{machinev1alpha1.DeleteFirst, machinev1alpha1.CreateFirst}).Draw(t, "order"),
+	}
+}
+
+// TestReplacements lets Nodes and VMs of a deployment fail, one by one and all at once,
+// come back and be asked to go, while views lag behind and reconciles break off; in some
+// histories in the middle of a rollout. At every write what is replaced must be broken,
+// within the budget, and not while too many are; in the end all must be well.
+func TestReplacements(t *testing.T) {
+	started := 0
+	rapid.Check(t, func(t *rapid.T) {
+		s := spec(t, rapid.SampledFrom([]machinev1alpha1.StrategyType{
+			machinev1alpha1.RollingUpdate, machinev1alpha1.RollingUpdate, machinev1alpha1.OnDelete,
+		}).Draw(t, "strategy"))
+		s.Replicas = rapid.Int32Range(1, 12).Draw(t, "replicas")
+		s.Remediation = remediation(t)
+		c := New(s)
+		settle(t, c)
+		if rapid.Bool().Draw(t, "rolls") {
+			c.Update(func(d *machinev1alpha1.MachineDeployment) {
+				d.Spec.Template.Spec.Version = "v1.1.0"
+				d.Spec.Paused = rapid.Bool().Draw(t, "paused later")
+			})
+		}
+		if rapid.Bool().Draw(t, "reconciles break off") {
+			c.Crash = func() bool { return rapid.IntRange(0, 19).Draw(t, "crash") == 19 }
+		}
+		c.Order = func(n int) []int { return rapid.Permutation(ascending(n)).Draw(t, "order") }
+		for range rapid.IntRange(0, 250).Draw(t, "steps") {
+			if rapid.IntRange(0, 2).Draw(t, "something fails") > 0 {
+				disturb(t, c, false)
+			} else {
+				fall(t, c)
+			}
+			check(t, c)
+		}
+		c.Update(func(d *machinev1alpha1.MachineDeployment) {
+			// What is beyond the limit somebody has to look at.
+			d.Spec.Remediation.MaxUnhealthy = ptr.To(intstr.FromString("100%"))
+		})
+		settle(t, c)
+		started += c.started
+	})
+	if started == 0 {
+		t.Error("nothing was ever replaced")
+	}
+	t.Logf("%d Machines were replaced", started)
+}
+
+// fall does one bad thing, or undoes one.
+func fall(t *rapid.T, c *Cluster) {
+	ms := c.Machines()
+	if len(ms) == 0 {
+		return
+	}
+	name := ms[rapid.IntRange(0, len(ms)-1).Draw(t, "machine")].Name
+	switch rapid.SampledFrom([]int{0, 0, 0, 1, 1, 1, 2, 2, 3, 3, 4, 5, 6}).Draw(t, "fall") {
+	case 0:
+		c.Lose(name)
+	case 1:
+		for _, m := range ms {
+			c.Expire(m.Name)
+		}
+	case 2:
+		c.Fail(name)
+	case 3:
+		c.Recover(name)
+	case 4:
+		c.FailToJoin(name)
+	case 5:
+		c.Request(name)
+	case 6:
+		c.Blackout(rapid.IntRange(0, 3).Draw(t, "spared"))
+	}
+}
+
+// calm lets everything be seen and reconciled for some rounds.
+func calm(c *Cluster, rounds int) {
+	for range rounds {
+		c.CatchUp()
+		c.ReconcileDeployment()
+		for _, s := range c.Sets() {
+			c.CatchUp()
+			c.ReconcileSet(s.Name)
+		}
+		for _, m := range c.Machines() {
+			if m.Status.Phase != machinev1alpha1.MachineUnknown {
+				c.Boot(m.Name)
+			}
+			c.Finish(m.Name)
+		}
+		c.Now = c.Now.Add(10 * time.Second)
+	}
+}
+
+// TestAnOutageReplacesNothing loses all Nodes but a few for long: whoever is above the
+// limit replaces none, and has all of its Machines when it is over.
+func TestAnOutageReplacesNothing(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := spec(t, machinev1alpha1.RollingUpdate)
+		s.Replicas, s.Remediation = rapid.Int32Range(4, 30).Draw(t, "replicas"), remediation(t)
+		s.Remediation.MaxUnhealthy = ptr.To(intstr.FromString("50%"))
+		c := New(s)
+		settle(t, c)
+		before := c.Machines()
+		spared := rapid.IntRange(0, int(s.Replicas)/2-1).Draw(t, "spared")
+		c.Blackout(spared)
+		calm(c, 3)
+		for _, m := range c.Machines() {
+			c.Expire(m.Name)
+			if rapid.Bool().Draw(t, "seen before the next") {
+				calm(c, 1)
+			}
+		}
+		calm(c, 20)
+		for _, m := range c.Machines() {
+			c.Recover(m.Name)
+		}
+		settle(t, c)
+		after := map[string]bool{}
+		for _, m := range c.Machines() {
+			after[m.Name] = true
+		}
+		for _, m := range before {
+			if !after[m.Name] {
+				t.Fatalf("%s was replaced in an outage of %d of %d:\n%s", m.Name, int(s.Replicas)-spared, s.Replicas, c)
+			}
+		}
+	})
+}
