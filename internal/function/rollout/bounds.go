@@ -6,6 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/function/remediation"
 	"github.com/drover-dev/drover/internal/function/step"
 )
 
@@ -21,10 +22,12 @@ type bounds struct {
 }
 
 // Most is how many Machines a deployment may have at once, those that are being
-// deleted included.
+// deleted included. Each Machine that is replaced because it failed may be one more; for
+// one at a time there are margins.
 func Most(d *machinev1alpha1.MachineDeployment) int32 {
 	b, _ := boundsOf(d)
-	return b.most()
+	l, _ := remediation.LimitsOf(d.Spec.Remediation, d.Spec.Replicas)
+	return b.most() + max(0, min(l.InFlight, d.Spec.Replicas)-1)
 }
 
 func boundsOf(d *machinev1alpha1.MachineDeployment) (bounds, *step.Problem) {

@@ -172,3 +172,18 @@ func TestTheBudgetOfReplacements(t *testing.T) {
 		})
 	}
 }
+
+func TestReplacementsMayBeAboveTheBoundsOfARollout(t *testing.T) {
+	for name, tc := range map[string]struct {
+		d    *machinev1alpha1.MachineDeployment
+		want int32
+	}{
+		"OneIsWithinTheMargins":          {deployment(10, ints(2, 0)), 12},
+		"EachOfMoreMayBeOneMore":         {deployment(10, ints(2, 0), remediate("30%", "100%")), 14},
+		"ThereAreNoMoreThanThereAreOnes": {deployment(2, ints(1, 0), remediate("100", "100%")), 4},
+	} {
+		if got := Most(tc.d); got != tc.want {
+			t.Errorf("%s: there may be %d, want %d", name, got, tc.want)
+		}
+	}
+}
