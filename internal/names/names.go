@@ -58,6 +58,20 @@ func JoinConnection(machine string, uid types.UID) string {
 	return OfMachine(machine, uid) + "-join"
 }
 
+// TokenID returns the public half of the bootstrap token of a JoinToken.
+func TokenID(uid types.UID) string {
+	const (
+		alphabet = "abcdefghijklmnopqrstuvwxyz0123456789"
+		length   = 6
+	)
+	h := sha256.Sum256([]byte(uid))
+	id := make([]byte, length)
+	for i := range id {
+		id[i] = alphabet[int(h[i])%len(alphabet)]
+	}
+	return string(id)
+}
+
 // Hash returns a short hash of its parts, of letters and digits that make no words.
 func Hash(parts ...string) string {
 	return suffixOf(sum(parts), 10)

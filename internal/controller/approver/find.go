@@ -1,6 +1,7 @@
 package approver
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -10,6 +11,7 @@ import (
 
 	"github.com/drover-dev/drover/apis/cluster/v1alpha1"
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/names"
 	"github.com/drover-dev/drover/internal/target"
 )
 
@@ -37,10 +39,10 @@ func nameOf(obj client.Object) []string {
 
 func tokenOf(obj client.Object) []string {
 	jt, ok := obj.(*v1alpha1.JoinToken)
-	if id := xpmeta.GetExternalName(obj); ok && id != "" {
-		return []string{key(target.RefOf(jt), id)}
+	if !ok {
+		return nil
 	}
-	return nil
+	return []string{key(target.RefOf(jt), cmp.Or(xpmeta.GetExternalName(jt), names.TokenID(jt.GetUID())))}
 }
 
 func key(ref target.Ref, what string) string { return ref.String() + " " + what }

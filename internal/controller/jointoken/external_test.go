@@ -18,6 +18,7 @@ import (
 	crfake "sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"github.com/drover-dev/drover/apis/cluster/v1alpha1"
+	"github.com/drover-dev/drover/internal/names"
 	"github.com/drover-dev/drover/internal/target"
 )
 
@@ -30,7 +31,7 @@ func (e *texts) Event(_ runtime.Object, ev event.Event) {
 func (e *texts) WithAnnotations(...string) event.Recorder { return e }
 
 func named(jt *v1alpha1.JoinToken) {
-	meta.SetExternalName(jt, tokenID(jt.GetUID()))
+	meta.SetExternalName(jt, names.TokenID(jt.GetUID()))
 	jt.SetFinalizers([]string{managed.FinalizerName})
 }
 
@@ -63,11 +64,11 @@ func TestLifeOfAToken(t *testing.T) {
 	if !bootstraputil.IsValidBootstrapToken(token) || string(u.ConnectionDetails[v1alpha1.ConnectionServer]) != "https://self" || string(u.ConnectionDetails[v1alpha1.ConnectionCA]) != "ca" {
 		t.Errorf("details %s", u.ConnectionDetails)
 	}
-	s, err := kube.CoreV1().Secrets("kube-system").Get(t.Context(), "bootstrap-token-"+tokenID("uid-1"), metav1.GetOptions{})
+	s, err := kube.CoreV1().Secrets("kube-system").Get(t.Context(), "bootstrap-token-"+names.TokenID("uid-1"), metav1.GetOptions{})
 	if err != nil || string(s.Data["expiration"]) != "2026-01-01T01:00:00Z" || string(s.Data["usage-bootstrap-authentication"]) != "true" {
 		t.Errorf("token %v, error %v", s, err)
 	}
-	if jt.GetCondition(xpv1.TypeReady).Reason != xpv1.ReasonAvailable || jt.Status.AtProvider.TokenID != tokenID("uid-1") {
+	if jt.GetCondition(xpv1.TypeReady).Reason != xpv1.ReasonAvailable || jt.Status.AtProvider.TokenID != names.TokenID("uid-1") {
 		t.Errorf("status %+v", jt.Status)
 	}
 
@@ -106,7 +107,7 @@ func TestLifeOfAToken(t *testing.T) {
 }
 
 func TestATokenThatWasLostComesBackAsItWas(t *testing.T) {
-	token := tokenID("uid-1") + ".0123456789abcdef"
+	token := names.TokenID("uid-1") + ".0123456789abcdef"
 	x, _ := newExternal(fake.NewClientset(), &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "conn"}, Data: map[string][]byte{v1alpha1.ConnectionToken: []byte(token)},
 	})
@@ -119,11 +120,11 @@ func TestATokenThatWasLostComesBackAsItWas(t *testing.T) {
 }
 
 func TestATokenOfAnotherIsNotTouched(t *testing.T) {
-	other := secretFor(joinToken(func(jt *v1alpha1.JoinToken) { jt.UID = "other" }), "config", tokenID("uid-1"), "0123456789abcdef", start)
+	other := secretFor(joinToken(func(jt *v1alpha1.JoinToken) { jt.UID = "other" }), "config", names.TokenID("uid-1"), "0123456789abcdef", start)
 	kube := fake.NewClientset(other)
 	x, _ := newExternal(kube)
 	jt := joinToken(named)
-	if _, err := x.Observe(t.Context(), jt); err == nil || !strings.Contains(err.Error(), tokenID("uid-1")) {
+	if _, err := x.Observe(t.Context(), jt); err == nil || !strings.Contains(err.Error(), names.TokenID("uid-1")) {
 		t.Errorf("error %v does not name the token", err)
 	}
 	at := metav1.NewTime(start)

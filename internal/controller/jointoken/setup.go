@@ -12,6 +12,7 @@ import (
 
 	"github.com/drover-dev/drover/apis/cluster/v1alpha1"
 	"github.com/drover-dev/drover/internal/controller/mr"
+	"github.com/drover-dev/drover/internal/names"
 	"github.com/drover-dev/drover/internal/target"
 )
 
@@ -44,11 +45,11 @@ func Setup(_ context.Context, mgr ctrl.Manager, o controller.Options, pool *targ
 	}.Setup(mgr, o)
 }
 
-// nameByUID sets the external name. The reconciler sends it with the finalizer, in
-// one write; until then it comes out the same each time.
+// nameByUID sets the external name, which comes out the same each time: it need not be
+// written, and is with the finalizer if a JoinToken was made without that.
 func nameByUID(_ context.Context, mg resource.Managed) error {
 	if meta.GetExternalName(mg) == "" {
-		meta.SetExternalName(mg, tokenID(mg.GetUID()))
+		meta.SetExternalName(mg, names.TokenID(mg.GetUID()))
 	}
 	return nil
 }

@@ -1,7 +1,6 @@
 package jointoken
 
 import (
-	"crypto/sha256"
 	"fmt"
 	"slices"
 	"strings"
@@ -21,18 +20,6 @@ const renewAt = 0.5
 
 // minTTL keeps renewals rare.
 const minTTL = time.Minute
-
-const alphabet = "abcdefghijklmnopqrstuvwxyz0123456789"
-
-// tokenID is the public half of a JoinToken's token.
-func tokenID(uid types.UID) string {
-	sum := sha256.Sum256([]byte(uid))
-	id := make([]byte, bootstrapapi.BootstrapTokenIDBytes)
-	for i := range id {
-		id[i] = alphabet[int(sum[i])%len(alphabet)]
-	}
-	return string(id)
-}
 
 // checkID says what is wrong with an external name that a user gave.
 func checkID(id string) error {

@@ -10,6 +10,7 @@ import (
 	bootstraputil "k8s.io/cluster-bootstrap/token/util"
 
 	"github.com/drover-dev/drover/apis/cluster/v1alpha1"
+	"github.com/drover-dev/drover/internal/names"
 )
 
 var start = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -26,11 +27,11 @@ func joinToken(changes ...func(*v1alpha1.JoinToken)) *v1alpha1.JoinToken {
 func TestTokenIDIsValidAndComesFromTheUID(t *testing.T) {
 	ids := map[string]bool{}
 	for _, uid := range []types.UID{"a", "b", "c"} {
-		id := tokenID(uid)
+		id := names.TokenID(uid)
 		if !bootstraputil.IsValidBootstrapTokenID(id) {
 			t.Errorf("%q is not valid", id)
 		}
-		if tokenID(uid) != id {
+		if names.TokenID(uid) != id {
 			t.Errorf("UID %s has two IDs", uid)
 		}
 		ids[id] = true

@@ -8,6 +8,7 @@ import (
 
 	xpv1 "github.com/crossplane/crossplane-runtime/v2/apis/common/v1"
 	xpv2 "github.com/crossplane/crossplane-runtime/v2/apis/common/v2"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/reconciler/managed"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -51,6 +52,8 @@ type Token struct {
 	Token, Server, CA []byte
 	// Ready means that the token can be used.
 	Ready bool
+	// Ending means that it is being deleted, and let go of by its controller.
+	Ending bool
 	// Error says why it is not there yet.
 	Error string
 }
@@ -88,6 +91,11 @@ func Plan(o Observed, settings Settings) Desired {
 	d := Desired{}
 	if wantsToken(o) {
 		d.JoinToken = joinToken(o.Machine, settings)
+		// Its controller would add it with a write of its own. Nothing may be added to
+		// what is being deleted.
+		if o.Token == nil || !o.Token.Ending {
+			d.JoinToken.Finalizers = []string{managed.FinalizerName}
+		}
 	}
 
 	data := o.UserData

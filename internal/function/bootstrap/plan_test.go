@@ -150,6 +150,24 @@ func TestPlan(t *testing.T) {
 	}
 }
 
+func TestATokenHasItsFinalizerFromTheFirst(t *testing.T) {
+	for name, tc := range map[string]struct {
+		token *Token
+		want  bool
+	}{
+		"WhenItIsMade":                         {nil, true},
+		"WhileItIsThere":                       {token(), true},
+		"NotWhenItsControllerLetGoOfItAlready": {&Token{Ending: true}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := Plan(Observed{Machine: machine(""), Class: class(""), Token: tc.token}, Settings{})
+			if got := len(d.JoinToken.Finalizers) > 0; got != tc.want {
+				t.Errorf("got %v", d.JoinToken.Finalizers)
+			}
+		})
+	}
+}
+
 func TestSettingsHaveTheDefaultsOfTheSchema(t *testing.T) {
 	s := settingsOf(&fn.Bootstrap{})
 	if s.TokenTTL != time.Hour || !slices.Equal(s.TokenGroups, []string{"system:bootstrappers:kubeadm:default-node-token"}) {

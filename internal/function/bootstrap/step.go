@@ -3,9 +3,11 @@ package bootstrap
 import (
 	"encoding/base64"
 	"fmt"
+	"slices"
 	"time"
 
 	xpv1 "github.com/crossplane/crossplane-runtime/v2/apis/common/v1"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/reconciler/managed"
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -117,6 +119,7 @@ func observeToken(o step.Object) *Token {
 		t.Error = err.Error()
 		return t
 	}
+	t.Ending = jt.DeletionTimestamp != nil && !slices.Contains(jt.Finalizers, managed.FinalizerName)
 	t.Ready = jt.Status.GetCondition(xpv1.TypeReady).Status == corev1.ConditionTrue
 	if c := jt.Status.GetCondition(xpv1.TypeSynced); c.Status == corev1.ConditionFalse {
 		t.Error = c.Message
