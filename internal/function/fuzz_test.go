@@ -13,6 +13,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/testing/protocmp"
 	"google.golang.org/protobuf/types/known/structpb"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 )
@@ -53,6 +54,35 @@ func FuzzSafety(f *testing.F) {
 		func(req *fnv1.RunFunctionRequest, rsp *fnv1.RunFunctionResponse) []string {
 			return keepsDesired(req, rsp)
 		})
+}
+
+func FuzzOrphans(f *testing.F) {
+	fuzz(f, parentSeeds(f, "Orphans", "orphancollector-local.yaml", "orphancollector-*"), func(req *fnv1.RunFunctionRequest, rsp *fnv1.RunFunctionResponse) []string {
+		return append(keepsDesired(req, rsp), looksAndSparesUsed(req, rsp)...)
+	})
+}
+
+// looksAndSparesUsed checks that an inventory is asked for, and that no VM resource is
+// dropped that may delete a VM of which a Machine is there, or of which nothing is known.
+func looksAndSparesUsed(req *fnv1.RunFunctionRequest, rsp *fnv1.RunFunctionResponse) []string {
+	var broken []string
+	desired := rsp.GetDesired().GetResources()
+	if desired[machinev1alpha1.ResourceInventory] == nil {
+		broken = append(broken, "there is no inventory any more")
+	}
+	for name, r := range req.GetObserved().GetResources() {
+		if name == machinev1alpha1.ResourceInventory || desired[name] != nil {
+			continue
+		}
+		o := unstructured.Unstructured{Object: r.GetResource().AsMap()}
+		policies, _, _ := unstructured.NestedStringSlice(o.Object, "spec", "managementPolicies")
+		a := o.GetAnnotations()
+		if o.GetKind() == "VirtualMachine" && slices.Contains(policies, "Delete") && a["crossplane.io/external-name"] != "" &&
+			(a[machinev1alpha1.AnnotationOrphanMachineUID] == "" || a[machinev1alpha1.AnnotationOrphanMachineUID] == "2c9e0d44-0000-4000-8000-000000000000") {
+			broken = append(broken, name+" is dropped, and deletes a VM that may be in use")
+		}
+	}
+	return broken
 }
 
 // fuzz a step with what a vandal makes of the seeds. It must not panic, it must answer
