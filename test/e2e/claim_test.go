@@ -57,6 +57,9 @@ func TestANodeWithoutProviderIDIsFoundByItsName(t *testing.T) {
 	for _, vm := range vms {
 		lingering(t, f, vm.Name)
 	}
+	// Nothing that they are made from is needed for Machines to go.
+	must(t, f.Client.Delete(t.Context(), compositionByName(t, provider)))
+	must(t, f.Client.Delete(t.Context(), class))
 	kubectl(t, f, "delete", "md", md.Name)
 	f.AwaitNothing(t)
 	order.done(t, 2)
