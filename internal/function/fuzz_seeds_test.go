@@ -98,6 +98,7 @@ func parentSeeds(t testing.TB, kind, composition, cases string) []*fnv1.RunFunct
 		observed := &fnv1.State{Composite: &fnv1.Resource{Resource: asStruct(t, xr)}, Resources: map[string]*fnv1.Resource{}}
 		world := read(t, filepath.Join(dir, "required.yaml"))
 		world = append(world, read(t, filepath.Join(compositions, "machine-local.yaml"))...)
+		world = append(world, machinetest.Object(t, machinetest.Installation))
 		for _, file := range files {
 			for _, o := range read(t, file) {
 				observed.Resources[o.GetAnnotations()["crossplane.io/composition-resource-name"]] = &fnv1.Resource{Resource: asStruct(t, o)}
