@@ -10,6 +10,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -59,9 +61,30 @@ func (p *Plane) MakeFleet(ctx context.Context) (Fleet, error) {
 // Create an object, or fail the test.
 func (f Fleet) Create(t testing.TB, o client.Object) {
 	t.Helper()
-	if err := f.Client.Create(t.Context(), o); err != nil {
+	create := o
+	if m, ok := o.(*machinev1alpha1.Machine); ok {
+		create = ofLocalCloud(t, m)
+	}
+	if err := f.Client.Create(t.Context(), create); err != nil {
 		t.Fatalf("%s: %v", o.GetName(), err)
 	}
+}
+
+// ofLocalCloud selects the Composition of a Machine on its own, as examples/local does:
+// there is one for each cloud.
+func ofLocalCloud(t testing.TB, m *machinev1alpha1.Machine) client.Object {
+	t.Helper()
+	o, err := runtime.DefaultUnstructuredConverter.ToUnstructured(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	delete(o, "status")
+	u := &unstructured.Unstructured{Object: o}
+	u.SetGroupVersionKind(machinev1alpha1.MachineGroupVersionKind)
+	if err := unstructured.SetNestedField(o, "local", "spec", "crossplane", "compositionSelector", "matchLabels", machinev1alpha1.LabelProvider); err != nil {
+		t.Fatal(err)
+	}
+	return u
 }
 
 // Class returns a MachineClass.
