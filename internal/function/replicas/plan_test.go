@@ -283,11 +283,16 @@ func TestPlan(t *testing.T) {
 		},
 		"ASetThatCreatesNoneGivesUpWhatFailedForAnotherToReplace": {
 			set:      set(2, createsNone),
-			machines: []Machine{machine("a", failed), machine("b", provisioning)},
+			machines: []Machine{machine("a", failed), machine("b", running)},
 			want: want{
 				Composed: []string{"b", "a"}, Dropping: []string{"a"}, Events: []string{"ReplacingMachine"},
-				Replicas: 1, Terminating: 1, Created: 100, Again: step.Soonest,
+				Replicas: 1, Ready: 1, Available: 1, Terminating: 1, Created: 100, Again: step.Soonest,
 			},
+		},
+		"ASetThatCreatesNoneGivesUpNoneWhileOneComesUp": {
+			set:      set(2, createsNone),
+			machines: []Machine{machine("a", failed), machine("b", provisioning)},
+			want:     want{Composed: []string{"a", "b"}, Replicas: 2, Created: 100, Again: step.InFlight},
 		},
 		"ASetThatCreatesNoneGivesUpOneAtATime": {
 			set:      set(2, createsNone, dropping("a")),

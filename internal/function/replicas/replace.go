@@ -46,15 +46,16 @@ func (p *plan) unhealthy() int32 {
 // before it had a Node still is to be created. A set that creates none counts those that
 // another set creates for it, as far as anybody lowers its replicas for that.
 func (p *plan) starting() int {
-	if p.createsNone() {
-		if metav1.GetControllerOf(p.Set) == nil {
-			return len(p.dropping) + len(p.dropped)
-		}
-		return max(0, int(p.Set.Spec.Replicas)-len(p.kept))
-	}
 	n := max(0, p.wanted()+len(p.paired)-len(p.kept))
+	switch {
+	case !p.createsNone():
+	case metav1.GetControllerOf(p.Set) == nil:
+		n = len(p.dropping) + len(p.dropped)
+	default:
+		n = max(0, int(p.Set.Spec.Replicas)-len(p.kept))
+	}
 	for _, m := range p.kept {
-		if isOnItsWay(m) || p.toRetry(m) {
+		if isOnItsWay(m) || !p.createsNone() && p.toRetry(m) {
 			n++
 		}
 	}
