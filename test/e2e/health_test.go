@@ -1,0 +1,181 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/localcloud"
+	"github.com/drover-dev/drover/test/kit"
+)
+
+// impatient is a deployment whose Machines are Failed soon after their Nodes are lost.
+func impatient(f kit.Fleet, name string, replicas int32) *machinev1alpha1.MachineDeployment {
+	md := f.Deployment(name, replicas, 1, 0)
+	md.Spec.Template.Spec.Health.Timeout = metav1.Duration{Duration: 5 * time.Second}
+	return md
+}
+
+// strike the VM of a Machine with a fault that acts at once.
+func strike(t *testing.T, f kit.Fleet, kind localcloud.FaultKind, machines ...string) {
+	t.Helper()
+	for _, name := range machines {
+		hit, err := f.Cloud.CreateFault(t.Context(), localcloud.Fault{Kind: kind, Match: localcloud.FaultMatch{Tags: map[string]string{
+			machinev1alpha1.TagNamespace: f.Namespace, machinev1alpha1.TagMachine: name,
+		}}})
+		must(t, err)
+		if hit.Count != 1 {
+			t.Fatalf("%s hit %d VMs of Machine %s", kind, hit.Count, name)
+		}
+	}
+}
+
+func awaitPhase(t *testing.T, f kit.Fleet, name string, phase machinev1alpha1.MachinePhase) {
+	t.Helper()
+	kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+		m := &machinev1alpha1.Machine{}
+		if err := f.Client.Get(ctx, client.ObjectKey{Namespace: f.Namespace, Name: name}, m); err != nil {
+			return err.Error()
+		}
+		if m.Status.Phase != phase {
+			return fmt.Sprintf("Machine %s is %s, want %s", name, m.Status.Phase, phase)
+		}
+		return ""
+	}, f.Describe)
+}
+
+// awaitReplaced waits until a Machine is gone and all are well without it.
+func awaitReplaced(t *testing.T, f kit.Fleet, md *machinev1alpha1.MachineDeployment, name string) {
+	t.Helper()
+	kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+		err := f.Client.Get(ctx, client.ObjectKey{Namespace: f.Namespace, Name: name}, &machinev1alpha1.Machine{})
+		if client.IgnoreNotFound(err) != nil {
+			return err.Error()
+		}
+		if err == nil {
+			return "Machine " + name + " is still there"
+		}
+		return ""
+	}, f.Describe)
+	f.AwaitDeployment(t, md.Name)
+}
+
+func anyOf(names map[string]bool) string {
+	for name := range names {
+		return name
+	}
+	return ""
+}
+
+// comingUp asserts that no more Machines come up at a time than a budget.
+func comingUp(budget int) func(map[string]*machinev1alpha1.Machine) []string {
+	return func(machines map[string]*machinev1alpha1.Machine) []string {
+		n := 0
+		for _, m := range machines {
+			switch m.Status.Phase {
+			case "", machinev1alpha1.MachinePending, machinev1alpha1.MachineProvisioning, machinev1alpha1.MachineJoining:
+				if m.DeletionTimestamp.IsZero() {
+					n++
+				}
+			}
+		}
+		if n > budget {
+			return []string{fmt.Sprintf("%d Machines come up, of a budget of %d", n, budget)}
+		}
+		return nil
+	}
+}
+
+// TestAMachineThatBreaksIsReplaced in each of the ways in which one can break, or be
+// asked to go, with Crossplane restarted in the middle.
+func TestAMachineThatBreaksIsReplaced(t *testing.T) {
+	t.Parallel()
+	f := plane.NewFleet(t)
+	census := f.Census(t)
+	md := impatient(f, "breaks", 2)
+	f.Create(t, md)
+	f.AwaitDeployment(t, md.Name)
+
+	step(t, "ItsVMVanishes", func(t *testing.T) {
+		name := anyOf(machineNames(t, f))
+		strike(t, f, localcloud.FaultVanish, name)
+		restart(t, "crossplane")
+		awaitReplaced(t, f, md, name)
+	})
+	var stopped string
+	step(t, "ItsKubeletStopsAndItIsHeldOff", func(t *testing.T) {
+		stopped = anyOf(machineNames(t, f))
+		m := &machinev1alpha1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: f.Namespace, Name: stopped}}
+		f.Patch(t, m, fmt.Sprintf(`{"metadata":{"annotations":{%q:"true"}}}`, machinev1alpha1.AnnotationSkipRemediation))
+		strike(t, f, localcloud.FaultKubeletStops, stopped)
+		awaitPhase(t, f, stopped, machinev1alpha1.MachineUnknown)
+		kit.Throughout(t, 3*md.Spec.Template.Spec.Health.Timeout.Duration, func(ctx context.Context) string {
+			if err := f.Client.Get(ctx, client.ObjectKeyFromObject(m), m); err != nil || m.Status.Phase != machinev1alpha1.MachineUnknown {
+				return fmt.Sprintf("it is %s, %v", m.Status.Phase, err)
+			}
+			return ""
+		})
+	})
+	step(t, "ItIsNotHeldOffAnyMore", func(t *testing.T) {
+		m := &machinev1alpha1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: f.Namespace, Name: stopped}}
+		f.Patch(t, m, fmt.Sprintf(`{"metadata":{"annotations":{%q:null}}}`, machinev1alpha1.AnnotationSkipRemediation))
+		restart(t, "crossplane")
+		awaitReplaced(t, f, md, stopped)
+	})
+	step(t, "SomebodyAsksForAnother", func(t *testing.T) {
+		name := anyOf(machineNames(t, f))
+		m := &machinev1alpha1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: f.Namespace, Name: name}}
+		f.Patch(t, m, fmt.Sprintf(`{"metadata":{"annotations":{%q:"true"}}}`, machinev1alpha1.AnnotationReplace))
+		awaitReplaced(t, f, md, name)
+	})
+	everyMachineHasItsNode(t, f, 2)
+	census.Done(t, 5)
+	f.DeleteDeployment(t, md.Name)
+}
+
+// TestHalfOfAFleetThatIsNotReadyIsNotReplacedAtOnce stops the kubelets of ten Machines of
+// twenty.
+func TestHalfOfAFleetThatIsNotReadyIsNotReplacedAtOnce(t *testing.T) {
+	t.Parallel()
+	f := raisedFleet(t)
+	census := f.Census(t)
+	md := impatient(f, "half", 20)
+	md.Spec.Remediation.MaxUnhealthy = ptr.To(intstr.FromString("40%"))
+	md.Spec.Remediation.MaxInFlight = ptr.To(intstr.FromInt32(2))
+	f.Create(t, md)
+	f.AwaitDeploymentFor(t, md.Name, 2*kit.Patience)
+	before := machineNames(t, f)
+
+	var half []string
+	for name := range before {
+		if len(half) < 10 {
+			half = append(half, name)
+		}
+	}
+	strike(t, f, localcloud.FaultKubeletStops, half...)
+	step(t, "TooManyAreUnhealthyAndNoneIsReplaced", func(t *testing.T) {
+		for _, name := range half {
+			awaitPhase(t, f, name, machinev1alpha1.MachineFailed)
+		}
+		awaitReason(t, f, md, "RemediationAllowed", "TooManyUnhealthy")
+		nothingIsCreated(t, f, before)
+	})
+	step(t, "OnceTheyMayBeTheyAreReplacedWithinTheBudget", func(t *testing.T) {
+		guard := f.GuardBy(t, comingUp(2))
+		f.Patch(t, md, `{"spec":{"remediation":{"maxUnhealthy":"100%"}}}`)
+		for _, name := range half {
+			awaitReplaced(t, f, md, name)
+		}
+		guard.Done(t, 20)
+	})
+	everyMachineHasItsNode(t, f, 20)
+	census.Done(t, 30)
+	f.DeleteDeployment(t, md.Name)
+}
