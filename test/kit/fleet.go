@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -62,25 +63,28 @@ func (p *Plane) MakeFleet(ctx context.Context) (Fleet, error) {
 func (f Fleet) Create(t testing.TB, o client.Object) {
 	t.Helper()
 	create := o
-	if m, ok := o.(*machinev1alpha1.Machine); ok {
-		create = ofLocalCloud(t, m)
+	switch o.(type) {
+	case *machinev1alpha1.Machine:
+		create = ofLocalCloud(t, o, machinev1alpha1.MachineGroupVersionKind)
+	case *machinev1alpha1.OrphanCollector:
+		create = ofLocalCloud(t, o, machinev1alpha1.OrphanCollectorGroupVersionKind)
 	}
 	if err := f.Client.Create(t.Context(), create); err != nil {
 		t.Fatalf("%s: %v", o.GetName(), err)
 	}
 }
 
-// ofLocalCloud selects the Composition of a Machine on its own, as examples/local does:
-// there is one for each cloud.
-func ofLocalCloud(t testing.TB, m *machinev1alpha1.Machine) client.Object {
+// ofLocalCloud selects the Composition of an XR, as examples/local does: there is one for
+// each cloud, and Crossplane takes any that fits.
+func ofLocalCloud(t testing.TB, xr client.Object, kind schema.GroupVersionKind) client.Object {
 	t.Helper()
-	o, err := runtime.DefaultUnstructuredConverter.ToUnstructured(m)
+	o, err := runtime.DefaultUnstructuredConverter.ToUnstructured(xr)
 	if err != nil {
 		t.Fatal(err)
 	}
 	delete(o, "status")
 	u := &unstructured.Unstructured{Object: o}
-	u.SetGroupVersionKind(machinev1alpha1.MachineGroupVersionKind)
+	u.SetGroupVersionKind(kind)
 	if err := unstructured.SetNestedField(o, "local", "spec", "crossplane", "compositionSelector", "matchLabels", machinev1alpha1.LabelProvider); err != nil {
 		t.Fatal(err)
 	}
