@@ -5,6 +5,8 @@ import (
 	"crypto/tls"
 	"encoding/json"
 	"net/url"
+	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -120,10 +122,13 @@ func newWorld(t *testing.T, change ...func(*simulator.Model)) *world {
 		return l.UserName == "root" || l.UserName == user && l.Password == w.password
 	}
 	w.calls = map[string]int{}
-	w.model.Map().Handler = func(_ *simulator.Context, m *simulator.Method) (mo.Reference, types.BaseMethodFault) {
+	w.model.Map().Handler = func(ctx *simulator.Context, m *simulator.Method) (mo.Reference, types.BaseMethodFault) {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		w.calls[m.Name]++
+		if m.Name == "Destroy_Task" && cloning(ctx) {
+			return nil, &types.TaskInProgress{}
+		}
 		return nil, nil
 	}
 	w.server = w.model.Service.NewServer()
@@ -144,6 +149,17 @@ func newWorld(t *testing.T, change ...func(*simulator.Model)) *world {
 	w.makeKube()
 	w.restart()
 	return w
+}
+
+// cloning says whether a clone is being made. The simulator shows it before it is
+// done with it, and panics if it is destroyed meanwhile, which a vCenter refuses.
+func cloning(ctx *simulator.Context) bool {
+	return slices.ContainsFunc(ctx.Map.AllReference("Task"), func(ref mo.Reference) (running bool) {
+		if t, ok := ref.(*simulator.Task); ok {
+			ctx.WithLock(t, func() { running = strings.HasPrefix(t.Info.DescriptionId, "VirtualMachine.clone") && runs(t.Info) })
+		}
+		return running
+	})
 }
 
 // makeTemplate of one of the model's VMs.
