@@ -62,12 +62,12 @@ func FuzzOrphans(f *testing.F) {
 	})
 }
 
-// looksAndSparesUsed checks that an inventory is asked for, and that no VM resource is
+// looksAndSparesUsed checks that an inventory that is there stays, and that no VM resource is
 // dropped that may delete a VM of which a Machine is there, or of which nothing is known.
 func looksAndSparesUsed(req *fnv1.RunFunctionRequest, rsp *fnv1.RunFunctionResponse) []string {
 	var broken []string
 	desired := rsp.GetDesired().GetResources()
-	if desired[machinev1alpha1.ResourceInventory] == nil {
+	if desired[machinev1alpha1.ResourceInventory] == nil && req.GetObserved().GetResources()[machinev1alpha1.ResourceInventory] != nil {
 		broken = append(broken, "there is no inventory any more")
 	}
 	for name, r := range req.GetObserved().GetResources() {
