@@ -38,6 +38,11 @@ func OfMachine(machine string, uid types.UID) string {
 	return join(machine, suffix(string(uid)))
 }
 
+// OfCompanion returns the name of a companion of a Machine's VM.
+func OfCompanion(machine string, uid types.UID, companion string) string {
+	return OfMachine(machine, uid) + "-" + companion
+}
+
 // Inventory returns the name of the inventory of an OrphanCollector.
 func Inventory(collector string, uid types.UID) string {
 	return join(collector, suffix(string(uid)))

@@ -15,9 +15,15 @@ import (
 //	tags         the tags that the VM shall carry (map of string to string)
 //	failureDomain  the wanted failure domain, "" when there is none (string)
 //
+//	companions   the VM's companions by name: metadata, spec and status of each are
+//	             always there, status is empty while nobody has told anything
+//
+// Those of companions[].fields may use the same, where name is that of the companion,
+// and companions are those before it in the list.
+//
 // Expressions of status may use vm, the observed VM resource, of which metadata,
-// spec and status are always there, and machine; not class, which may be gone when
-// its VM is not. CEL's optional syntax (vm.status.?atProvider.?id.orValue("")) is
+// spec and status are always there, companions and machine; not class, which may be
+// gone when its VM is not. CEL's optional syntax (vm.status.?atProvider.?id.orValue("")) is
 // on, as are the string, list, encoder and math extensions of cel-go and its
 // comprehensions over keys and values (tags.transformMap(k, v, v)). Of Drover's own is
 //
@@ -40,6 +46,16 @@ type Infrastructure struct {
 	// VirtualMachine says how the VM resource is made.
 	VirtualMachine VirtualMachineBinding `json:"virtualMachine"`
 
+	// Companions are resources that each VM needs beside it, such as a network
+	// interface of its own. They are composed in their order, each when those before
+	// it are ready, and the VM when all are. They are deleted when the VM is gone, in
+	// the opposite order.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=8
+	Companions []CompanionBinding `json:"companions,omitempty"`
+
 	// Status says how the VM resource is read.
 	Status StatusBinding `json:"status"`
 }
@@ -60,7 +76,40 @@ type VirtualMachineBinding struct {
 	Fields []FieldBinding `json:"fields"`
 }
 
-// A FieldBinding sets one field of a VM resource.
+// A CompanionBinding says how a companion of a VM is made: from companions.<name> of the
+// class, and then from the fields, in their order. What holds for a VM holds for it:
+// once its creation began it stays as it was asked for.
+type CompanionBinding struct {
+	// Name of the companion in the class and in expressions. The resource has the
+	// VM's name with -<name> after it.
+	// +kubebuilder:validation:Pattern=`^[a-z][a-z0-9]*$`
+	// +kubebuilder:validation:MaxLength=20
+	Name string `json:"name"`
+
+	// APIVersion of the resource.
+	// +kubebuilder:validation:MinLength=1
+	APIVersion string `json:"apiVersion"`
+
+	// Kind of the resource.
+	// +kubebuilder:validation:MinLength=1
+	Kind string `json:"kind"`
+
+	// Optional means that only VMs have it whose class does.
+	// +optional
+	Optional bool `json:"optional,omitempty"`
+
+	// Fields that Drover sets.
+	// +optional
+	Fields []FieldBinding `json:"fields,omitempty"`
+
+	// Ready is a CEL expression that is true when what comes after the companion may
+	// be created. It may use companion, the observed resource, and machine. The default
+	// is that the resource is Ready.
+	// +optional
+	Ready string `json:"ready,omitempty"`
+}
+
+// A FieldBinding sets one field of a VM resource, or of a companion.
 type FieldBinding struct {
 	// Path of the field, like spec.forProvider.tags or
 	// spec.forProvider.metadata[user-data]. It must be below spec.

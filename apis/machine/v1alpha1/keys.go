@@ -1,5 +1,7 @@
 package v1alpha1
 
+import "strings"
+
 // Labels that Drover sets on the objects that it composes.
 const (
 	// LabelDeployment names the MachineDeployment of a MachineSet or Machine.
@@ -110,7 +112,15 @@ const (
 	// MachineGroup that it was last made like.
 	AnnotationTemplate = Group + "/template"
 
-	// AnnotationReleased is changed on a VM in the same patch that removes
+	// AnnotationOrder on a companion of a VM is its place among them: a number from 0.
+	// The last one is deleted first.
+	AnnotationOrder = Group + "/order"
+
+	// AnnotationCompanions on a VM are the names of the companions that it was made with,
+	// with commas between them.
+	AnnotationCompanions = Group + "/companions"
+
+	// AnnotationReleased is changed on a VM, or a companion, in the same patch that removes
 	// FinalizerDrain: crossplane-runtime ignores a change of finalizers alone.
 	AnnotationReleased = Group + "/released"
 )
@@ -121,7 +131,8 @@ const (
 	// the last of its VMs and WorkerNodes is gone.
 	FinalizerTerminator = Group + "/terminator"
 
-	// FinalizerDrain keeps a VM from being deleted until its Node is drained.
+	// FinalizerDrain keeps a VM from being deleted until its Node is drained, and a
+	// companion until its VM is gone.
 	FinalizerDrain = Group + "/drain"
 )
 
@@ -178,7 +189,12 @@ const (
 	ResourceWorkerNode = "worker-node"
 	ResourceJoinToken  = "join-token"
 	ResourceUserData   = "user-data"
+	// ResourceCompanionPrefix has the name of the companion after it.
+	ResourceCompanionPrefix = "companion-"
 )
+
+// IsCompanion says whether a Machine's resource of that name is a companion of its VM.
+func IsCompanion(resource string) bool { return strings.HasPrefix(resource, ResourceCompanionPrefix) }
 
 // Names of the resources that an OrphanCollector composes: the inventory, and a VM
 // for each orphan that is deleted, by a hash of its external name.

@@ -171,7 +171,7 @@ type UpdateStatus struct {
 }
 
 // A DeletionStage says what the deletion of a Machine waits for.
-// +kubebuilder:validation:Enum=WaitingForPreDrainHooks;Draining;DetachingVolumes;DeletingNode;WaitingForPreTerminateHooks;DeletingVM
+// +kubebuilder:validation:Enum=WaitingForPreDrainHooks;Draining;DetachingVolumes;DeletingNode;WaitingForPreTerminateHooks;DeletingVM;DeletingCompanions
 type DeletionStage string
 
 // Stages of a deletion, in their order. A stage that takes no time is not told.
@@ -188,6 +188,9 @@ const (
 	DeletionPreTerminateHooks DeletionStage = "WaitingForPreTerminateHooks"
 	// DeletionDeletingVM deletes the VM.
 	DeletionDeletingVM DeletionStage = "DeletingVM"
+	// DeletionDeletingCompanions deletes what the VM had beside it, such as its network
+	// interface.
+	DeletionDeletingCompanions DeletionStage = "DeletingCompanions"
 )
 
 // A DrainedPod is a pod that keeps a Node from being empty.
@@ -308,9 +311,8 @@ type MachineStatus struct {
 	// +optional
 	LastOperation *LastOperation `json:"lastOperation,omitempty"`
 
-	// RefusedUntil is when the provider last ceased to refuse to create the VM, or what
-	// was invalid was mended: from then on spec.creationTimeout counts. It is absent when
-	// neither ever was.
+	// RefusedUntil is when the provider last ceased to refuse to create the VM: from
+	// then on spec.creationTimeout counts. It is absent when it never did.
 	// +optional
 	RefusedUntil *metav1.Time `json:"refusedUntil,omitempty"`
 

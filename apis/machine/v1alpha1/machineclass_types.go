@@ -85,6 +85,17 @@ type NodeCapacity struct {
 	OperatingSystem string `json:"operatingSystem,omitempty,omitzero"`
 }
 
+// A Companion is a resource that each VM of a class has beside it.
+type Companion struct {
+	// ForProvider is taken verbatim as spec.forProvider of the companion's managed
+	// resource. What Drover itself sets there wins.
+	// +optional
+	// +kubebuilder:pruning:PreserveUnknownFields
+	// +kubebuilder:validation:Schemaless
+	// +kubebuilder:validation:Type=object
+	ForProvider *runtime.RawExtension `json:"forProvider,omitempty"`
+}
+
 // MachineClassSpec says what VM a Machine of this class gets.
 type MachineClassSpec struct {
 	// Provider of the VMs. Machines of this class use the Composition that is
@@ -101,6 +112,13 @@ type MachineClassSpec struct {
 	// +kubebuilder:validation:Schemaless
 	// +kubebuilder:validation:Type=object
 	ForProvider *runtime.RawExtension `json:"forProvider,omitempty"`
+
+	// Companions of each VM, such as a network interface of its own at clouds where
+	// that is a resource beside the VM, by the names that the provider's Composition
+	// gives them.
+	// +optional
+	// +kubebuilder:validation:MaxProperties=8
+	Companions map[string]Companion `json:"companions,omitempty"`
 
 	// ProviderConfigRef names the credentials that the VM is made with.
 	// +kubebuilder:default={}

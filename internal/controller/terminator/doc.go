@@ -1,7 +1,8 @@
 // Package terminator gives every deletion of a MachineDeployment, MachineSet or
 // Machine its order: the WorkerNode first, which drains the Node, then the VM, then
-// the Machine, then its set, then its deployment. It works without the class, the
-// Composition, the target cluster and Crossplane, and decides nothing else.
+// the VM's companions, then the Machine, then its set, then its deployment. It works
+// without the class, the Composition, the target cluster and Crossplane, and decides
+// nothing else.
 //
 // The order lives in finalizers:
 //
@@ -15,4 +16,6 @@
 //     resource of what has a finalizer beside its own. It is taken off when the
 //     Machine is being deleted and no WorkerNode of it is left, together with a
 //     change of AnnotationReleased: a change of finalizers alone wakes nobody.
+//   - The companions of the VM carry it too, each until no VM is left, and no companion
+//     that was made after it: what is in use is not deleted.
 package terminator

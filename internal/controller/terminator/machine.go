@@ -1,9 +1,12 @@
 package terminator
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -148,12 +151,29 @@ func (r *machines) look(ctx context.Context, m *Machine, from func() lister, unl
 			continue
 		}
 		for i := range items {
-			v := vm{kind: gvk.Kind, name: items[i].GetName(), held: controllerutil.ContainsFinalizer(&items[i], v1alpha1.FinalizerDrain), deleting: items[i].GetDeletionTimestamp() != nil, uncertain: meta.GetExternalName(&items[i]) == "" && meta.ExternalCreateIncomplete(&items[i])}
-			o.vms = append(o.vms, v)
+			v := readVM(gvk.Kind, &items[i])
+			if v1alpha1.IsCompanion(items[i].GetAnnotations()[annotationResourceName]) {
+				o.companions = append(o.companions, v)
+			} else {
+				o.vms = append(o.vms, v)
+			}
 			o.objects[v] = vmObject{gvk: gvk, meta: &items[i]}
 		}
 	}
+	slices.SortStableFunc(o.companions, func(a, b vm) int { return cmp.Or(cmp.Compare(a.order, b.order), strings.Compare(a.name, b.name)) })
 	return o, nil
+}
+
+func readVM(kind string, obj *metav1.PartialObjectMetadata) vm {
+	v := vm{
+		kind: kind, name: obj.GetName(),
+		held:      controllerutil.ContainsFinalizer(obj, v1alpha1.FinalizerDrain),
+		deleting:  obj.GetDeletionTimestamp() != nil,
+		uncertain: meta.ExternalCreateIncomplete(obj),
+	}
+	// One without a number is made like the first.
+	v.order, _ = strconv.Atoi(obj.GetAnnotations()[v1alpha1.AnnotationOrder])
+	return v
 }
 
 func (r *machines) cached() lister { return cachedLister{r} }

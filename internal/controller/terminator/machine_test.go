@@ -46,6 +46,8 @@ func newWorld(t *testing.T, objs ...client.Object) *world {
 	}
 	s.AddKnownTypeWithName(vmKind, &unstructured.Unstructured{})
 	s.AddKnownTypeWithName(vmKind.GroupVersion().WithKind("ServerList"), &unstructured.UnstructuredList{})
+	s.AddKnownTypeWithName(cardKind, &unstructured.Unstructured{})
+	s.AddKnownTypeWithName(cardKind.GroupVersion().WithKind("CardList"), &unstructured.UnstructuredList{})
 	w := &world{t: t}
 	w.client = fake.NewClientBuilder().WithScheme(s).WithObjects(objs...).WithStatusSubresource(&Machine{}).
 		WithIndex(&clusterv1alpha1.WorkerNode{}, byOwner, ownersOf).
@@ -60,10 +62,10 @@ func newWorld(t *testing.T, objs ...client.Object) *world {
 	w.r = &machines{
 		client: w.client, live: w.client, views: w.client, workerNodes: w.client,
 		record: event.NewNopRecorder(), now: func() time.Time { return time.Unix(100, 0) },
-		kinds: &vmKinds{live: w.client, known: map[schema.GroupVersionKind]bool{}, watch: func(gvk schema.GroupVersionKind) error {
+		kinds: newVMKinds(w.client, func(gvk schema.GroupVersionKind) error {
 			w.watched = append(w.watched, gvk)
 			return nil
-		}},
+		}),
 	}
 	return w
 }
@@ -206,7 +208,16 @@ func TestAMachineGoesInOrder(t *testing.T) {
 // TestNoCreationWithoutEndHoldsAMachine plays a provider that stopped in the middle of a
 // creation: crossplane-runtime does not even delete the VM resource then.
 func TestNoCreationWithoutEndHoldsAMachine(t *testing.T) {
+	for name, externalName := range map[string]string{"OfAVMThatItsCloudNames": "", "OfAVMThatItsProviderNames": "v"} {
+		t.Run(name, func(t *testing.T) { noCreationWithoutEndHoldsAMachine(t, externalName) })
+	}
+}
+
+func noCreationWithoutEndHoldsAMachine(t *testing.T, externalName string) {
 	v := aVM()
+	if externalName != "" {
+		meta.SetExternalName(v, externalName)
+	}
 	v.SetFinalizers([]string{"finalizer.managedresource.crossplane.io"})
 	meta.SetExternalCreatePending(v, time.Unix(1000, 0))
 	w := newWorld(t, aMachine(true, v1alpha1.FinalizerTerminator, metav1.FinalizerDeleteDependents), v)

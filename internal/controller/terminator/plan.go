@@ -2,6 +2,7 @@ package terminator
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -65,6 +66,8 @@ type machineState struct {
 
 	workerNodes []workerNode
 	vms         []vm
+	// companions of the VMs, in the order in which they were made.
+	companions []vm
 	// unreadable says why VMs may be left that cannot be seen.
 	unreadable string
 }
@@ -80,6 +83,7 @@ type workerNode struct {
 	trouble string                // with the target cluster
 }
 
+// A vm is the resource of a VM, or of a companion.
 type vm struct {
 	kind     string
 	name     string
@@ -87,6 +91,7 @@ type vm struct {
 	deleting bool
 	// uncertain means that its creation began, and that nobody knows whether it ended.
 	uncertain bool
+	order     int // of a companion
 }
 
 // machinePlan is what to do to a Machine and to what it composes.
@@ -111,7 +116,7 @@ func (p machinePlan) irrevocable() bool {
 }
 
 func plan(s machineState) machinePlan {
-	p := machinePlan{step: s.next(len(s.workerNodes)+len(s.vms) > 0 || s.unreadable != "" && !s.forceDelete)}
+	p := machinePlan{step: s.next(s.left() || s.unreadable != "" && !s.forceDelete)}
 	if !s.deleting {
 		return p
 	}
@@ -119,22 +124,38 @@ func plan(s machineState) machinePlan {
 	at := s.place()
 	p.timedOut, p.again = at.timedOut, at.again
 	p.operation, p.deletion = operation(s, at), s.deletion(at)
-	if at.stage == v1alpha1.DeletionDeletingVM {
-		for _, v := range s.vms {
-			switch {
-			case v.held:
-				p.release = append(p.release, v)
-			case v.uncertain && v.deleting && !s.forceDelete:
-				p.forget = append(p.forget, v)
-			case !s.forceDelete || !v.deleting:
-			case s.stage == at.stage && !s.now.Before(s.since.Add(forceDeleteAfter)):
-				p.abandon = append(p.abandon, v)
-			default:
-				p.again = forceDeleteAfter
-			}
+	for _, v := range s.due(at.stage) {
+		switch {
+		case v.held:
+			p.release = append(p.release, v)
+		case v.uncertain && v.deleting && !s.forceDelete:
+			p.forget = append(p.forget, v)
+		case !s.forceDelete || !v.deleting:
+		case s.stage == at.stage && !s.now.Before(s.since.Add(forceDeleteAfter)):
+			p.abandon = append(p.abandon, v)
+		default:
+			p.again = forceDeleteAfter
 		}
 	}
 	return p
+}
+
+// left says whether anything is that the Machine waits for.
+func (s machineState) left() bool { return len(s.workerNodes)+len(s.vms)+len(s.companions) > 0 }
+
+// due are the resources that are deleted in a stage: of companions those that were made
+// last, which those before them do not need. By force it is all of them at once.
+func (s machineState) due(stage v1alpha1.DeletionStage) []vm {
+	switch {
+	case stage == v1alpha1.DeletionDeletingVM:
+		return s.vms
+	case stage == v1alpha1.DeletionDeletingCompanions && s.forceDelete:
+		return s.companions
+	case stage == v1alpha1.DeletionDeletingCompanions:
+		last := s.companions[len(s.companions)-1].order
+		return s.companions[slices.IndexFunc(s.companions, func(c vm) bool { return c.order == last }):]
+	}
+	return nil
 }
 
 // passOn the wishes of the Machine to WorkerNodes that do not have them yet.
@@ -169,6 +190,10 @@ func (s machineState) place() place {
 	}
 	at := place{stage: v1alpha1.DeletionDeletingVM}
 	if len(s.vms) == 0 {
+		// What cannot be seen may be a VM that needs its companions.
+		if len(s.companions) > 0 && (s.unreadable == "" || s.forceDelete) {
+			at.stage = v1alpha1.DeletionDeletingCompanions
+		}
 		return at
 	}
 	// Without a WorkerNode nobody else waits for these.
@@ -209,7 +234,7 @@ func (s machineState) draining(wn workerNode) place {
 
 // deletion is what the status shall say, nil if nothing new.
 func (s machineState) deletion(at place) *v1alpha1.DeletionStatus {
-	if at.quiet || len(s.workerNodes)+len(s.vms) == 0 && s.unreadable == "" {
+	if at.quiet || !s.left() && s.unreadable == "" {
 		return nil
 	}
 	since := s.now
@@ -251,6 +276,9 @@ func operation(s machineState, at place) *v1alpha1.LastOperation {
 		if len(s.vms) > 0 {
 			return op(v1alpha1.OperationDelete, "Waiting for %s %s: the VM is deleted", s.vms[0].kind, s.vms[0].name)
 		}
+	case v1alpha1.DeletionDeletingCompanions:
+		last := s.companions[len(s.companions)-1]
+		return op(v1alpha1.OperationDelete, "Waiting for %s %s: the VM is gone, and what it had beside it is deleted", last.kind, last.name)
 	}
 	if s.unreadable != "" {
 		return op(v1alpha1.OperationDelete, "Waiting for a VM that cannot be seen: %s", s.unreadable)

@@ -24,9 +24,10 @@ func release(ctx context.Context, c client.Client, gvk schema.GroupVersionKind, 
 }
 
 // forget that the creation of a VM began, and did not end. crossplane-runtime touches no
-// resource of which that is so, not even to delete it, since it does not know the VM. A VM
-// that there is all the same is found by its tags. If the creation goes on after all, its
-// end is recorded as ever, and the VM deleted.
+// resource of which that is so, not even to delete it, since it may not know the VM. A VM
+// that there is all the same is found by its name, if its provider chose that, or else by
+// its tags. If the creation goes on after all, its end is recorded as ever, and the VM
+// deleted.
 func forget(ctx context.Context, c client.Client, gvk schema.GroupVersionKind, vm client.Object) error {
 	return client.IgnoreNotFound(patchMetadata(ctx, c, gvk, vm, func(m client.Object) {
 		meta.RemoveAnnotations(m, meta.AnnotationKeyExternalCreatePending)

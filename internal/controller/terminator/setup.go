@@ -80,9 +80,9 @@ func setupMachines(mgr ctrl.Manager, o controller.Options, views cache.Cache) er
 	if err != nil {
 		return err
 	}
-	r.kinds = &vmKinds{live: mgr.GetAPIReader(), known: map[schema.GroupVersionKind]bool{}, watch: func(gvk schema.GroupVersionKind) error {
+	r.kinds = newVMKinds(mgr.GetAPIReader(), func(gvk schema.GroupVersionKind) error {
 		return c.Watch(source.Kind(views, newMetadata(gvk), handler.TypedEnqueueRequestsFromMapFunc(machineOf)))
-	}}
+	})
 	return nil
 }
 

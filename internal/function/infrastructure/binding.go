@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/fieldpath"
@@ -17,9 +18,9 @@ import (
 
 // A binding is a compiled input.
 type binding struct {
-	provider string
-	vm       schema.GroupVersionKind
-	fields   []placement
+	provider   string
+	vm         template
+	companions []companion
 
 	providerID *expression
 	// The others are nil when the input does not have them.
@@ -28,7 +29,22 @@ type binding struct {
 	errors []errorClass
 }
 
-// A placement of a value at a path of a VM.
+// A template of a resource.
+type template struct {
+	place  string // in the input
+	gvk    schema.GroupVersionKind
+	fields []placement
+}
+
+// A companion of the VM.
+type companion struct {
+	template
+	name     string
+	optional bool
+	ready    *expression // nil when the input does not have it
+}
+
+// A placement of a value at a path of a resource.
 type placement struct {
 	path  string
 	value *expression
@@ -61,7 +77,7 @@ type compilation struct {
 
 // bind compiles an input, or remembers that it did.
 func bind(in *fn.Infrastructure) (*binding, error) {
-	b, err := json.Marshal([]any{in.Provider, in.VirtualMachine, in.Status})
+	b, err := json.Marshal([]any{in.Provider, in.VirtualMachine, in.Companions, in.Status})
 	if err != nil {
 		return nil, err
 	}
@@ -76,22 +92,20 @@ func bind(in *fn.Infrastructure) (*binding, error) {
 }
 
 func compileBinding(in *fn.Infrastructure) (*binding, error) {
-	gv, err := schema.ParseGroupVersion(in.VirtualMachine.APIVersion)
-	if err != nil {
-		return nil, fmt.Errorf("virtualMachine.apiVersion: %w", err)
-	}
-	for path, value := range map[string]string{
-		"provider":                  in.Provider,
-		"virtualMachine.apiVersion": in.VirtualMachine.APIVersion,
-		"virtualMachine.kind":       in.VirtualMachine.Kind,
-		"status.providerID":         in.Status.ProviderID,
+	for _, required := range []struct{ path, value string }{
+		{"provider", in.Provider},
+		{"status.providerID", in.Status.ProviderID},
 	} {
-		if value == "" {
-			return nil, fmt.Errorf("%s is required", path)
+		if required.value == "" {
+			return nil, fmt.Errorf("%s is required", required.path)
 		}
 	}
-	b := &binding{provider: in.Provider, vm: gv.WithKind(in.VirtualMachine.Kind)}
-	if err := b.compileFields(in.VirtualMachine.Fields); err != nil {
+	b := &binding{provider: in.Provider}
+	var err error
+	if b.vm, err = compileTemplate("virtualMachine", in.VirtualMachine.APIVersion, in.VirtualMachine.Kind, in.VirtualMachine.Fields); err != nil {
+		return nil, err
+	}
+	if err := b.compileCompanions(in.Companions); err != nil {
 		return nil, err
 	}
 	if err := b.compileStatus(in.Status); err != nil {
@@ -100,27 +114,71 @@ func compileBinding(in *fn.Infrastructure) (*binding, error) {
 	return b, nil
 }
 
-func (b *binding) compileFields(fields []fn.FieldBinding) error {
+func compileTemplate(place, apiVersion, kind string, fields []fn.FieldBinding) (template, error) {
+	t := template{place: place}
+	for _, required := range []struct{ path, value string }{
+		{"apiVersion", apiVersion},
+		{"kind", kind},
+	} {
+		if required.value == "" {
+			return t, fmt.Errorf("%s.%s is required", place, required.path)
+		}
+	}
+	gv, err := schema.ParseGroupVersion(apiVersion)
+	if err != nil {
+		return t, fmt.Errorf("%s.apiVersion: %w", place, err)
+	}
+	t.gvk = gv.WithKind(kind)
 	env, err := fieldEnv()
 	if err != nil {
-		return err
+		return t, err
 	}
 	for i, f := range fields {
-		place := fmt.Sprintf("virtualMachine.fields[%d]", i)
+		place := fmt.Sprintf("%s.fields[%d]", place, i)
 		if err := checkPath(f.Path); err != nil {
-			return fmt.Errorf("%s.path: %q: %w", place, f.Path, err)
+			return t, fmt.Errorf("%s.path: %q: %w", place, f.Path, err)
 		}
 		e, err := compile(env, fmt.Sprintf("%s.value (of %s)", place, f.Path), f.Value)
 		if err != nil {
+			return t, err
+		}
+		t.fields = append(t.fields, placement{path: f.Path, value: e})
+	}
+	return t, nil
+}
+
+// companionName is that of the input's schema, which Crossplane does not apply.
+var companionName = regexp.MustCompile(`^[a-z][a-z0-9]{0,19}$`)
+
+func (b *binding) compileCompanions(companions []fn.CompanionBinding) error {
+	env, err := companionEnv()
+	if err != nil {
+		return err
+	}
+	for i, in := range companions {
+		place := fmt.Sprintf("companions[%d]", i)
+		if !companionName.MatchString(in.Name) {
+			return fmt.Errorf("%s.name: %q must be of at most 20 lower-case letters and digits, a letter first", place, in.Name)
+		}
+		if slices.ContainsFunc(b.companions, func(c companion) bool { return c.name == in.Name }) {
+			return fmt.Errorf("%s.name: there is a companion %q before it", place, in.Name)
+		}
+		c := companion{name: in.Name, optional: in.Optional}
+		if c.template, err = compileTemplate(place, in.APIVersion, in.Kind, in.Fields); err != nil {
 			return err
 		}
-		b.fields = append(b.fields, placement{path: f.Path, value: e})
+		if in.Ready != "" {
+			if c.ready, err = compile(env, place+".ready", in.Ready, cel.BoolType); err != nil {
+				return err
+			}
+		}
+		b.companions = append(b.companions, c)
 	}
 	return nil
 }
 
-// checkPath keeps a binding to the VM's spec: the rest of a VM resource is not a
-// matter of its cloud.
+// checkPath keeps a binding to the resource's spec: the rest of it is not a matter of
+// its cloud.
 func checkPath(path string) error {
 	segments, err := fieldpath.Parse(path)
 	if err != nil {

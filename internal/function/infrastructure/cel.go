@@ -32,7 +32,7 @@ func language(variables ...cel.EnvOption) (*cel.Env, error) {
 	)...)
 }
 
-// fieldEnv is for expressions that place something into a VM.
+// fieldEnv is for expressions that place something into a VM or a companion.
 func fieldEnv() (*cel.Env, error) {
 	return language(
 		cel.Variable("machine", cel.DynType),
@@ -41,6 +41,15 @@ func fieldEnv() (*cel.Env, error) {
 		cel.Variable("userData", cel.MapType(cel.StringType, cel.StringType)),
 		cel.Variable("tags", cel.MapType(cel.StringType, cel.StringType)),
 		cel.Variable("failureDomain", cel.StringType),
+		cel.Variable("companions", cel.MapType(cel.StringType, cel.DynType)),
+	)
+}
+
+// companionEnv is for expressions that read a companion.
+func companionEnv() (*cel.Env, error) {
+	return language(
+		cel.Variable("machine", cel.DynType),
+		cel.Variable("companion", cel.DynType),
 	)
 }
 
@@ -49,6 +58,7 @@ func statusEnv() (*cel.Env, error) {
 	return language(
 		cel.Variable("machine", cel.DynType),
 		cel.Variable("vm", cel.DynType),
+		cel.Variable("companions", cel.MapType(cel.StringType, cel.DynType)),
 	)
 }
 

@@ -4,8 +4,6 @@ import (
 	"fmt"
 
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
-	"github.com/crossplane/function-sdk-go/request"
-	"github.com/crossplane/function-sdk-go/response"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
@@ -40,17 +38,8 @@ func Check(req *fnv1.RunFunctionRequest, rsp step.Response, composition step.Obj
 	if o.Class.Spec.Provider != b.provider {
 		return invalid("provider: is %q, but the Composition has the label %s: %s", b.provider, machinev1alpha1.LabelProvider, o.Class.Spec.Provider), true
 	}
-	if request.HasCapability(req, fnv1.Capability_CAPABILITY_REQUIRED_SCHEMAS) {
-		apiVersion, kind := b.vm.ToAPIVersionAndKind()
-		response.RequireSchema(rsp.RunFunctionResponse, requirementSchema, apiVersion, kind)
-		schema, looked := request.GetRequiredSchema(req, requirementSchema)
-		if !looked {
-			return nil, false
-		}
-		if schema == nil {
-			return noSuchKind(b), true
-		}
-		o.Validator, _ = validatorOf(schema)
+	if problem, complete := requireSchemas(req, rsp, b, &o); problem != nil || !complete {
+		return problem, complete
 	}
 	_, problem = render(b, o)
 	return problem, true

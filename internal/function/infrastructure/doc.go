@@ -5,4 +5,9 @@
 // created it, what was asked for stays as it is, and from the moment that it is
 // known to be there, its resource is only observed and deleted. Neither the class
 // nor the binding can touch it any more, and a VM that is gone is not made again.
+//
+// A VM may have companions, such as a network interface of its own, for which the same
+// holds. They are made before it, each when those before it are ready. What is there is
+// desired for as long as its Machine lives, whatever becomes of class and binding: only
+// the deletion of the Machine, whose order package terminator keeps, deletes it.
 package infrastructure

@@ -43,7 +43,7 @@ func FuzzReadStatus(f *testing.F) {
 		}}}
 		m := &machinev1alpha1.Machine{}
 		m.Status.ProviderID = remembered
-		got, err := read(b, m, map[string]any{"metadata": map[string]any{}, "spec": map[string]any{}}, vm)
+		got, err := read(b, Observed{Machine: m, RawMachine: map[string]any{"metadata": map[string]any{}, "spec": map[string]any{}}, VM: &vm})
 		if remembered != "" && got.ProviderID == "" {
 			t.Error("the providerID is forgotten")
 		}

@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/function/step"
@@ -18,16 +17,20 @@ type Observed struct {
 	RawMachine map[string]any
 	// VM is nil while there is no VM resource, or none any more.
 	VM *step.Object
+	// Companions of it that are there, by their names.
+	Companions map[string]step.Object
 
 	// Bootstrap is the word of the step before, and UserData the user data itself.
 	Bootstrap step.Bootstrap
 	UserData  string
 
-	// Class of the Machine, or the problem with it, and the Validator of its VM, if
-	// there is one. They are needed only until creation began.
+	// Class of the Machine, or the problem with it, the Validator of its VM, if there is
+	// one, and those of its companions by their names. They are needed only until
+	// creation began.
 	Class        *machinev1alpha1.MachineClass
 	ClassProblem *step.Problem
 	Validator    *validator
+	Validators   map[string]*validator
 	// Installation is its ID, needed as long, or the problem with it.
 	Installation        string
 	InstallationProblem *step.Problem
@@ -42,6 +45,8 @@ func (o Observed) begun() bool {
 type Desired struct {
 	// VM is nil when there shall be none yet, or none any more.
 	VM *unstructured.Unstructured
+	// Companions of it by their names.
+	Companions map[string]*unstructured.Unstructured
 	// Word for the steps after this one.
 	Word step.VM
 }
@@ -49,15 +54,21 @@ type Desired struct {
 // Plan decides what VM a Machine has. The binding is nil if it is not valid, which
 // the problem then tells of.
 func Plan(b *binding, invalid *step.Problem, o Observed) Desired {
+	d := planVM(b, invalid, o)
+	d.keepCompanions(o)
+	return d
+}
+
+func planVM(b *binding, invalid *step.Problem, o Observed) Desired {
 	if o.VM == nil {
 		return create(b, invalid, o)
 	}
-	word, err := read(b, o.Machine, o.RawMachine, *o.VM)
+	word, err := read(b, o)
 	word.Problem = invalid
 	if err != nil {
 		word.Problem = &step.Problem{Reason: ReasonBindingInvalid, Message: truncate(err.Error())}
 	}
-	d := Desired{VM: asObserved(o), Word: word}
+	d := Desired{VM: step.AsObserved(*o.VM, o.Machine), Companions: map[string]*unstructured.Unstructured{}, Word: word}
 	if o.begun() {
 		if word.ProviderID != "" {
 			pin(d.VM)
@@ -67,7 +78,7 @@ func Plan(b *binding, invalid *step.Problem, o Observed) Desired {
 	// Nothing came of it yet: what has changed meanwhile, like a join token that
 	// was renewed, can still go in. What cannot be made now stays as it is.
 	if made := create(b, invalid, o); made.VM != nil {
-		d.VM = made.VM
+		d.VM, d.Companions = made.VM, made.Companions
 	} else if word.Problem == nil {
 		d.Word.Problem = made.Word.Problem
 	}
@@ -77,14 +88,14 @@ func Plan(b *binding, invalid *step.Problem, o Observed) Desired {
 // create a VM, or say why not.
 func create(b *binding, invalid *step.Problem, o Observed) Desired {
 	m := o.Machine
-	d := Desired{Word: step.VM{State: step.VMAbsent, Name: names.OfMachine(m.Name, m.UID), ProviderID: m.Status.ProviderID}}
+	d := Desired{Companions: map[string]*unstructured.Unstructured{}, Word: step.VM{State: step.VMAbsent, Name: names.OfMachine(m.Name, m.UID), ProviderID: m.Status.ProviderID}}
 	switch {
 	case invalid != nil:
 		d.Word.Problem = invalid
 	case m.Status.ProviderID != "":
 		// There was one. What it was is not made again under the same identity.
 		d.Word.State = step.VMLost
-		d.Word.Message = fmt.Sprintf("the %s of VM %s is gone", b.vm.Kind, m.Status.ProviderID)
+		d.Word.Message = fmt.Sprintf("the %s of VM %s is gone", b.vm.gvk.Kind, m.Status.ProviderID)
 	case m.Status.Phase == machinev1alpha1.MachineFailed:
 	case o.ClassProblem != nil:
 		d.Word.Problem = o.ClassProblem
@@ -95,9 +106,10 @@ func create(b *binding, invalid *step.Problem, o Observed) Desired {
 	case o.Bootstrap.Problem != nil || o.Bootstrap.SecretName == "":
 		// That step says what it waits for.
 	default:
-		var vm *unstructured.Unstructured
-		if vm, d.Word.Problem = render(b, o); d.Word.Problem == nil {
-			d.VM, d.Word.State = vm, step.VMCreating
+		// Nothing is made for a VM that cannot be.
+		var made rendering
+		if made, d.Word.Problem = render(b, o); d.Word.Problem == nil {
+			d.compose(b, o, made)
 		}
 	}
 	return d
@@ -107,18 +119,6 @@ func mismatch(b *binding, c *machinev1alpha1.MachineClass) *step.Problem {
 	return problemOf(ReasonProviderMismatch, c, fmt.Sprintf(
 		"spec.provider: is %q, but the Machine's Composition makes VMs of provider %q: select the Composition labelled provider: %s with the Machine's spec.crossplane.compositionSelector.matchLabels",
 		c.Spec.Provider, b.provider, c.Spec.Provider))
-}
-
-// asObserved is the VM as it was asked for, without what others wrote to it.
-func asObserved(o Observed) *unstructured.Unstructured {
-	vm := &unstructured.Unstructured{Object: map[string]any{}}
-	vm.SetGroupVersionKind(o.VM.GroupVersionKind())
-	vm.SetName(o.VM.GetName())
-	vm.SetLabels(map[string]string{machinev1alpha1.LabelMachine: o.Machine.Name})
-	if spec, ok := o.VM.Object["spec"].(map[string]any); ok {
-		vm.Object["spec"] = runtime.DeepCopyJSON(spec)
-	}
-	return vm
 }
 
 // pin a VM: its provider may look at it and delete it, and no more. Without the right to

@@ -3,7 +3,6 @@ package infrastructure
 import (
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	xpv1 "github.com/crossplane/crossplane-runtime/v2/apis/common/v1"
@@ -35,9 +34,10 @@ const maxMessage = 1024
 
 // read sums up an observed VM. Where the binding cannot say, what the Machine
 // remembers stands in, and the error says why.
-func read(b *binding, m *machinev1alpha1.Machine, raw map[string]any, vm step.Object) (step.VM, error) {
+func read(b *binding, o Observed) (step.VM, error) {
+	vm := *o.VM
 	conditions := conditionsOf(vm.Unstructured)
-	out := step.VM{State: step.VMCreating, Name: vm.GetName(), ProviderID: m.Status.ProviderID}
+	out := step.VM{State: step.VMCreating, Name: vm.GetName(), ProviderID: o.Machine.Status.ProviderID}
 
 	said := facts{
 		running: conditions.Get(xpv1.TypeReady).Status == corev1.ConditionTrue,
@@ -47,7 +47,7 @@ func read(b *binding, m *machinev1alpha1.Machine, raw map[string]any, vm step.Ob
 	}
 	var err error
 	if b != nil {
-		err = said.evaluate(b, map[string]any{"machine": raw, "vm": whole(vm.Object)})
+		err = said.evaluate(b, map[string]any{"machine": o.RawMachine, "vm": whole(vm.Object), "companions": observedCompanions(b, o.Companions)})
 	}
 	if said.providerID != "" {
 		out.ProviderID = said.providerID
@@ -57,11 +57,7 @@ func read(b *binding, m *machinev1alpha1.Machine, raw map[string]any, vm step.Ob
 	out.Addresses = said.addresses
 
 	if out.Message = truncate(said.error); out.Message != "" && b != nil {
-		code := b.classify(out.Message)
-		out.ErrorCode = string(code)
-		if code == fn.ErrorPermissionDenied {
-			out.Message = withConfig(out.Message, vm)
-		}
+		out.ErrorCode = string(b.classify(out.Message))
 	}
 	end := func(state step.VMState, code fn.ErrorCode, format string, args ...any) {
 		out.State, out.ErrorCode, out.Message = state, string(code), truncate(fmt.Sprintf(format, args...))
@@ -79,17 +75,6 @@ func read(b *binding, m *machinev1alpha1.Machine, raw map[string]any, vm step.Ob
 		out.State = step.VMRunning
 	}
 	return out, err
-}
-
-// withConfig names the configuration whose credentials will not do. What the cloud says
-// does not know of it.
-func withConfig(message string, vm step.Object) string {
-	kind, _, _ := unstructured.NestedString(vm.Object, "spec", "providerConfigRef", "kind")
-	name, _, _ := unstructured.NestedString(vm.Object, "spec", "providerConfigRef", "name")
-	if name == "" || strings.Contains(message, kind) && strings.Contains(message, strconv.Quote(name)) {
-		return message
-	}
-	return truncate(fmt.Sprintf("%s %q: %s", kind, name, message))
 }
 
 // facts are what a binding says of a VM.

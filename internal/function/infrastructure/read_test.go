@@ -157,7 +157,7 @@ func TestRead(t *testing.T) {
 			}
 			m := &machinev1alpha1.Machine{}
 			m.Status.ProviderID, m.Status.Addresses = tc.remembered, tc.addresses
-			got, err := read(b, m, map[string]any{}, tc.vm)
+			got, err := read(b, Observed{Machine: m, RawMachine: map[string]any{}, VM: &tc.vm})
 			tc.want.Name = "vm"
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("-want +got:\n%s", diff)
@@ -174,34 +174,9 @@ func TestALongErrorIsCut(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := read(b, &machinev1alpha1.Machine{}, nil, vm(nil, nil, condition("Synced", "False", "ReconcileError", strings.Repeat("ö", 4000))))
+	there := vm(nil, nil, condition("Synced", "False", "ReconcileError", strings.Repeat("ö", 4000)))
+	got, err := read(b, Observed{Machine: &machinev1alpha1.Machine{}, VM: &there})
 	if err != nil || len(got.Message) > maxMessage+3 {
 		t.Errorf("%v, %d bytes", err, len(got.Message))
-	}
-}
-
-func TestWrongCredentialsAreToldWithTheNameOfTheirConfiguration(t *testing.T) {
-	const said = "api error AuthFailure: credentials"
-	named := `cannot get credentials of ClusterProviderConfig "cloud"`
-	cases := map[string]struct{ said, want string }{
-		"TheCloudDoesNotKnowIt":     {said, `ClusterProviderConfig "cloud": ` + said},
-		"TheProviderSaysItAlready":  {named, named},
-		"OtherErrorsAreNotItsFault": {"no room", "no room"},
-	}
-	in := input()
-	in.Status.ErrorClasses = []fn.ErrorClass{{Code: fn.ErrorPermissionDenied, Match: "credentials"}}
-	b, err := bind(in)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			o := vm(nil, nil, condition("Synced", "False", "ReconcileError", tc.said))
-			o.Object["spec"] = map[string]any{"providerConfigRef": map[string]any{"kind": "ClusterProviderConfig", "name": "cloud"}}
-			got, err := read(b, &machinev1alpha1.Machine{}, map[string]any{}, o)
-			if err != nil || got.Message != tc.want {
-				t.Errorf("%q, %v, want %q", got.Message, err, tc.want)
-			}
-		})
 	}
 }

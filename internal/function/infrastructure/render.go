@@ -2,6 +2,7 @@ package infrastructure
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/fieldpath"
@@ -21,75 +22,126 @@ const (
 	ReasonForProviderInvalid = "ForProviderInvalid"
 )
 
-// render makes a VM from its class and what the binding places into it.
-func render(b *binding, o Observed) (*unstructured.Unstructured, *step.Problem) {
-	spec, problem := specOf(o.Class)
-	if problem != nil {
-		return nil, problem
-	}
-	vm := newVM(b, o.Machine, spec)
+// A rendering is all that is made of a class and a binding for one Machine.
+type rendering struct {
+	vm *unstructured.Unstructured
+	// companions by their names.
+	companions map[string]*unstructured.Unstructured
+}
 
+// render makes a VM and its companions from their class and what the binding places
+// into them. What refers to a companion goes by the one that is there, if one is.
+func render(b *binding, o Observed) (rendering, *step.Problem) {
+	r := rendering{companions: map[string]*unstructured.Unstructured{}}
+	if problem := unknownCompanion(b, o.Class); problem != nil {
+		return r, problem
+	}
+	name := names.OfMachine(o.Machine.Name, o.Machine.UID)
+	ofVM, problem := specOf(o.Class, o.Class.Spec.ForProvider, "")
+	if problem != nil {
+		return r, problem
+	}
+	companions := map[string]any{}
 	variables := map[string]any{
 		"machine":       o.RawMachine,
-		"class":         rawClass(o.Class, spec),
-		"name":          vm.GetName(),
+		"class":         rawClass(o.Class),
 		"userData":      map[string]string{"secretName": o.Bootstrap.SecretName, "key": o.Bootstrap.Key, "value": o.UserData},
 		"tags":          tags(o.Machine, o.Installation),
 		"failureDomain": "",
+		"companions":    companions,
 	}
 	if fd := o.Machine.Spec.FailureDomain; fd != nil {
 		variables["failureDomain"] = *fd
 	}
-	paved := fieldpath.Pave(vm.Object)
-	for _, f := range b.fields {
-		v, err := f.value.eval(variables)
-		if err != nil {
-			return nil, &step.Problem{Reason: ReasonBindingInvalid, Message: truncate(err.Error())}
+	var wrong problems
+	var with []string
+	for _, c := range b.companionsOf(o.Class) {
+		with = append(with, c.name)
+		spec, problem := specOf(c.of(o.Class))
+		if problem != nil {
+			return r, problem
 		}
-		if v == nil {
-			continue
+		made := newResource(c.template, o.Machine, names.OfCompanion(o.Machine.Name, o.Machine.UID, c.name), spec)
+		made.SetAnnotations(map[string]string{machinev1alpha1.AnnotationOrder: strconv.Itoa(b.orderOf(c.name))})
+		variables["name"] = made.GetName()
+		if problem := fill(c.template, o, c.inClass(), made, variables); problem != nil {
+			return r, problem
 		}
-		if err := place(paved, f.path, v); err != nil {
-			return nil, problemOf(ReasonForProviderInvalid, o.Class, fmt.Sprintf("%s: has no room for what Drover sets there: %v", strings.TrimPrefix(f.path, "spec."), err))
+		wrong.judge(c.template, c.inClass(), made, o.Validators[c.name])
+		r.companions[c.name] = made
+		companions[c.name] = whole(made.Object)
+		if there, ok := o.Companions[c.name]; ok {
+			companions[c.name] = whole(there.Object)
 		}
 	}
-	return vm, validate(b, o, vm)
+	r.vm = newResource(b.vm, o.Machine, name, ofVM)
+	if len(with) > 0 {
+		r.vm.SetAnnotations(map[string]string{machinev1alpha1.AnnotationCompanions: strings.Join(with, ",")})
+	}
+	variables["name"] = name
+	if problem := fill(b.vm, o, "", r.vm, variables); problem != nil {
+		return r, problem
+	}
+	wrong.judge(b.vm, "", r.vm, o.Validator)
+	return r, wrong.of(o.Class)
 }
 
-func validate(b *binding, o Observed, vm *unstructured.Unstructured) *step.Problem {
-	if o.Validator == nil {
-		return nil
-	}
-	spec, _, err := unstructured.NestedMap(vm.Object, "spec")
-	if err != nil {
-		return &step.Problem{Reason: ReasonBindingInvalid, Message: err.Error()}
-	}
-	ofBinding, ofClass := b.explain(o.Validator.validate(spec))
-	switch {
-	case len(ofClass) > 0:
-		return problemOf(ReasonForProviderInvalid, o.Class, some(ofClass))
-	case len(ofBinding) > 0:
-		return &step.Problem{Reason: ReasonBindingInvalid, Message: some(ofBinding)}
+// fill a resource with what the binding places into it. Paths of the class begin with
+// what is given.
+func fill(t template, o Observed, inClass string, made *unstructured.Unstructured, variables map[string]any) *step.Problem {
+	paved := fieldpath.Pave(made.Object)
+	for _, f := range t.fields {
+		value, err := f.value.eval(variables)
+		if err != nil {
+			return &step.Problem{Reason: ReasonBindingInvalid, Message: truncate(err.Error())}
+		}
+		if value == nil {
+			continue
+		}
+		if err := place(paved, f.path, value); err != nil {
+			return problemOf(ReasonForProviderInvalid, o.Class, fmt.Sprintf("%s%s: has no room for what Drover sets there: %v", inClass, strings.TrimPrefix(f.path, "spec."), err))
+		}
 	}
 	return nil
 }
 
-// newVM is a VM resource with nothing but what each has.
-func newVM(b *binding, m *machinev1alpha1.Machine, spec map[string]any) *unstructured.Unstructured {
-	vm := &unstructured.Unstructured{Object: map[string]any{"spec": spec}}
-	vm.SetGroupVersionKind(b.vm)
-	vm.SetName(names.OfMachine(m.Name, m.UID))
-	vm.SetLabels(map[string]string{machinev1alpha1.LabelMachine: m.Name})
-	return vm
+// problems that API servers would have with what was made.
+type problems struct{ ofBinding, ofClass []string }
+
+func (p *problems) judge(t template, inClass string, made *unstructured.Unstructured, v *validator) {
+	spec, ok := made.Object["spec"].(map[string]any)
+	if v == nil || !ok {
+		return
+	}
+	ofBinding, ofClass := t.explain(inClass, v.validate(spec))
+	p.ofBinding, p.ofClass = append(p.ofBinding, ofBinding...), append(p.ofClass, ofClass...)
 }
 
-// specOf a VM, as its class has it.
-func specOf(c *machinev1alpha1.MachineClass) (map[string]any, *step.Problem) {
-	forProvider := map[string]any{}
-	if raw := c.Spec.ForProvider; raw != nil && len(raw.Raw) > 0 {
-		if err := kjson.UnmarshalCaseSensitivePreserveInts(raw.Raw, &forProvider); err != nil {
-			return nil, problemOf(ReasonForProviderInvalid, c, fmt.Sprintf("forProvider: must be an object: %v", err))
-		}
+// of a class, in one.
+func (p problems) of(class *machinev1alpha1.MachineClass) *step.Problem {
+	switch {
+	case len(p.ofClass) > 0:
+		return problemOf(ReasonForProviderInvalid, class, some(p.ofClass))
+	case len(p.ofBinding) > 0:
+		return &step.Problem{Reason: ReasonBindingInvalid, Message: some(p.ofBinding)}
+	}
+	return nil
+}
+
+// newResource with nothing but what each has.
+func newResource(t template, m *machinev1alpha1.Machine, name string, spec map[string]any) *unstructured.Unstructured {
+	made := &unstructured.Unstructured{Object: map[string]any{"spec": spec}}
+	made.SetGroupVersionKind(t.gvk)
+	made.SetName(name)
+	made.SetLabels(map[string]string{machinev1alpha1.LabelMachine: m.Name})
+	return made
+}
+
+// specOf a resource, as its class has it at a path.
+func specOf(c *machinev1alpha1.MachineClass, raw *runtime.RawExtension, inClass string) (map[string]any, *step.Problem) {
+	forProvider, err := decode(raw)
+	if err != nil {
+		return nil, problemOf(ReasonForProviderInvalid, c, fmt.Sprintf("%sforProvider: must be an object: %v", inClass, err))
 	}
 	return map[string]any{
 		"forProvider": forProvider,
@@ -98,6 +150,14 @@ func specOf(c *machinev1alpha1.MachineClass) (map[string]any, *step.Problem) {
 			"name": c.Spec.ProviderConfigRef.Name,
 		},
 	}, nil
+}
+
+func decode(raw *runtime.RawExtension) (map[string]any, error) {
+	forProvider := map[string]any{}
+	if raw == nil || len(raw.Raw) == 0 {
+		return forProvider, nil
+	}
+	return forProvider, kjson.UnmarshalCaseSensitivePreserveInts(raw.Raw, &forProvider)
 }
 
 // place a value at a path. A map is merged over the one that is there.
@@ -127,17 +187,26 @@ func tags(m *machinev1alpha1.Machine, installation string) map[string]string {
 	}
 }
 
-// rawClass is the class as an expression sees it. What a class may leave out is
-// not always there.
-func rawClass(c *machinev1alpha1.MachineClass, spec map[string]any) map[string]any {
+// rawClass is the class as an expression sees it: forProvider is always there. What
+// else a class may leave out is not.
+func rawClass(c *machinev1alpha1.MachineClass) map[string]any {
 	m, err := runtime.DefaultUnstructuredConverter.ToUnstructured(c)
 	if err != nil {
 		return map[string]any{}
 	}
-	if s, ok := m["spec"].(map[string]any); ok {
-		s["forProvider"] = runtime.DeepCopyJSON(spec)["forProvider"]
+	spec, ok := m["spec"].(map[string]any)
+	if !ok {
+		return map[string]any{}
 	}
-	return map[string]any{"metadata": m["metadata"], "spec": m["spec"]}
+	// That of the converter has other numbers.
+	spec["forProvider"], _ = decode(c.Spec.ForProvider)
+	companions := map[string]any{}
+	for name, companion := range c.Spec.Companions {
+		forProvider, _ := decode(companion.ForProvider)
+		companions[name] = map[string]any{"forProvider": forProvider}
+	}
+	spec["companions"] = companions
+	return map[string]any{"metadata": m["metadata"], "spec": spec}
 }
 
 func problemOf(reason string, c *machinev1alpha1.MachineClass, message string) *step.Problem {

@@ -25,7 +25,7 @@ import (
 	"k8s.io/utils/lru"
 )
 
-// A validator says what the API server would have against the spec of a VM.
+// A validator says what the API server would have against the spec of a resource.
 type validator struct {
 	structural *structuralschema.Structural
 	openAPI    validation.SchemaValidator
@@ -101,10 +101,10 @@ func (v *validator) validate(spec map[string]any) field.ErrorList {
 
 // placed are the paths that the binding sets, by which an error is the binding's
 // and not the class's.
-func (b *binding) placed(path string) (string, bool) {
-	for i, f := range b.fields {
+func (t template) placed(path string) (string, bool) {
+	for i, f := range t.fields {
 		if path == f.path || strings.HasPrefix(path, f.path+".") || strings.HasPrefix(path, f.path+"[") {
-			return fmt.Sprintf("virtualMachine.fields[%d] (of %s)", i, f.path), true
+			return fmt.Sprintf("%s.fields[%d] (of %s)", t.place, i, f.path), true
 		}
 	}
 	return "", false
@@ -112,11 +112,11 @@ func (b *binding) placed(path string) (string, bool) {
 
 // explain errors in the words of who has to mend them: those of fields that the
 // binding sets, without their values, of which one is the user data, and those of
-// the class, by their paths in it.
-func (b *binding) explain(errs field.ErrorList) (ofBinding, ofClass []string) {
+// the class, by their paths in it, which begin with what is given.
+func (t template) explain(inClass string, errs field.ErrorList) (ofBinding, ofClass []string) {
 	binding, class := map[string]bool{}, map[string]bool{}
 	for _, e := range errs {
-		if place, ok := b.placed(e.Field); ok {
+		if place, ok := t.placed(e.Field); ok {
 			e := *e
 			e.BadValue = field.OmitValueType{}
 			binding[place+": "+body(&e)] = true
@@ -124,10 +124,14 @@ func (b *binding) explain(errs field.ErrorList) (ofBinding, ofClass []string) {
 		}
 		if e.Field == "spec" {
 			// A rule of the whole spec, whose message says what it is about.
-			class[e.Detail] = true
+			whole := e.Detail
+			if inClass != "" {
+				whole = strings.TrimSuffix(inClass, ".") + ": " + whole
+			}
+			class[whole] = true
 			continue
 		}
-		class[strings.TrimPrefix(e.Field, "spec.")+": "+body(e)] = true
+		class[inClass+strings.TrimPrefix(e.Field, "spec.")+": "+body(e)] = true
 	}
 	return slices.Sorted(maps.Keys(binding)), slices.Sorted(maps.Keys(class))
 }

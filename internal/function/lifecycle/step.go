@@ -1,13 +1,12 @@
 package lifecycle
 
 import (
-	"errors"
+	"fmt"
+	"maps"
 	"slices"
 	"time"
 
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 
 	clusterv1alpha1 "github.com/drover-dev/drover/apis/cluster/v1alpha1"
 	fn "github.com/drover-dev/drover/apis/fn/v1alpha1"
@@ -45,9 +44,6 @@ func Run(now time.Time, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse
 		}
 		o.sees(c, grace)
 		d = Plan(now, o)
-	}
-	if d.WorkerNode == nil && o.WorkerNode != nil {
-		return nil, errors.New("nobody knows the providerID any more, neither Machine nor VM nor WorkerNode: without it the WorkerNode would be deleted, and its Node drained")
 	}
 	if d.WorkerNode != nil {
 		if err := rsp.Compose(machinev1alpha1.ResourceWorkerNode, d.WorkerNode, d.NodeReady); err != nil {
@@ -91,38 +87,44 @@ func observe(req *fnv1.RunFunctionRequest) (Observed, error) {
 	return o, nil
 }
 
-// holdVM gives the VM the finalizer that keeps it until its Node is drained. A VM
-// that no step desires, although it is there, is kept: only the deletion of its
-// Machine deletes it.
+// holdVM gives the VM, and its companions, the finalizer that keeps it until its Node
+// is drained, and them until it is gone. What no step desires, although it is there, is
+// kept: only the deletion of its Machine deletes it.
 func holdVM(req *fnv1.RunFunctionRequest, rsp step.Response, m *machinev1alpha1.Machine) error {
-	observed, exists := step.Observed(req)[machinev1alpha1.ResourceVM]
-	vm, ok := step.Desired(req, machinev1alpha1.ResourceVM)
-	if !ok {
-		if !exists {
-			return nil
+	all := step.Observed(req)
+	names := map[string]bool{}
+	for name := range all {
+		names[name] = true
+	}
+	for name := range req.GetDesired().GetResources() {
+		names[name] = true
+	}
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		if name != machinev1alpha1.ResourceVM && !machinev1alpha1.IsCompanion(name) {
+			continue
 		}
-		vm = asObserved(observed, m)
+		observed, exists := all[name]
+		if err := hold(req, rsp, m, name, observed, exists); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func hold(req *fnv1.RunFunctionRequest, rsp step.Response, m *machinev1alpha1.Machine, name string, observed step.Object, exists bool) error {
+	held, ok := step.Desired(req, name)
+	if !ok {
+		held = step.Object{Unstructured: step.AsObserved(observed, m)}
 	}
 	// Nothing may be added to what is being deleted.
 	if !exists || observed.GetDeletionTimestamp() == nil || slices.Contains(observed.GetFinalizers(), machinev1alpha1.FinalizerDrain) {
-		if f := vm.GetFinalizers(); !slices.Contains(f, machinev1alpha1.FinalizerDrain) {
-			vm.SetFinalizers(append(f, machinev1alpha1.FinalizerDrain))
+		if f := held.GetFinalizers(); !slices.Contains(f, machinev1alpha1.FinalizerDrain) {
+			held.SetFinalizers(append(f, machinev1alpha1.FinalizerDrain))
 		}
-		if !slices.Contains(vm.GetFinalizers(), machinev1alpha1.FinalizerDrain) {
-			return errors.New("cannot hold the VM until its Node is drained: the metadata or finalizers of what a step before desires are not what those of a resource are")
+		if !slices.Contains(held.GetFinalizers(), machinev1alpha1.FinalizerDrain) {
+			return fmt.Errorf("cannot hold the %s until its Node is drained: the metadata or finalizers of what a step before desires are not what those of a resource are", name)
 		}
 	}
-	ready := req.GetDesired().GetResources()[machinev1alpha1.ResourceVM].GetReady() == fnv1.Ready_READY_TRUE
-	return rsp.Compose(machinev1alpha1.ResourceVM, vm.Unstructured, ready)
-}
-
-func asObserved(o step.Object, m *machinev1alpha1.Machine) step.Object {
-	vm := &unstructured.Unstructured{Object: map[string]any{}}
-	vm.SetGroupVersionKind(o.GroupVersionKind())
-	vm.SetName(o.GetName())
-	vm.SetLabels(map[string]string{machinev1alpha1.LabelMachine: m.Name})
-	if spec, ok := o.Object["spec"].(map[string]any); ok {
-		vm.Object["spec"] = runtime.DeepCopyJSON(spec)
-	}
-	return step.Object{Unstructured: vm}
+	ready := req.GetDesired().GetResources()[name].GetReady() == fnv1.Ready_READY_TRUE
+	return rsp.Compose(name, held.Unstructured, ready)
 }

@@ -1,0 +1,150 @@
+package infrastructure
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	xpv1 "github.com/crossplane/crossplane-runtime/v2/apis/common/v1"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/function/step"
+	"github.com/drover-dev/drover/internal/names"
+)
+
+// inClass is the beginning of the paths of a companion's fields in the class.
+func (c companion) inClass() string { return "companions." + c.name + "." }
+
+// of a class: what it says of the companion, and where.
+func (c companion) of(class *machinev1alpha1.MachineClass) (*machinev1alpha1.MachineClass, *runtime.RawExtension, string) {
+	return class, class.Spec.Companions[c.name].ForProvider, c.inClass()
+}
+
+// companionsOf the VMs of a class, in their order. Without a class they are those that
+// all VMs have.
+func (b *binding) companionsOf(class *machinev1alpha1.MachineClass) []companion {
+	var named map[string]machinev1alpha1.Companion
+	if class != nil {
+		named = class.Spec.Companions
+	}
+	var out []companion
+	for _, c := range b.companions {
+		if _, ok := named[c.name]; ok || !c.optional {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+// companionsMade with a VM that is there.
+func (b *binding) companionsMade(vm step.Object) []companion {
+	with := strings.Split(vm.GetAnnotations()[machinev1alpha1.AnnotationCompanions], ",")
+	var out []companion
+	for _, c := range b.companions {
+		if slices.Contains(with, c.name) {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+// orderOf a companion is its place in the binding.
+func (b *binding) orderOf(name string) int {
+	return slices.IndexFunc(b.companions, func(c companion) bool { return c.name == name })
+}
+
+// unknownCompanion is the problem of a class with a companion that the binding has not.
+func unknownCompanion(b *binding, class *machinev1alpha1.MachineClass) *step.Problem {
+	known := make([]string, 0, len(b.companions))
+	for _, c := range b.companions {
+		known = append(known, c.name)
+	}
+	for _, name := range slices.Sorted(maps.Keys(class.Spec.Companions)) {
+		if slices.Contains(known, name) {
+			continue
+		}
+		has := "none"
+		if len(known) > 0 {
+			has = strings.Join(known, ", ")
+		}
+		return problemOf(ReasonForProviderInvalid, class, fmt.Sprintf("companions.%s: VMs of provider %q have no such companion: they may have %s", name, b.provider, has))
+	}
+	return nil
+}
+
+// compose what was made, as far as what comes before it is ready.
+func (d *Desired) compose(b *binding, o Observed, made rendering) {
+	for _, c := range b.companionsOf(o.Class) {
+		there, ok := o.Companions[c.name]
+		if ok && step.CreationBegan(there) {
+			d.Companions[c.name] = step.AsObserved(there, o.Machine)
+		} else {
+			d.Companions[c.name] = made.companions[c.name]
+		}
+		if ready, word := await(b, c, o); !ready {
+			word.Name, word.ProviderID = d.Word.Name, d.Word.ProviderID
+			d.Word = word
+			return
+		}
+	}
+	d.VM, d.Word.State = made.vm, step.VMCreating
+}
+
+// await a companion: whether it is ready, and if not, what is to be said of the VM.
+func await(b *binding, c companion, o Observed) (bool, step.VM) {
+	there, ok := o.Companions[c.name]
+	what := fmt.Sprintf("%s %s", c.gvk.Kind, names.OfCompanion(o.Machine.Name, o.Machine.UID, c.name))
+	word := step.VM{State: step.VMCreating, Message: "waiting for " + what + ", which the VM needs"}
+	if !ok {
+		return false, word
+	}
+	conditions := conditionsOf(there.Unstructured)
+	ready := conditions.Get(xpv1.TypeReady).Status == corev1.ConditionTrue
+	if c.ready != nil {
+		var err error
+		if ready, err = evalAs[bool](c.ready, map[string]any{"machine": o.RawMachine, "companion": whole(there.Object)}); err != nil {
+			word.Problem = &step.Problem{Reason: ReasonBindingInvalid, Message: truncate(err.Error())}
+			return false, word
+		}
+	}
+	switch said := providerError(conditions); {
+	case there.GetDeletionTimestamp() != nil:
+		word.State, word.Message = step.VMLost, what+" is being deleted, although its Machine is not"
+		return false, word
+	case meta.ExternalCreateIncomplete(there) && strings.Contains(conditions.Get(xpv1.TypeSynced).Message, createIncomplete):
+		word.State, word.Message = step.VMCreateUnknown, "the provider began to create "+what+", and nobody knows whether it did"
+		return false, word
+	case !ready && said != "":
+		word.Message, word.ErrorCode = truncate(what+": "+said), string(b.classify(said))
+	}
+	return ready, word
+}
+
+// keepCompanions that are there: only the deletion of their Machine deletes them. Those
+// of a VM that is there are pinned like it.
+func (d *Desired) keepCompanions(o Observed) {
+	for name, there := range o.Companions {
+		if d.Companions[name] == nil {
+			d.Companions[name] = step.AsObserved(there, o.Machine)
+		}
+		if d.Word.ProviderID != "" {
+			pin(d.Companions[name])
+		}
+	}
+}
+
+// observedCompanions as expressions see them: those that the binding has are always there.
+func observedCompanions(b *binding, observed map[string]step.Object) map[string]any {
+	out := map[string]any{}
+	for _, c := range b.companions {
+		out[c.name] = whole(nil)
+	}
+	for name, there := range observed {
+		out[name] = whole(there.Object)
+	}
+	return out
+}
