@@ -16,6 +16,8 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
+
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 )
 
 const (
@@ -58,7 +60,26 @@ func TestAnAPIServerTakesTheVMs(t *testing.T) {
 
 func takes(t *testing.T, c client.Client, cloud, file string) {
 	install(t, c, file)
-	vm := rendered(t, newPlane(t, cloud, "")).DeepCopy()
+	p := newPlane(t, cloud, "")
+	takesObject(t, c, rendered(t, p))
+	for _, crd := range companionCRDs[cloud] {
+		beside := filepath.Join(filepath.Dir(file), crd)
+		if _, err := os.Stat(beside); err != nil {
+			t.Logf("there is no %s: its kind is tested with the trimmed CRD alone", beside)
+			continue
+		}
+		install(t, c, beside)
+	}
+	for name, o := range p.Composed {
+		if machinev1alpha1.IsCompanion(name) {
+			takesObject(t, c, o)
+		}
+	}
+}
+
+func takesObject(t *testing.T, c client.Client, o *unstructured.Unstructured) {
+	t.Helper()
+	vm := o.DeepCopy()
 	vm.SetNamespace("default")
 	vm.SetOwnerReferences(nil)
 	unstructured.RemoveNestedField(vm.Object, "metadata", "uid")

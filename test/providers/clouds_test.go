@@ -28,9 +28,19 @@ var update = flag.Bool("update", false, "write down what is rendered as what is 
 // crds of the clouds' VMs, by cloud.
 var crds = map[string]string{
 	"aws":          "ec2.aws.m.upbound.io_instances.yaml",
+	"azure":        "compute.azure.m.upbound.io_linuxvirtualmachines.yaml",
 	"digitalocean": "droplet.digitalocean.m.crossplane.io_droplets.yaml",
 	"gcp":          "compute.gcp.m.upbound.io_instances.yaml",
 	"yandex":       "compute.yandex-cloud.m.jet.crossplane.io_instances.yaml",
+}
+
+// companionCRDs of the clouds whose VMs have companions, by cloud.
+var companionCRDs = map[string][]string{
+	"azure": {
+		"network.azure.m.upbound.io_publicips.yaml",
+		"network.azure.m.upbound.io_networkinterfaces.yaml",
+		"network.azure.m.upbound.io_networkinterfacesecuritygroupassociations.yaml",
+	},
 }
 
 func run(now time.Time, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
@@ -53,6 +63,9 @@ func newPlane(t *testing.T, cloud, failureDomain string) *machinetest.Plane {
 	p := machinetest.New(t, run, root+"apis/machine/compositions/machine-"+cloud+".yaml")
 	if crd, ok := crds[cloud]; ok {
 		p.AddSchema(filepath.Join("crds", crd))
+		for _, crd := range companionCRDs[cloud] {
+			p.AddSchema(filepath.Join("crds", crd))
+		}
 	} else {
 		p.Capabilities = nil // No CRD: no schema is shown.
 	}
@@ -79,6 +92,14 @@ func rendered(t *testing.T, p *machinetest.Plane) *unstructured.Unstructured {
 	t.Helper()
 	p.Reconcile()
 	p.Reconcile() // A Secret that the VM refers to is there first.
+	for range companionCRDs["azure"] {
+		for name, c := range p.Composed {
+			if machinev1alpha1.IsCompanion(name) {
+				companionIsReady(t, c)
+			}
+		}
+		p.Reconcile()
+	}
 	vm := p.Composed[machinev1alpha1.ResourceVM]
 	if vm == nil {
 		t.Fatalf("no VM: %v", p.Machine.Object["status"])
@@ -125,6 +146,11 @@ func TestTheClassOfTheExampleBecomesAVM(t *testing.T) {
 		t.Run(cloud, func(t *testing.T) {
 			p := newPlane(t, cloud, "")
 			golden(t, cloud, withoutUserData(rendered(t, p)))
+			for name, c := range p.Composed {
+				if machinev1alpha1.IsCompanion(name) {
+					golden(t, cloud+"-"+name, withoutUserData(c))
+				}
+			}
 		})
 	}
 }
@@ -137,10 +163,14 @@ func TestTheClassOfKubeVirtBecomesAVM(t *testing.T) {
 }
 
 func TestAFailureDomainGoesIntoTheVM(t *testing.T) {
-	for cloud, field := range map[string]string{"aws": "availabilityZone", "gcp": "zone", "digitalocean": "region", "yandex": "zone"} {
+	for cloud, field := range map[string]string{"aws": "availabilityZone", "gcp": "zone", "digitalocean": "region", "yandex": "zone", "azure": "zone"} {
 		t.Run(cloud, func(t *testing.T) {
 			vm := rendered(t, newPlane(t, cloud, "domain-b"))
-			if got, _, _ := unstructured.NestedString(vm.Object, "spec", "forProvider", field); got != "domain-b" {
+			want := "domain-b"
+			if cloud == "azure" {
+				want = "b" // Its Nodes have the region before it.
+			}
+			if got, _, _ := unstructured.NestedString(vm.Object, "spec", "forProvider", field); got != want {
 				t.Errorf("%s is %q", field, got)
 			}
 		})
@@ -166,6 +196,7 @@ func TestAWrongFieldIsRefusedBeforeThereIsAVM(t *testing.T) {
 				tc.change(f)
 				class.Object["spec"].(map[string]any)["forProvider"] = f
 				p.Reconcile()
+				p.Reconcile() // A Secret that the VM refers to is there first.
 				b, _ := json.Marshal(p.Machine.Object["status"])
 				if p.Composed[machinev1alpha1.ResourceVM] != nil || !strings.Contains(string(b), tc.want) || !strings.Contains(string(b), "ForProviderInvalid") {
 					t.Errorf("VM %v, status %s", p.Composed[machinev1alpha1.ResourceVM], b)
@@ -176,10 +207,11 @@ func TestAWrongFieldIsRefusedBeforeThereIsAVM(t *testing.T) {
 }
 
 func TestWhatARequiredFieldIsIsSaidByTheKindsRules(t *testing.T) {
-	for cloud, field := range map[string]string{"gcp": "machineType", "digitalocean": "size", "yandex": "resources"} {
+	for cloud, field := range map[string]string{"azure": "osDisk", "gcp": "machineType", "digitalocean": "size", "yandex": "resources"} {
 		t.Run(cloud, func(t *testing.T) {
 			p := newPlane(t, cloud, "")
 			unstructured.RemoveNestedField(p.Others[0].Object, "spec", "forProvider", field)
+			p.Reconcile()
 			p.Reconcile()
 			b, _ := json.Marshal(p.Machine.Object["status"])
 			if want := "spec.forProvider." + field + " is a required parameter"; !strings.Contains(string(b), want) {

@@ -22,6 +22,11 @@ var observed = map[string]struct {
 		providerID: "aws:///eu-west-1a/i-0abc",
 		addresses:  []string{"InternalIP 10.0.0.7", "InternalDNS ip-10-0-0-7.eu-west-1.compute.internal", "Hostname workers-x7k2p-crf74"},
 	},
+	"azure": {
+		atProvider: `{id: /subscriptions/0B1F6471-1BF0-4DDA-AEC3-CB9272F09590/resourceGroups/Production-Nodes/providers/Microsoft.Compute/virtualMachines/workers-x7k2p-crf74, publicIpAddresses: [203.0.113.7], privateIpAddresses: [10.0.0.7]}`,
+		providerID: "azure:///subscriptions/0b1f6471-1bf0-4dda-aec3-cb9272f09590/resourceGroups/production-nodes/providers/Microsoft.Compute/virtualMachines/workers-x7k2p-crf74",
+		addresses:  []string{"InternalIP 10.0.0.7", "InternalIP fd00::7", "ExternalIP 203.0.113.7", "Hostname workers-x7k2p-crf74"},
+	},
 	"gcp": {
 		atProvider: `{id: projects/my-project/zones/europe-west4-a/instances/workers-x7k2p-crf74, currentStatus: RUNNING, networkInterface: [{networkIp: 10.0.0.7, accessConfig: [{natIp: 203.0.113.7}]}, {networkIp: 10.1.0.7}]}`,
 		providerID: "gce://my-project/europe-west4-a/workers-x7k2p-crf74",

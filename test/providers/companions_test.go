@@ -1,0 +1,198 @@
+package providers
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/function/machinetest"
+)
+
+const azureGroup = "/subscriptions/00000000-0000-0000-0000-000000000000/resourceGroups/production-nodes/providers/Microsoft.Network/"
+
+// companionIsReady is what provider-azure says of a companion that it created.
+func companionIsReady(t *testing.T, c *unstructured.Unstructured) {
+	t.Helper()
+	says := map[string]string{
+		"PublicIP":         fmt.Sprintf("{id: %spublicIPAddresses/%s, ipAddress: 203.0.113.7}", azureGroup, c.GetName()),
+		"NetworkInterface": fmt.Sprintf(`{id: %snetworkInterfaces/%s, privateIpAddresses: [10.0.0.7, "fd00::7"]}`, azureGroup, c.GetName()),
+		"NetworkInterfaceSecurityGroupAssociation": fmt.Sprintf("{id: %snetworkInterfaces/x|%snetworkSecurityGroups/nodes}", azureGroup, azureGroup),
+	}[c.GetKind()]
+	if says == "" {
+		t.Fatalf("nobody knows what is said of a %s", c.GetKind())
+	}
+	machinetest.Set(c, machinetest.Object(t, says).Object, "status", "atProvider")
+	c.SetAnnotations(merged(c.GetAnnotations(), "crossplane.io/external-name", c.GetName()))
+	machinetest.Condition(c, "Synced", "True", "ReconcileSuccess", "")
+	machinetest.Condition(c, "Ready", "True", "Available", "")
+}
+
+func merged(m map[string]string, key, value string) map[string]string {
+	out := map[string]string{key: value}
+	for k, v := range m {
+		out[k] = v
+	}
+	return out
+}
+
+// composed kinds of a plane's VM and companions.
+func composed(p *machinetest.Plane) string {
+	var out []string
+	for _, name := range []string{"companion-publicip", "companion-nic", "companion-securitygroup", machinev1alpha1.ResourceVM} {
+		if p.Composed[name] != nil {
+			out = append(out, p.Composed[name].GetKind())
+		}
+	}
+	return strings.Join(out, " ")
+}
+
+func TestAVMOfAzureComesAfterWhatItNeeds(t *testing.T) {
+	p := newPlane(t, "azure", "")
+	p.Reconcile()
+	p.Reconcile()
+	want := []string{"PublicIP", "NetworkInterface", "NetworkInterfaceSecurityGroupAssociation", "LinuxVirtualMachine"}
+	for i := range want {
+		if got := composed(p); got != strings.Join(want[:i+1], " ") {
+			t.Fatalf("step %d: composed %s", i, got)
+		}
+		for name, c := range p.Composed {
+			if machinev1alpha1.IsCompanion(name) {
+				companionIsReady(t, c)
+			}
+		}
+		p.Reconcile()
+	}
+	get := func(resource string, path ...string) string {
+		s, _, _ := unstructured.NestedString(p.Composed[resource].Object, append([]string{"spec", "forProvider"}, path...)...)
+		return s
+	}
+	nic := azureGroup + "networkInterfaces/" + p.Composed["vm"].GetName() + "-nic"
+	if ids, _, _ := unstructured.NestedStringSlice(p.Composed["vm"].Object, "spec", "forProvider", "networkInterfaceIds"); len(ids) != 1 || ids[0] != nic {
+		t.Errorf("network interfaces %v", ids)
+	}
+	if got := get("companion-securitygroup", "networkInterfaceId"); got != nic {
+		t.Errorf("the security group is for %s", got)
+	}
+}
+
+func TestAClassWithoutPublicAddressHasNone(t *testing.T) {
+	p := newPlane(t, "azure", "")
+	unstructured.RemoveNestedField(p.Others[0].Object, "spec", "companions", "publicip")
+	unstructured.RemoveNestedField(p.Others[0].Object, "spec", "companions", "securitygroup")
+	rendered(t, p)
+	if got := composed(p); got != "NetworkInterface LinuxVirtualMachine" {
+		t.Errorf("composed %s", got)
+	}
+	list, _, _ := unstructured.NestedSlice(p.Composed["companion-nic"].Object, "spec", "forProvider", "ipConfiguration")
+	if len(list) != 1 || list[0].(map[string]any)["publicIpAddressId"] != nil {
+		t.Errorf("ipConfiguration %v", list)
+	}
+}
+
+func TestAWrongFieldOfANetworkInterfaceIsRefusedBeforeThereIsAnything(t *testing.T) {
+	for name, tc := range map[string]struct {
+		change func(companions map[string]any)
+		want   string
+	}{
+		"AnUnknownField": {func(c map[string]any) {
+			c["nic"].(map[string]any)["forProvider"].(map[string]any)["subnet"] = "x"
+		}, "companions.nic.forProvider.subnet: unknown field"},
+		"AnotherType": {func(c map[string]any) {
+			c["nic"].(map[string]any)["forProvider"].(map[string]any)["ipConfiguration"].([]any)[0].(map[string]any)["primary"] = "yes"
+		}, "companions.nic.forProvider.ipConfiguration[0].primary: Invalid value"},
+		"ACompanionThatThereIsNot": {func(c map[string]any) { c["disk"] = map[string]any{} }, `companions.disk: VMs of provider \"azure\" have no such companion: they may have publicip, nic, securitygroup`},
+		"NoneThatIsRequired":       {func(c map[string]any) { delete(c, "nic"); delete(c, "publicip") }, "companions.nic: spec.forProvider.ipConfiguration is a required parameter"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newPlane(t, "azure", "")
+			tc.change(p.Others[0].Object["spec"].(map[string]any)["companions"].(map[string]any))
+			p.Reconcile()
+			p.Reconcile()
+			b, _ := json.Marshal(p.Machine.Object["status"])
+			if !strings.Contains(string(b), tc.want) || !strings.Contains(string(b), "ForProviderInvalid") || composed(p) != "" {
+				t.Errorf("composed %q, status %s", composed(p), b)
+			}
+		})
+	}
+}
+
+func TestWhatKeepsANetworkInterfaceFromBeingMadeIsSaidOfTheMachine(t *testing.T) {
+	p := newPlane(t, "azure", "")
+	unstructured.RemoveNestedField(p.Others[0].Object, "spec", "companions", "publicip")
+	p.Reconcile()
+	p.Reconcile()
+	if got := status(p, "lastOperation", "description"); status(p, "phase") != "Provisioning" || !strings.Contains(got, "waiting for NetworkInterface workers-x7k2p-crf74-nic") {
+		t.Errorf("%s: %s", status(p, "phase"), got)
+	}
+	nic := p.Composed["companion-nic"]
+	nic.SetAnnotations(merged(nic.GetAnnotations(), "crossplane.io/external-name", nic.GetName()))
+	for _, tc := range []struct{ message, code string }{
+		{`async create failed: failed to create the resource: creating Network Interface: performing CreateOrUpdate: unexpected status 400 (400 Bad Request) with error: SubnetIsFull: Subnet nodes with address prefix 10.0.0.0/24 does not have enough capacity`, "CapacityExhausted"},
+		{`async create failed: failed to create the resource: unexpected status 403 (403 Forbidden) with error: AuthorizationFailed: The client does not have authorization`, "PermissionDenied"},
+		{`async create failed: unexpected status 404 (404 Not Found) with error: InvalidResourceReference: Resource nodes referenced by nic was not found`, "InvalidRequest"},
+		{`async create failed: unexpected status 400 with error: NetworkInterfaceCountLimitReached: Cannot create more than 65536 network interfaces`, "QuotaExceeded"},
+		{`async create failed: unexpected status 429 (429 Too Many Requests) with error: TooManyRequests: The request is throttled`, "Throttled"},
+	} {
+		machinetest.Condition(nic, "LastAsyncOperation", "False", "AsyncCreateFailure", tc.message)
+		p.Reconcile()
+		if code, text := status(p, "lastOperation", "errorCode"), status(p, "lastOperation", "description"); code != tc.code || !strings.HasPrefix(text, "NetworkInterface workers-x7k2p-crf74-nic: async create failed") {
+			t.Errorf("%s: %s, want %s", code, text, tc.code)
+		}
+		if composed(p) != "NetworkInterface" {
+			t.Errorf("composed %s", composed(p))
+		}
+	}
+	p.Composed["companion-nic"].Object["status"] = map[string]any{}
+	companionIsReady(t, nic)
+	rendered(t, p)
+	if code := status(p, "lastOperation", "errorCode"); code != "" {
+		t.Errorf("error code %s of a VM that is being made", code)
+	}
+}
+
+// TestACompanionThatAStaleWriteForgotIsComposedAgain: a Machine does not refer to it any
+// more, and nobody else would delete it.
+func TestACompanionThatAStaleWriteForgotIsComposedAgain(t *testing.T) {
+	p := newPlane(t, "azure", "")
+	p.Reconcile()
+	p.Reconcile()
+	companionIsReady(t, p.Composed["companion-publicip"])
+	p.Reconcile()
+	forgotten := func(when string) {
+		t.Helper()
+		p.Forgotten = []string{"companion-nic"}
+		r, err := p.Pipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := r.Desired.GetResources()["companion-nic"].GetResource().AsMap()
+		if name := (&unstructured.Unstructured{Object: got}).GetName(); name != p.Composed["companion-nic"].GetName() {
+			t.Errorf("%s: the network interface that is composed is %q", when, name)
+		}
+		p.Forgotten = nil
+	}
+	forgotten("before its VM is there")
+	vm := rendered(t, p)
+	vm.SetAnnotations(merged(vm.GetAnnotations(), "crossplane.io/external-name", vm.GetName()))
+	tells(t, p, vm, observed["azure"].atProvider)
+	forgotten("when its VM is there")
+}
+
+func TestTheUserDataOfAzureIsBase64InItsSecret(t *testing.T) {
+	p := newPlane(t, "azure", "")
+	p.Reconcile()
+	inSecret, _, _ := unstructured.NestedString(p.Composed[machinev1alpha1.ResourceUserData].Object, "data", "userData")
+	customData, err := base64.StdEncoding.DecodeString(inSecret)
+	if err != nil {
+		t.Fatal(err)
+	}
+	userData, err := base64.StdEncoding.DecodeString(string(customData))
+	if err != nil || !strings.HasPrefix(string(userData), "#cloud-config\n") {
+		t.Errorf("%.40q, %v", customData, err)
+	}
+}
