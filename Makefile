@@ -125,6 +125,11 @@ fuzz: ## Give garbage to all that decodes what others wrote, FUZZTIME=30s to eac
 e2e: build packages ## Run the end-to-end tests and the golden renders on a local control plane.
 	DROVER_BIN=$(BIN) DROVER_PACKAGES=$(PACKAGES) go test -count=1 -parallel 4 -timeout 45m ./test/...
 
+.PHONY: conformance
+conformance: build packages ## Hold all providers, or PROVIDER=aws, against what Drover promises of each, and print the table.
+	DROVER_BIN=$(BIN) DROVER_PACKAGES=$(PACKAGES) go test -count=1 -parallel 8 -timeout 20m ./test/conformance -v \
+		-run '^TestConformance$$/^$(or $(PROVIDER),.*)$$' | grep -vE '^=== (RUN|PAUSE|CONT|NAME)'
+
 .PHONY: bench
 bench: build packages ## Count API writes a Machine and bytes a response, and print them; LARGE=1 also of 1000 Machines.
 	go test -run '^$$' -bench . -benchtime 1x ./internal/function/...

@@ -62,12 +62,12 @@ func FuzzOrphans(f *testing.F) {
 	})
 }
 
-// looksAndSparesUsed checks that an inventory is asked for, and that no VM resource is
+// looksAndSparesUsed checks that an inventory that is there stays, and that no VM resource is
 // dropped that may delete a VM of which a Machine is there, or of which nothing is known.
 func looksAndSparesUsed(req *fnv1.RunFunctionRequest, rsp *fnv1.RunFunctionResponse) []string {
 	var broken []string
 	desired := rsp.GetDesired().GetResources()
-	if desired[machinev1alpha1.ResourceInventory] == nil {
+	if desired[machinev1alpha1.ResourceInventory] == nil && req.GetObserved().GetResources()[machinev1alpha1.ResourceInventory] != nil {
 		broken = append(broken, "there is no inventory any more")
 	}
 	for name, r := range req.GetObserved().GetResources() {
@@ -247,7 +247,7 @@ func keepsMachines(req *fnv1.RunFunctionRequest, rsp *fnv1.RunFunctionResponse) 
 	set, status := req.GetObserved().GetComposite().GetResource(), rsp.GetDesired().GetComposite().GetResource()
 	dropping := textsIn(at(set, "status", "dropping"))
 	deleted := textsIn(at(group.GetResource(), "spec", "delete"))
-	machines := children(req, machinev1alpha1.MachineGroupVersionKind.Kind)
+	machines := children(req, "machines", machinev1alpha1.MachineGroupVersionKind.Kind)
 	maps.DeleteFunc(machines, func(name string, _ child) bool { return slices.Contains(dropping, name) })
 	var newly []string
 	for name, m := range machines {
@@ -273,7 +273,7 @@ func replaceable(machine *structpb.Struct) bool {
 // keepsSets checks that no MachineSet goes that has Machines, or may get some.
 func keepsSets(req *fnv1.RunFunctionRequest, rsp *fnv1.RunFunctionResponse) []string {
 	broken := keepsDesired(req, rsp, slices.Collect(maps.Keys(req.GetObserved().GetResources()))...)
-	for name, c := range children(req, machinev1alpha1.MachineSetGroupVersionKind.Kind) {
+	for name, c := range children(req, "machine-sets", machinev1alpha1.MachineSetGroupVersionKind.Kind) {
 		if _, ok := rsp.GetDesired().GetResources()[name]; !ok && !slices.ContainsFunc(c.versions, empty) {
 			broken = append(broken, fmt.Sprintf("MachineSet %s is not desired any more, and has Machines", name))
 		}
@@ -296,13 +296,13 @@ type child struct {
 }
 
 // children of a kind that the XR controls in any version, and that are being deleted in
-// none, by their own names.
-func children(req *fnv1.RunFunctionRequest, kind string) map[string]child {
+// none, by their own names. What was required is of the kind, whatever it says.
+func children(req *fnv1.RunFunctionRequest, requirement, kind string) map[string]child {
 	all, ours := map[string]child{}, map[string]bool{}
 	look := func(r *fnv1.Resource) {
 		o := r.GetResource()
 		name := at(o, "metadata", "name").GetStringValue()
-		if name == "" || at(o, "kind").GetStringValue() != kind {
+		if name == "" {
 			return
 		}
 		c := all[name]
@@ -310,12 +310,12 @@ func children(req *fnv1.RunFunctionRequest, kind string) map[string]child {
 		ours[name] = ours[name] || controls(req, o)
 	}
 	for _, r := range req.GetObserved().GetResources() {
-		look(r)
-	}
-	for _, required := range req.GetRequiredResources() {
-		for _, r := range required.GetItems() {
+		if at(r.GetResource(), "kind").GetStringValue() == kind {
 			look(r)
 		}
+	}
+	for _, r := range req.GetRequiredResources()[requirement].GetItems() {
+		look(r)
 	}
 	maps.DeleteFunc(all, func(name string, c child) bool {
 		return !ours[name] || slices.ContainsFunc(c.versions, func(o *structpb.Struct) bool { return at(o, "metadata", "deletionTimestamp") != nil })

@@ -16,7 +16,7 @@ import (
 // from rate and increase.
 var failureReasons = []v1alpha1.FailureReason{
 	v1alpha1.FailureCreateFailed, v1alpha1.FailureCreateUnknown, v1alpha1.FailureVMLost, v1alpha1.FailureVMFailed,
-	v1alpha1.FailureNodeDeleted, v1alpha1.FailureJoinTimeout,
+	v1alpha1.FailureNodeDeleted, v1alpha1.FailureJoinTimeout, v1alpha1.FailureNodeUnhealthy,
 }
 
 // An owner is a MachineDeployment, or a MachineSet that stands alone: its sets come and

@@ -29,10 +29,16 @@ const (
 	NewVersion = "v1.35.4"
 )
 
+// localProvider is that of the local cloud.
+const localProvider = "local"
+
 // A Fleet is a namespace with a MachineClass, for one test.
 type Fleet struct {
 	*Plane
 	Namespace string
+	// Provider whose Composition the XRs of the fleet select that are of a kind with
+	// several.
+	Provider string
 	// Cluster that the Machines join, by the configuration that is named.
 	Cluster *Cluster
 	config  machinev1alpha1.ClusterReference
@@ -55,8 +61,8 @@ func (p *Plane) MakeFleet(ctx context.Context) (Fleet, error) {
 	if err := p.Client.Create(ctx, ns); err != nil {
 		return Fleet{}, err
 	}
-	f := Fleet{Plane: p, Namespace: ns.Name, Cluster: p.Control}
-	return f, p.Client.Create(ctx, f.Class("small", "local", `{"image":"ubuntu-24.04","size":"small"}`))
+	f := Fleet{Plane: p, Namespace: ns.Name, Provider: localProvider, Cluster: p.Control}
+	return f, p.Client.Create(ctx, f.Class("small", localProvider, `{"image":"ubuntu-24.04","size":"small"}`))
 }
 
 // Create an object, or fail the test.
@@ -65,18 +71,18 @@ func (f Fleet) Create(t testing.TB, o client.Object) {
 	create := o
 	switch o.(type) {
 	case *machinev1alpha1.Machine:
-		create = ofLocalCloud(t, o, machinev1alpha1.MachineGroupVersionKind)
+		create = f.selecting(t, o, machinev1alpha1.MachineGroupVersionKind)
 	case *machinev1alpha1.OrphanCollector:
-		create = ofLocalCloud(t, o, machinev1alpha1.OrphanCollectorGroupVersionKind)
+		create = f.selecting(t, o, machinev1alpha1.OrphanCollectorGroupVersionKind)
 	}
 	if err := f.Client.Create(t.Context(), create); err != nil {
 		t.Fatalf("%s: %v", o.GetName(), err)
 	}
 }
 
-// ofLocalCloud selects the Composition of an XR, as examples/local does: there is one for
-// each cloud, and Crossplane takes any that fits.
-func ofLocalCloud(t testing.TB, xr client.Object, kind schema.GroupVersionKind) client.Object {
+// selecting the Composition of an XR, as examples/local does: there is one for each
+// cloud, and Crossplane takes any that fits.
+func (f Fleet) selecting(t testing.TB, xr client.Object, kind schema.GroupVersionKind) client.Object {
 	t.Helper()
 	o, err := runtime.DefaultUnstructuredConverter.ToUnstructured(xr)
 	if err != nil {
@@ -85,7 +91,7 @@ func ofLocalCloud(t testing.TB, xr client.Object, kind schema.GroupVersionKind) 
 	delete(o, "status")
 	u := &unstructured.Unstructured{Object: o}
 	u.SetGroupVersionKind(kind)
-	if err := unstructured.SetNestedField(o, "local", "spec", "crossplane", "compositionSelector", "matchLabels", machinev1alpha1.LabelProvider); err != nil {
+	if err := unstructured.SetNestedField(o, f.Provider, "spec", "crossplane", "compositionSelector", "matchLabels", machinev1alpha1.LabelProvider); err != nil {
 		t.Fatal(err)
 	}
 	return u

@@ -161,6 +161,12 @@ func (p *Plane) Install(ctx context.Context) error {
 	return nil
 }
 
+// InstallPackage of Drover, as "crossplane xpkg install" does: by its kind and its name
+// without the version.
+func (p *Plane) InstallPackage(ctx context.Context, kind, name string) error {
+	return localplane.Install(ctx, p.bin, p.Kubeconfig, kind, "xpkg.drover.dev/drover/"+name+":v0.1.0")
+}
+
 // Status of the control plane's processes.
 func (p *Plane) Status(ctx context.Context) (*localplane.Status, error) {
 	return localplane.Read(ctx, p.launcher(), p.Dir)

@@ -47,6 +47,10 @@ type JoinTokenObservation struct {
 	// ExpirationTime of the token.
 	// +optional
 	ExpirationTime *metav1.Time `json:"expirationTime,omitempty"`
+
+	// ConfigUID is the UID of the configuration that it was made through.
+	// +optional
+	ConfigUID string `json:"configUID,omitempty"`
 }
 
 // JoinTokenSpec is what a JoinToken shall be.

@@ -10,7 +10,9 @@ const (
 	LabelJoinToken = Group + "/join-token"
 
 	// LabelConfig beside it is the UID of the configuration that it was made through,
-	// so that nobody takes the token of another Drover for one of theirs.
+	// so that nobody takes the token of another Drover for one of theirs. A kubelet puts
+	// both on its Node when it joins, and its WorkerNode takes them off: what has them has
+	// not been found by one.
 	LabelConfig = Group + "/config"
 
 	// FinalizerInUse keeps a ProviderConfig or ClusterProviderConfig while a

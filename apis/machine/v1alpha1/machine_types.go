@@ -311,8 +311,9 @@ type MachineStatus struct {
 	// +optional
 	LastOperation *LastOperation `json:"lastOperation,omitempty"`
 
-	// RefusedUntil is when the provider last ceased to refuse to create the VM: from
-	// then on spec.creationTimeout counts. It is absent when it never did.
+	// RefusedUntil is when the provider last ceased to refuse to create the VM, or what
+	// was invalid was mended: from then on spec.creationTimeout counts. It is absent when
+	// neither ever was.
 	// +optional
 	RefusedUntil *metav1.Time `json:"refusedUntil,omitempty"`
 

@@ -98,7 +98,7 @@ func (x *external) Observe(ctx context.Context, jt *v1alpha1.JoinToken) (managed
 		return managed.ExternalObservation{ResourceExists: true}, nil
 	}
 	details, err := x.details(ctx, s)
-	report(jt, s)
+	x.report(jt, s)
 	return managed.ExternalObservation{ResourceExists: true, ResourceUpToDate: true, ConnectionDetails: details}, err
 }
 
@@ -125,7 +125,7 @@ func (x *external) Update(ctx context.Context, jt *v1alpha1.JoinToken) (managed.
 	if err != nil {
 		return managed.ExternalUpdate{}, err
 	}
-	report(jt, s)
+	x.report(jt, s)
 	return managed.ExternalUpdate{ConnectionDetails: details}, nil
 }
 
@@ -234,8 +234,8 @@ func (x *external) details(ctx context.Context, s *corev1.Secret) (managed.Conne
 	}, nil
 }
 
-func report(jt *v1alpha1.JoinToken, s *corev1.Secret) {
+func (x *external) report(jt *v1alpha1.JoinToken, s *corev1.Secret) {
 	e := metav1.NewTime(expiration(s))
-	jt.Status.AtProvider = v1alpha1.JoinTokenObservation{TokenID: meta.GetExternalName(jt), ExpirationTime: &e}
+	jt.Status.AtProvider = v1alpha1.JoinTokenObservation{TokenID: meta.GetExternalName(jt), ExpirationTime: &e, ConfigUID: string(x.config)}
 	jt.SetConditions(xpv1.Available())
 }

@@ -19,21 +19,25 @@ import (
 	"github.com/drover-dev/drover/internal/target"
 )
 
-const reasonSwept event.Reason = "TokenSwept"
+// Reasons of events.
+const (
+	reasonSwept     event.Reason = "TokenSwept"
+	reasonNodeSwept event.Reason = "NodeSwept"
+)
 
-// A sweeper deletes the tokens that are left in target clusters although their
-// JoinTokens are gone, such as those of a cluster that could not be reached meanwhile.
-// They would die by themselves, but a token is a key to the cluster.
+// A sweeper deletes what is left in target clusters although its JoinToken is gone:
+// tokens, such as those of a cluster that could not be reached meanwhile, which would die
+// by themselves, but are keys to the cluster; and Nodes that joined too late.
 type sweeper struct {
 	connect func(context.Context, target.Ref) (sweepable, error)
-	// cached reads configurations and JoinTokens, live JoinTokens once more before
-	// anything is deleted.
+	// cached reads configurations, JoinTokens and WorkerNodes, live the last two once more
+	// before anything is deleted.
 	cached, live client.Reader
 	record       event.Recorder
 	log          logging.Logger
 	every        time.Duration
 
-	// seen are the tokens without JoinToken of the sweep before.
+	// seen are the tokens and Nodes without JoinToken of the sweep before.
 	seen map[types.UID]bool
 }
 
@@ -65,7 +69,7 @@ func (s *sweeper) sweep(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	alive, err := joinTokens(ctx, s.cached)
+	by, err := awaitedBy(ctx, s.cached)
 	if err != nil {
 		return err
 	}
@@ -81,7 +85,7 @@ func (s *sweeper) sweep(ctx context.Context) error {
 		if err != nil {
 			continue
 		}
-		for _, t := range leftOver(tokens.Items, alive) {
+		for _, t := range leftOver(tokens.Items, by.tokens) {
 			if !s.seen[t.GetUID()] {
 				seen[t.GetUID()] = true
 				continue
@@ -91,6 +95,7 @@ func (s *sweeper) sweep(ctx context.Context) error {
 				s.log.Info("Cannot delete a join token that is left over", "error", err)
 			}
 		}
+		s.sweepNodes(ctx, c, config, by, seen)
 	}
 	s.seen = seen
 	return nil

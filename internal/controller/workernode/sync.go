@@ -46,6 +46,13 @@ func syncPatch(node *corev1.Node, want v1alpha1.WorkerNodeParameters) ([]byte, e
 	have, fresh := taintValues(node.Spec.Taints)
 
 	labels := settle(node.GetLabels(), want.Labels, was.Labels, old.Labels, fresh)
+	// It joined with them, and is found.
+	for _, key := range []string{v1alpha1.LabelJoinToken, v1alpha1.LabelConfig} {
+		_, there := node.GetLabels()[key]
+		if _, wanted := want.Labels[key]; there && !wanted {
+			labels.patch[key] = nil
+		}
+	}
 	annotations := settle(node.GetAnnotations(), want.Annotations, was.Annotations, old.Annotations, fresh)
 	wantTaints := map[string]string{}
 	for _, t := range want.Taints {

@@ -23,6 +23,14 @@ func TestSyncPatch(t *testing.T) {
 		want                v1alpha1.WorkerNodeParameters
 		patch               m
 	}{
+		"WhatItJoinedWithIsTakenOff": {
+			labels: map[string]string{v1alpha1.LabelJoinToken: "t", v1alpha1.LabelConfig: "c", "other": "1"},
+			patch:  m{"metadata": m{"labels": m{v1alpha1.LabelJoinToken: nil, v1alpha1.LabelConfig: nil}}},
+		},
+		"UnlessAUserWantsIt": {
+			labels: map[string]string{v1alpha1.LabelConfig: "c"},
+			want:   v1alpha1.WorkerNodeParameters{Labels: map[string]string{v1alpha1.LabelConfig: "c"}},
+		},
 		"NothingWantedIsNothingDone": {labels: map[string]string{"a": "b"}, taints: []corev1.Taint{others}},
 		"WhatIsWantedIsPutThereAndRemembered": {
 			labels: map[string]string{"other": "1"},

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/base64"
 	"fmt"
+	"maps"
 	"time"
 
 	xpv1 "github.com/crossplane/crossplane-runtime/v2/apis/common/v1"
@@ -50,6 +51,8 @@ type Observed struct {
 // A Token is an observed JoinToken.
 type Token struct {
 	Token, Server, CA []byte
+	// UID of the JoinToken, and of the configuration that it was made through.
+	UID, ConfigUID string
 	// Ready means that the token can be used.
 	Ready bool
 	// Ending means that it is being deleted, and let go of by its controller.
@@ -147,7 +150,7 @@ func render(o Observed, settings Settings) (data map[string][]byte, problem *ste
 		Server:        string(o.Token.Server),
 		CA:            o.Token.CA,
 		Token:         string(o.Token.Token),
-		Labels:        m.Spec.Metadata.Labels,
+		Labels:        nodeLabels(m.Spec.Metadata.Labels, o.Token),
 		Taints:        m.Spec.Taints,
 		StartupTaints: m.Spec.StartupTaints,
 		Kubelet:       o.Class.Spec.Kubelet,
@@ -162,6 +165,18 @@ func render(o Observed, settings Settings) (data map[string][]byte, problem *ste
 		b = base64.StdEncoding.AppendEncode(nil, b)
 	}
 	return map[string][]byte{userDataKey: b}, nil, ""
+}
+
+// nodeLabels that a Node registers with. By those of its token Drover knows a Node that
+// joined when nobody waited for it any more.
+func nodeLabels(wanted map[string]string, t *Token) map[string]string {
+	if t.UID == "" || t.ConfigUID == "" {
+		return wanted
+	}
+	out := map[string]string{}
+	maps.Copy(out, wanted)
+	out[clusterv1alpha1.LabelJoinToken], out[clusterv1alpha1.LabelConfig] = t.UID, t.ConfigUID
+	return out
 }
 
 func joinToken(m *machinev1alpha1.Machine, settings Settings) *clusterv1alpha1.JoinToken {

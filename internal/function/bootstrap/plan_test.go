@@ -178,3 +178,25 @@ func TestSettingsHaveTheDefaultsOfTheSchema(t *testing.T) {
 		t.Errorf("%+v, want no groups as asked", s)
 	}
 }
+
+func TestANodeRegistersWithItsToken(t *testing.T) {
+	m := machine("Pending")
+	m.Spec.Metadata.Labels = map[string]string{"team": "blue"}
+	labelsOf := func(tok *Token) string {
+		data := string(Plan(Observed{Machine: m, Class: class(""), Token: tok}, Settings{TokenTTL: time.Hour}).Secret.Data[userDataKey])
+		_, rest, _ := strings.Cut(data, "--node-labels=")
+		labels, _, _ := strings.Cut(rest, `"`)
+		return labels
+	}
+	tok := token()
+	if got := labelsOf(tok); got != "team=blue" {
+		t.Errorf("of a configuration that nobody knows it has the labels %s", got)
+	}
+	tok.UID, tok.ConfigUID = "t-1", "c-1"
+	if got, want := labelsOf(tok), "cluster.drover.dev/config=c-1,cluster.drover.dev/join-token=t-1,team=blue"; got != want {
+		t.Errorf("it has the labels %s, want %s", got, want)
+	}
+	if len(m.Spec.Metadata.Labels) != 1 {
+		t.Errorf("the Machine has the labels %v", m.Spec.Metadata.Labels)
+	}
+}

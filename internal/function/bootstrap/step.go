@@ -119,6 +119,7 @@ func observeToken(o step.Object) *Token {
 		t.Error = err.Error()
 		return t
 	}
+	t.UID, t.ConfigUID = string(jt.UID), jt.Status.AtProvider.ConfigUID
 	t.Ending = jt.DeletionTimestamp != nil && !slices.Contains(jt.Finalizers, managed.FinalizerName)
 	t.Ready = jt.Status.GetCondition(xpv1.TypeReady).Status == corev1.ConditionTrue
 	if c := jt.Status.GetCondition(xpv1.TypeSynced); c.Status == corev1.ConditionFalse {

@@ -3,6 +3,7 @@ package infrastructure
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	xpv1 "github.com/crossplane/crossplane-runtime/v2/apis/common/v1"
@@ -57,7 +58,11 @@ func read(b *binding, o Observed) (step.VM, error) {
 	out.Addresses = said.addresses
 
 	if out.Message = truncate(said.error); out.Message != "" && b != nil {
-		out.ErrorCode = string(b.classify(out.Message))
+		code := b.classify(out.Message)
+		out.ErrorCode = string(code)
+		if code == fn.ErrorPermissionDenied {
+			out.Message = withConfig(out.Message, vm)
+		}
 	}
 	end := func(state step.VMState, code fn.ErrorCode, format string, args ...any) {
 		out.State, out.ErrorCode, out.Message = state, string(code), truncate(fmt.Sprintf(format, args...))
@@ -75,6 +80,17 @@ func read(b *binding, o Observed) (step.VM, error) {
 		out.State = step.VMRunning
 	}
 	return out, err
+}
+
+// withConfig names the configuration whose credentials will not do. What the cloud says
+// does not know of it.
+func withConfig(message string, vm step.Object) string {
+	kind, _, _ := unstructured.NestedString(vm.Object, "spec", "providerConfigRef", "kind")
+	name, _, _ := unstructured.NestedString(vm.Object, "spec", "providerConfigRef", "name")
+	if name == "" || strings.Contains(message, kind) && strings.Contains(message, strconv.Quote(name)) {
+		return message
+	}
+	return truncate(fmt.Sprintf("%s %q: %s", kind, name, message))
 }
 
 // facts are what a binding says of a VM.

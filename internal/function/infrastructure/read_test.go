@@ -180,3 +180,29 @@ func TestALongErrorIsCut(t *testing.T) {
 		t.Errorf("%v, %d bytes", err, len(got.Message))
 	}
 }
+
+func TestWrongCredentialsAreToldWithTheNameOfTheirConfiguration(t *testing.T) {
+	const said = "api error AuthFailure: credentials"
+	named := `cannot get credentials of ClusterProviderConfig "cloud"`
+	cases := map[string]struct{ said, want string }{
+		"TheCloudDoesNotKnowIt":     {said, `ClusterProviderConfig "cloud": ` + said},
+		"TheProviderSaysItAlready":  {named, named},
+		"OtherErrorsAreNotItsFault": {"no room", "no room"},
+	}
+	in := input()
+	in.Status.ErrorClasses = []fn.ErrorClass{{Code: fn.ErrorPermissionDenied, Match: "credentials"}}
+	b, err := bind(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			o := vm(nil, nil, condition("Synced", "False", "ReconcileError", tc.said))
+			o.Object["spec"] = map[string]any{"providerConfigRef": map[string]any{"kind": "ClusterProviderConfig", "name": "cloud"}}
+			got, err := read(b, &machinev1alpha1.Machine{}, map[string]any{}, o)
+			if err != nil || got.Message != tc.want {
+				t.Errorf("%q, %v, want %q", got.Message, err, tc.want)
+			}
+		})
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
@@ -152,10 +153,11 @@ func everJoined(o Observed, n node) bool {
 }
 
 // deadline is until when a Machine that has not run may take until it does. It does not
-// count while its VM is refused: of whatever class the error is, a replacement would only
-// ask the same provider for the same, and what recovers lets the Machine go on as it is.
+// count while its VM is refused, of whatever class the error is, nor while what it is to be
+// made from is invalid: a replacement would only ask for the same, and what recovers, or is
+// mended, lets the Machine go on as it is.
 func deadline(now time.Time, o Observed, n node) (end time.Time, counts bool) {
-	if n.healthy || refused(o) || skipsRemediation(o, n) {
+	if n.healthy || refused(o) || invalid(o) || skipsRemediation(o, n) {
 		return time.Time{}, false
 	}
 	since := o.Machine.CreationTimestamp.Time
@@ -170,13 +172,19 @@ func refused(o Observed) bool {
 	return o.VM.State == step.VMCreating && o.VM.ErrorCode != "" && providerID(o) == ""
 }
 
-// refusedUntil is when the provider last ceased to refuse: now, if it did before.
+// invalid means that there is no VM, since a user has to mend something first.
+func invalid(o Observed) bool {
+	return o.problem() != nil && o.VM.State == step.VMAbsent && providerID(o) == ""
+}
+
+// refusedUntil is when there last ceased to be a reason not to create the VM: now, if there
+// was one before.
 func refusedUntil(now time.Time, o Observed) *metav1.Time {
 	before := o.Machine.Status
 	op := before.LastOperation
-	wasRefused := before.ProviderID == "" && op != nil && op.Type == machinev1alpha1.OperationCreate &&
-		op.State == machinev1alpha1.OperationProcessing && op.ErrorCode != ""
-	if refused(o) || !wasRefused {
+	isTold := before.ProviderID == "" && op != nil && op.Type == machinev1alpha1.OperationCreate && op.State == machinev1alpha1.OperationProcessing
+	had := isTold && (op.ErrorCode != "" || meta.IsStatusConditionFalse(before.Conditions, TypeValid))
+	if refused(o) || invalid(o) || !had {
 		return before.RefusedUntil
 	}
 	return whole(now)

@@ -229,9 +229,13 @@ func TestPhase(t *testing.T) {
 			late, Observed{Machine: machine(phaseIs("Provisioning")), VM: creating},
 			want{Phase: "Failed", Failure: "JoinTimeout", Message: "no Node joined within 20m0s: waiting for VM m to run", NodeReady: "NodeNotJoined", InfraReady: "VMCreating", Valid: "Valid", Events: []string{"JoinTimeout"}, CallAgain: step.AtRest},
 		},
-		"FailsWithTheProblemWhenItWasNotMendedInTime": {
+		"WaitsUntilTheProblemIsMended": {
 			late, Observed{Machine: machine(phaseIs("Pending")), VM: absent, Bootstrap: step.Bootstrap{Problem: problem}},
-			want{Phase: "Failed", Failure: "JoinTimeout", Message: "no Node joined within 20m0s: no class", NodeReady: "NodeNotJoined", InfraReady: "Waiting", Valid: "ClassNotFound", Events: []string{"ClassNotFound", "JoinTimeout"}, CallAgain: step.AtRest},
+			want{Phase: "Pending", NodeReady: "NodeNotJoined", InfraReady: "Waiting", Valid: "ClassNotFound", Events: []string{"ClassNotFound"}, CallAgain: step.InFlight},
+		},
+		"FailsWhateverTheProblemOnceThereIsAVM": {
+			late, Observed{Machine: machine(phaseIs("Joining")), VM: running, Bootstrap: step.Bootstrap{Problem: problem}},
+			want{Phase: "Failed", Failure: "JoinTimeout", Message: "no Node joined within 20m0s: no class", NodeReady: "NodeNotJoined", InfraReady: "VMRunning", Valid: "ClassNotFound", Events: []string{"ClassNotFound", "JoinTimeout"}, CallAgain: step.AtRest},
 		},
 		"FailsWhenItsNodeCameAndWentInTime": {
 			late, Observed{Machine: machine(machinev1alpha1.MachineStatus{Phase: "Joining", NodeRef: &machinev1alpha1.NodeReference{Name: "m"}}), VM: running},
@@ -461,6 +465,14 @@ func refusedWith(code string) machinev1alpha1.MachineStatus {
 	return s
 }
 
+// invalidSince a status was written that says so.
+func invalidSince() machinev1alpha1.MachineStatus {
+	s := refusedWith("")
+	s.Phase = "Pending"
+	s.Conditions = []metav1.Condition{{Type: TypeValid, Status: metav1.ConditionFalse, Reason: "ClassNotFound"}}
+	return s
+}
+
 func TestAMachineWaitsAsLongAsItsVMIsRefused(t *testing.T) {
 	for _, code := range []string{"QuotaExceeded", "CapacityExhausted", "InvalidRequest", "PermissionDenied", "Throttled", "Transient"} {
 		t.Run(code, func(t *testing.T) {
@@ -501,6 +513,8 @@ func TestCreationTimeoutCountsFromTheEndOfARefusal(t *testing.T) {
 			s.RefusedUntil = &metav1.Time{Time: late}
 			return s
 		}(), running, "Joining", late.Add(time.Hour), step.InFlight},
+		"OrWhatWasInvalidIsMended":         {late, invalidSince(), step.VM{State: step.VMCreating}, "Provisioning", late, step.InFlight},
+		"AlsoWhereAStepStillWaits":         {late, invalidSince(), step.VM{State: step.VMAbsent}, "Pending", late, step.InFlight},
 		"AnErrorAfterTheVMCameIsNoRefusal": {late, func() machinev1alpha1.MachineStatus { s := refusedWith("Throttled"); s.ProviderID = id; return s }(), running, "Failed", time.Time{}, step.AtRest},
 	}
 	for name, tc := range cases {

@@ -45,6 +45,9 @@ func Run(now time.Time, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse
 		o.sees(c, grace)
 		d = Plan(now, o)
 	}
+	if d.WorkerNode == nil && o.WorkerNode != nil {
+		return nil, errors.New("nobody knows the providerID any more, neither Machine nor VM nor WorkerNode: without it the WorkerNode would be deleted, and its Node drained")
+	}
 	if d.WorkerNode != nil {
 		if err := rsp.Compose(machinev1alpha1.ResourceWorkerNode, d.WorkerNode, d.NodeReady); err != nil {
 			return nil, err

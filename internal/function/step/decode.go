@@ -8,7 +8,6 @@ import (
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
 	"google.golang.org/protobuf/types/known/structpb"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	kjson "sigs.k8s.io/json"
 )
 
@@ -33,7 +32,7 @@ func Composite(req *fnv1.RunFunctionRequest, into any) error {
 }
 
 // strictly decodes by way of JSON: the API machinery's converter would make of a number
-// of replicas that is too large some other number.
+// that is too large for its field some other number.
 func strictly(m map[string]any, into any) error {
 	b, err := json.Marshal(m)
 	if err != nil {
@@ -86,7 +85,7 @@ func Required(req *fnv1.RunFunctionRequest, requirement string) ([]Object, bool)
 // As decodes an observed resource into a typed one. Unknown fields are passed over.
 func As[T any](o Object) (*T, error) {
 	into := new(T)
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, into); err != nil {
+	if err := strictly(o.Object, into); err != nil {
 		return nil, fmt.Errorf("cannot decode %s %q: %w", o.GetKind(), o.GetName(), err)
 	}
 	return into, nil
@@ -97,7 +96,7 @@ func Input(req *fnv1.RunFunctionRequest, into any) error {
 	if req.GetInput() == nil {
 		return fmt.Errorf("the step has no input")
 	}
-	if err := fromStruct(req.GetInput(), into); err != nil {
+	if err := strictly(asMap(req.GetInput()), into); err != nil {
 		return fmt.Errorf("cannot decode the step's input: %w", err)
 	}
 	return nil
@@ -108,10 +107,6 @@ func object(r *fnv1.Resource) Object {
 		Unstructured: &unstructured.Unstructured{Object: asMap(r.GetResource())},
 		Connection:   r.GetConnectionDetails(),
 	}
-}
-
-func fromStruct(s *structpb.Struct, into any) error {
-	return runtime.DefaultUnstructuredConverter.FromUnstructured(asMap(s), into)
 }
 
 // asMap is structpb's AsMap with whole numbers as int64, as the API machinery's

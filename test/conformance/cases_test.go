@@ -1,0 +1,54 @@
+package conformance
+
+import (
+	fn "github.com/drover-dev/drover/apis/fn/v1alpha1"
+
+	"testing"
+)
+
+// A Case is something that Drover promises of every provider.
+type Case struct {
+	// Name of its test.
+	Name string
+	// Means is what it shows, for the docs.
+	Means string
+	run   func(t *testing.T, c Cloud, l *life)
+	// inLife cases go one after the other, with one Machine.
+	inLife bool
+}
+
+// Cases that a Cloud may be unable to have.
+const (
+	CaseWrongField  = "WrongField"
+	CaseCreated     = "Created"
+	CaseProviderID  = "ProviderID"
+	CaseAddresses   = "Addresses"
+	CaseDrained     = "Drained"
+	CaseLost        = "Lost"
+	CaseCredentials = "Credentials"
+	CaseOrphan      = "Orphan"
+)
+
+// cases in the order of the table.
+var cases = []Case{
+	{CaseWrongField, "A field that `forProvider` does not have, or of a wrong type, is refused at the MachineDeployment with its path, before there is any VM", wrongField, false},
+	{CaseCreated, "The VM has the tags that name its Machine, and the user data that was rendered for it", created, true},
+	{CaseProviderID, "The providerID of the Machine is that of its Node, byte for byte, and the Machine runs", providerID, true},
+	{CaseAddresses, "The addresses of the VM have their types, and the Node gets its serving certificate by them", addresses, true},
+	{CaseDrained, "A Machine that is deleted keeps its VM until its Node is drained, and no longer", drained, true},
+	{CaseLost, "A VM that somebody deleted at the cloud is noticed, and its Machine replaced", lost, false},
+	refusal(fn.ErrorCapacityExhausted, "The cloud has no room"),
+	refusal(fn.ErrorQuotaExceeded, "The account may have no more VMs"),
+	refusal(fn.ErrorInvalidRequest, "The class asks for what there is not"),
+	refusal(fn.ErrorPermissionDenied, "The account may not create VMs"),
+	refusal(fn.ErrorThrottled, "The cloud was called too often"),
+	{CaseCredentials, "Credentials that are missing or wrong are told with the ProviderConfig's name, cost no VM, and are mended without a restart", credentials, false},
+	{CaseOrphan, "A VM that no Machine claims is found, and deleted", orphan, false},
+}
+
+func refusal(code fn.ErrorCode, what string) Case {
+	return Case{
+		Name: string(code), Means: what + ": the Machine says so with this class, and comes up when the cloud takes its VM",
+		run: func(t *testing.T, c Cloud, _ *life) { refused(t, c, code) },
+	}
+}

@@ -1,0 +1,193 @@
+package conformance
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/drover-dev/drover/internal/localcloud"
+	"github.com/drover-dev/drover/test/conformance/simulator"
+	"github.com/drover-dev/drover/test/kit"
+)
+
+// clouds that the suite holds against its cases, in the order of the table.
+var clouds = append([]Cloud{local{}}, described()...)
+
+// described clouds are the files in the folder clouds.
+func described() []Cloud {
+	files, err := filepath.Glob(filepath.Join("clouds", "*.yaml"))
+	if err != nil {
+		panic(err)
+	}
+	slices.Sort(files)
+	var out []Cloud
+	for _, file := range files {
+		d, err := simulator.Read(file)
+		if err != nil {
+			panic(err)
+		}
+		out = append(out, &simulated{Description: d})
+	}
+	return out
+}
+
+// plane is started by the first test that asks for it.
+var plane = sync.OnceValues(func() (*kit.Plane, error) {
+	started.Store(true)
+	p, err := kit.Up(context.Background(), kit.Options{Args: kit.Limits})
+	if err != nil {
+		return p, err
+	}
+	s, err := p.Cloud.GetSettings(context.Background())
+	if err != nil {
+		return p, err
+	}
+	s.BootTime = localcloud.Duration(500 * time.Millisecond)
+	_, err = p.Cloud.SetSettings(context.Background(), *s)
+	return p, err
+})
+
+var started atomic.Bool
+
+// installs of clouds, each done once.
+var installs sync.Map
+
+// installed has a cloud installed on the plane.
+func installed(c Cloud) (*kit.Plane, error) {
+	once, _ := installs.LoadOrStore(c.Provider(), sync.OnceValues(func() (*kit.Plane, error) {
+		p, err := plane()
+		if err != nil {
+			return nil, err
+		}
+		return p, c.Install(context.Background(), p)
+	}))
+	return once.(func() (*kit.Plane, error))()
+}
+
+func TestMain(m *testing.M) {
+	log.SetLogger(logr.Discard())
+	code := m.Run()
+	fmt.Print(results.String())
+	if started.Load() {
+		p, err := plane()
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+		}
+		for _, c := range clouds {
+			c.Close()
+		}
+		if code != 0 && p != nil {
+			p.KeepLogs()
+		}
+		p.Down()
+	}
+	os.Exit(code)
+}
+
+// TestConformance runs every case with every provider: make conformance PROVIDER=aws
+// those of one.
+func TestConformance(t *testing.T) {
+	for _, c := range clouds {
+		t.Run(c.Provider(), func(t *testing.T) {
+			t.Parallel()
+			for _, tc := range cases {
+				if !tc.inLife {
+					run(t, c, tc, nil)
+				}
+			}
+			t.Run("Life", func(t *testing.T) {
+				t.Parallel()
+				l := newLife(t, c)
+				for _, tc := range cases {
+					if tc.inLife {
+						run(t, c, tc, l)
+					}
+				}
+				l.world.end(t, l.md)
+			})
+		})
+	}
+}
+
+// run a case, or say why there is none. Those of a life go one after the other.
+func run(t *testing.T, c Cloud, tc Case, l *life) {
+	t.Run(tc.Name, func(t *testing.T) {
+		if reason, ok := c.Cannot()[tc.Name]; ok {
+			results.note(c.Provider(), tc.Name, "-")
+			t.Skipf("%s cannot have it: %s", c.Provider(), reason)
+		}
+		t.Cleanup(func() { results.note(c.Provider(), tc.Name, outcome(t)) })
+		if l == nil {
+			t.Parallel()
+		}
+		tc.run(t, c, l)
+	})
+}
+
+func outcome(t *testing.T) string {
+	if t.Failed() {
+		return "FAIL"
+	}
+	return "pass"
+}
+
+func key(o client.Object) client.ObjectKey { return client.ObjectKeyFromObject(o) }
+
+var listAll = localcloud.ListVMsOptions{}
+
+// results of the run.
+var results = &table{of: map[string]map[string]string{}}
+
+// A table of providers and cases.
+type table struct {
+	mu sync.Mutex
+	of map[string]map[string]string
+}
+
+func (r *table) note(provider, name, outcome string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.of[provider] == nil {
+		r.of[provider] = map[string]string{}
+	}
+	r.of[provider][name] = outcome
+}
+
+// String has a line a case: there are more cases than providers.
+func (r *table) String() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var providers []string
+	for _, c := range clouds {
+		if r.of[c.Provider()] != nil {
+			providers = append(providers, c.Provider())
+		}
+	}
+	if len(providers) == 0 {
+		return ""
+	}
+	b := &strings.Builder{}
+	fmt.Fprintf(b, "\n%-18s", "")
+	for _, p := range providers {
+		fmt.Fprintf(b, " %-12s", p)
+	}
+	for _, tc := range cases {
+		fmt.Fprintf(b, "\n%-18s", tc.Name)
+		for _, p := range providers {
+			fmt.Fprintf(b, " %-12s", r.of[p][tc.Name])
+		}
+	}
+	b.WriteString("\n\n")
+	return b.String()
+}

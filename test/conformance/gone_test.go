@@ -1,0 +1,132 @@
+package conformance
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/test/kit"
+)
+
+// drained deletes the deployment while a budget holds a pod of its Node.
+func drained(t *testing.T, _ Cloud, l *life) {
+	w, m := l.world, l.machine
+	node := w.node(t, m)
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: w.Namespace, Name: "held", Labels: map[string]string{"app": "held"}}}
+	pod.Spec = corev1.PodSpec{NodeName: node.Name, Containers: []corev1.Container{{Name: "c", Image: "example.org/c"}}, TerminationGracePeriodSeconds: ptr.To(int64(1))}
+	w.CreateIn(t, w.Cluster, pod)
+	pdb := &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: w.Namespace, Name: "held"}}
+	pdb.Spec = policyv1.PodDisruptionBudgetSpec{MinAvailable: ptr.To(intstr.FromInt32(1)), Selector: &metav1.LabelSelector{MatchLabels: pod.Labels}}
+	w.CreateIn(t, w.Cluster, pdb)
+	kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+		if err := w.Cluster.Client.Get(ctx, client.ObjectKeyFromObject(pdb), pdb); err != nil || pdb.Status.CurrentHealthy != 1 {
+			return fmt.Sprintf("the budget sees %d healthy pods, %v", pdb.Status.CurrentHealthy, err)
+		}
+		return ""
+	})
+
+	must(t, w.Client.Delete(t.Context(), l.md))
+	w.await(t, m, func(m *machinev1alpha1.Machine) string {
+		if d := m.Status.Deletion; d == nil || d.Stage != machinev1alpha1.DeletionDraining {
+			return "is not being drained"
+		}
+		return ""
+	})
+	vm := w.vm(t, m)
+	kit.Throughout(t, calm, func(ctx context.Context) string {
+		vms, err := w.account.VMs(ctx)
+		if err != nil || len(vms) != 1 || vms[0].ID != vm.ID {
+			return fmt.Sprintf("VM %s shall stay, there are %+v, %v", vm.ID, vms, err)
+		}
+		if err := w.Cluster.Client.Get(ctx, client.ObjectKeyFromObject(pod), pod); err != nil || pod.DeletionTimestamp != nil {
+			return fmt.Sprintf("the pod goes: %v", err)
+		}
+		return ""
+	})
+	w.PatchIn(t, w.Cluster, pdb, `{"spec":{"minAvailable":0}}`)
+	kit.Eventually(t, kit.Patience, func(ctx context.Context) string { return w.gone(ctx, m) })
+	if s := w.noVMs(t.Context()); s != "" {
+		t.Errorf("the Machine is gone, and not its VM: %s", s)
+	}
+	if err := w.Cluster.Client.Get(t.Context(), client.ObjectKeyFromObject(node), node); !apierrors.IsNotFound(err) {
+		t.Errorf("the Machine is gone, and not its Node %s: %v", node.Name, err)
+	}
+}
+
+func lost(t *testing.T, c Cloud, _ *life) {
+	w := newWorld(t, c)
+	md := w.deployment("workers", 1)
+	w.Create(t, md)
+	w.AwaitDeployment(t, md.Name)
+	machines, err := w.Machines(t.Context())
+	must(t, err)
+	before := machines[0]
+	vm := w.vm(t, &before)
+	began := time.Now()
+	w.account.Lose(t, vm.ID)
+	kit.Eventually(t, kit.Patience, func(ctx context.Context) string { return w.gone(ctx, &before) })
+	w.AwaitDeployment(t, md.Name)
+	t.Logf("replaced within %s", time.Since(began).Round(time.Second))
+	machines, err = w.Machines(t.Context())
+	must(t, err)
+	if after := w.vm(t, &machines[0]); after.ID == vm.ID || machines[0].UID == before.UID {
+		t.Errorf("VM %s of Machine %s was not replaced", vm.ID, before.Name)
+	}
+	w.end(t, md)
+}
+
+func orphan(t *testing.T, c Cloud, _ *life) {
+	w := newWorld(t, c)
+	account, ok := w.account.(OrphanAccount)
+	if !ok {
+		t.Fatalf("%s has neither an inventory nor a reason to have none", c.Provider())
+	}
+	o := &machinev1alpha1.OrphanCollector{ObjectMeta: metav1.ObjectMeta{Namespace: w.Namespace, Name: "orphans"}}
+	o.Spec.ProviderConfigRef = account.ProviderConfig()
+	o.Spec.GracePeriod.Duration, o.Spec.Interval.Duration = 3*time.Second, time.Second
+	w.Create(t, o)
+	await := func(what string, ok func(machinev1alpha1.OrphanCollectorStatus) bool) {
+		t.Helper()
+		kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+			if err := w.Client.Get(ctx, client.ObjectKeyFromObject(o), o); err != nil || !ok(o.Status) {
+				return fmt.Sprintf("want %s: %+v, %v", what, o.Status, err)
+			}
+			return ""
+		})
+	}
+	await("a look at the cloud", func(s machinev1alpha1.OrphanCollectorStatus) bool {
+		c := meta.FindStatusCondition(s.Conditions, "OrphansFound")
+		return s.Installation != "" && c != nil && c.Status != metav1.ConditionUnknown
+	})
+	bystander := w.lone(t, "bystander")
+	w.await(t, bystander, isRunning)
+	id := account.CreateVM(t, "orphan", map[string]string{
+		machinev1alpha1.TagInstallation: o.Status.Installation, machinev1alpha1.TagCluster: "default",
+		machinev1alpha1.TagNamespace: w.Namespace, machinev1alpha1.TagMachine: "orphan", machinev1alpha1.TagMachineUID: "0a0a0a0a-0000-4000-8000-000000000000",
+	})
+	await("the orphan", func(s machinev1alpha1.OrphanCollectorStatus) bool {
+		return len(s.VirtualMachines) == 1 && s.VirtualMachines[0].ExternalName == id
+	})
+	w.Patch(t, o, `{"spec":{"policy":"Delete"}}`)
+	await("no orphan", func(s machinev1alpha1.OrphanCollectorStatus) bool {
+		return s.Orphans == 0 && len(s.VirtualMachines) == 0
+	})
+	vms, err := w.account.VMs(t.Context())
+	must(t, err)
+	if len(vms) != 1 || vms[0].Tags[machinev1alpha1.TagMachineUID] != string(bystander.UID) {
+		t.Errorf("the VM of the bystander shall be left: %+v", vms)
+	}
+	w.await(t, bystander, isRunning)
+	w.end(t, bystander, o)
+}

@@ -1,0 +1,185 @@
+package conformance
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	fn "github.com/drover-dev/drover/apis/fn/v1alpha1"
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/localplane"
+	"github.com/drover-dev/drover/test/conformance/simulator"
+	"github.com/drover-dev/drover/test/kit"
+	"github.com/drover-dev/drover/test/kit/guest"
+)
+
+// simulated is a Cloud that is played by its description.
+type simulated struct {
+	*simulator.Description
+	plane     *kit.Plane
+	simulator *simulator.Simulator
+}
+
+func (s *simulated) Provider() string          { return s.Description.Provider }
+func (s *simulated) Cannot() map[string]string { return s.Description.Cannot }
+
+func (s *simulated) Install(ctx context.Context, p *kit.Plane) error {
+	s.plane = p
+	for _, o := range s.Objects() {
+		u, err := runtime.DefaultUnstructuredConverter.ToUnstructured(o)
+		if err != nil {
+			return err
+		}
+		delete(u, "status")
+		if err := p.Client.Apply(ctx, client.ApplyConfigurationFromUnstructured(&unstructured.Unstructured{Object: u}), client.FieldOwner("conformance")); err != nil {
+			return err
+		}
+	}
+	files := append(append([]string{}, s.CRDs...), s.Rights...)
+	if s.Composition != "" {
+		files = append(files, s.Composition)
+	}
+	for _, file := range files {
+		if err := localplane.Apply(ctx, p.Client, filepath.Join(kit.Root(), file)); err != nil {
+			return err
+		}
+	}
+	for _, r := range s.Resources {
+		if err := awaitServed(ctx, p.Client, r.GroupVersionKind()); err != nil {
+			return err
+		}
+	}
+	if err := awaitServed(ctx, p.Client, s.configKind()); err != nil {
+		return err
+	}
+	config, err := clientcmd.BuildConfigFromFlags("", p.Kubeconfig)
+	if err != nil {
+		return err
+	}
+	s.simulator, err = simulator.Start(config, s.Description, newHost(p))
+	return err
+}
+
+// newHost of guests on a control plane.
+func newHost(p *kit.Plane) *guest.Host {
+	return &guest.Host{Cloud: p.Cloud, Nodes: p.Client, Failed: func(err error) { fmt.Fprintln(os.Stderr, err) }}
+}
+
+func awaitServed(ctx context.Context, c client.Client, kind schema.GroupVersionKind) error {
+	l := &unstructured.UnstructuredList{}
+	l.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
+	var last error
+	err := wait.PollUntilContextTimeout(ctx, interval, kit.Patience, true, func(ctx context.Context) (bool, error) {
+		last = c.List(ctx, l, client.Limit(1))
+		return last == nil, nil
+	})
+	if err != nil {
+		return fmt.Errorf("%s is not served: %w", kind, last)
+	}
+	return nil
+}
+
+func (s *simulated) Close() {
+	if s.simulator != nil {
+		s.simulator.Stop()
+	}
+}
+
+func (s *simulated) configKind() schema.GroupVersionKind {
+	return schema.FromAPIVersionAndKind(s.ProviderConfig.APIVersion, s.ProviderConfig.Kind)
+}
+
+func (s *simulated) Account(t *testing.T, f kit.Fleet) Account {
+	t.Helper()
+	a := &simulatedAccount{simulated: s, fleet: f}
+	config := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"credentials": map[string]any{
+		"source":    "Secret",
+		"secretRef": map[string]any{"namespace": metav1.NamespaceDefault, "name": a.secret().Name, "key": keyOfCredentials},
+	}}}}
+	config.SetGroupVersionKind(s.configKind())
+	config.SetName(f.Namespace)
+	must(t, f.Client.Create(t.Context(), config))
+	t.Cleanup(func() { _ = f.Client.Delete(context.Background(), config) })
+	a.SetCredentials(t, CredentialsRight)
+	t.Cleanup(func() { _ = f.Client.Delete(context.Background(), a.secret()) })
+	s.simulator.Admit(f.Namespace, "right")
+	return a
+}
+
+const keyOfCredentials = "credentials"
+
+type simulatedAccount struct {
+	*simulated
+	fleet kit.Fleet
+}
+
+func (a *simulatedAccount) secret() *corev1.Secret {
+	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: a.fleet.Namespace + "-credentials"}}
+}
+
+func (a *simulatedAccount) Class(t *testing.T) *machinev1alpha1.MachineClass {
+	t.Helper()
+	return classOf(t, a.fleet, a.Description.Class, machinev1alpha1.VMProviderConfigReference{Kind: a.ProviderConfig.Kind, Name: a.fleet.Namespace})
+}
+
+func (a *simulatedAccount) VMKind() schema.GroupVersionKind { return a.VM().GroupVersionKind() }
+
+func (a *simulatedAccount) VMs(context.Context) ([]VM, error) {
+	var out []VM
+	for _, vm := range a.simulator.VMs(a.fleet.Namespace) {
+		out = append(out, VM{ID: vm.ID, Tags: vm.Tags, UserData: vm.UserData})
+	}
+	return out, nil
+}
+
+func (a *simulatedAccount) key(machine string) types.NamespacedName {
+	return types.NamespacedName{Namespace: a.fleet.Namespace, Name: machine}
+}
+
+func (a *simulatedAccount) Refuse(t *testing.T, machine string, code fn.ErrorCode) {
+	t.Helper()
+	must(t, a.simulator.Refuse(a.key(machine), code))
+}
+
+func (a *simulatedAccount) Accept(t *testing.T, machine string) {
+	t.Helper()
+	must(t, a.simulator.Accept(t.Context(), a.key(machine)))
+}
+
+func (a *simulatedAccount) Lose(t *testing.T, id string) {
+	t.Helper()
+	must(t, a.simulator.Lose(t.Context(), a.fleet.Namespace, id))
+}
+
+func (a *simulatedAccount) SetCredentials(t *testing.T, c Credentials) {
+	t.Helper()
+	setSecret(t, a.fleet, a.secret(), c, map[string][]byte{keyOfCredentials: []byte(c)})
+}
+
+// setSecret writes or, if credentials are missing, deletes one.
+func setSecret(t *testing.T, f kit.Fleet, s *corev1.Secret, c Credentials, data map[string][]byte) {
+	t.Helper()
+	if c == CredentialsMissing {
+		must(t, client.IgnoreNotFound(f.Client.Delete(t.Context(), s)))
+		return
+	}
+	s.Data = data
+	err := f.Client.Update(t.Context(), s)
+	if client.IgnoreNotFound(err) == nil && err != nil {
+		s.ResourceVersion = ""
+		err = f.Client.Create(t.Context(), s)
+	}
+	must(t, err)
+}

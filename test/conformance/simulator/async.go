@@ -1,0 +1,134 @@
+package simulator
+
+import (
+	"context"
+	"sync"
+
+	xpv1 "github.com/crossplane/crossplane-runtime/v2/apis/common/v1"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/reconciler/managed"
+	xpresource "github.com/crossplane/crossplane-runtime/v2/pkg/resource"
+	"github.com/crossplane/upjet/v2/pkg/controller/handler"
+	ujresource "github.com/crossplane/upjet/v2/pkg/resource"
+	tferrors "github.com/crossplane/upjet/v2/pkg/terraform/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/retry"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// operations that run, as upjet remembers them: by UID, and only as long as the process
+// lives.
+type operations struct {
+	client *kindClient
+	events *handler.EventHandler
+	// life of the process that runs them.
+	life context.Context //nolint:containedctx // They outlive the reconcile that begins them.
+	all  *sync.WaitGroup
+
+	mu sync.Mutex
+	of map[types.UID]*operation
+}
+
+// An operation of one resource, the last that there was.
+type operation struct {
+	running bool
+	// deletes says what it does: it creates otherwise.
+	deletes bool
+	// created is the external name of what was created, until it is written down.
+	created string
+	err     error
+}
+
+// An async client does as upjet's does: what it begins goes on in the background, says by
+// conditions how it ended, and while it runs all is said to be well.
+type async struct {
+	*external
+	*operations
+}
+
+func (a *async) Disconnect(ctx context.Context) error { return a.external.Disconnect(ctx) }
+
+func (o *operations) last(uid types.UID) *operation {
+	if o.of[uid] == nil {
+		o.of[uid] = &operation{}
+	}
+	return o.of[uid]
+}
+
+// begin an operation. It returns the error of the one before, which upjet returns too.
+func (o *operations) begin(m *managedResource, deletes bool, do func(context.Context) (created string, err error)) error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	op := o.last(m.GetUID())
+	if op.running {
+		return nil
+	}
+	before := op.err
+	op.running, op.deletes = true, deletes
+	o.all.Go(func() {
+		created, err := do(o.life)
+		o.mu.Lock()
+		op.running, op.err = false, err
+		if err == nil {
+			op.created = created
+		}
+		o.mu.Unlock()
+		o.report(m, err, err == nil || before == nil)
+	})
+	return before
+}
+
+// report how an operation ended.
+func (o *operations) report(m *managedResource, ended error, request bool) {
+	key := client.ObjectKeyFromObject(m)
+	_ = retry.RetryOnConflict(retry.DefaultRetry, func() error {
+		now := o.client.new()
+		if err := o.client.Get(o.life, key, now); err != nil {
+			return client.IgnoreNotFound(err)
+		}
+		now.SetConditions(ujresource.LastAsyncOperationCondition(ended), ujresource.AsyncOperationFinishedCondition())
+		if ended != nil {
+			now.SetConditions(xpv1.ReconcileError(ended))
+		} else {
+			now.SetConditions(xpv1.ReconcileSuccess())
+		}
+		return o.client.Status().Update(o.life, now)
+	})
+	if request {
+		o.events.RequestReconcile(handler.NoRateLimiter, key, nil)
+	}
+}
+
+func (a *async) Observe(ctx context.Context, mg xpresource.Managed) (managed.ExternalObservation, error) {
+	a.mu.Lock()
+	op := *a.last(mg.GetUID())
+	a.mu.Unlock()
+	if op.running {
+		return managed.ExternalObservation{ResourceExists: true, ResourceUpToDate: true}, nil
+	}
+	named := op.created != "" && meta.GetExternalName(mg) == ""
+	if named {
+		meta.SetExternalName(mg, op.created)
+	}
+	o, err := a.external.Observe(ctx, mg)
+	if err == nil && o.ResourceExists && !meta.WasDeleted(mg) {
+		mg.SetConditions(ujresource.LastAsyncOperationCondition(nil), xpv1.ReconcileSuccess())
+		o.ResourceLateInitialized = named
+	}
+	return o, err
+}
+
+func (a *async) Create(_ context.Context, mg xpresource.Managed) (managed.ExternalCreation, error) {
+	m := &managedResource{Unstructured: *mg.(*managedResource).DeepCopy()}
+	return managed.ExternalCreation{}, a.begin(m, false, func(ctx context.Context) (string, error) {
+		id, err := a.external.create(ctx, m)
+		return id, tferrors.NewAsyncCreateFailed(err)
+	})
+}
+
+func (a *async) Delete(_ context.Context, mg xpresource.Managed) (managed.ExternalDelete, error) {
+	m := &managedResource{Unstructured: *mg.(*managedResource).DeepCopy()}
+	return managed.ExternalDelete{}, a.begin(m, true, func(ctx context.Context) (string, error) {
+		return "", tferrors.NewAsyncDeleteFailed(a.external.delete(ctx, meta.GetExternalName(m)))
+	})
+}

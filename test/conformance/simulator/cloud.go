@@ -1,0 +1,363 @@
+package simulator
+
+import (
+	"context"
+	"encoding/base64"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/fieldpath"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	fn "github.com/drover-dev/drover/apis/fn/v1alpha1"
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/test/kit/guest"
+)
+
+// A cloud has what providers created. It keeps it in memory.
+type cloud struct {
+	*Description
+	host   *guest.Host
+	client client.Client
+
+	mu sync.Mutex
+	// things by kind and external name.
+	things map[string]*thing
+	// made counts the things that ever were.
+	made int
+	// refused VMs by the key of their Machine.
+	refused map[types.NamespacedName]fn.ErrorCode
+	// passwords that the cloud takes, by the name of the ProviderConfig.
+	passwords map[string]string
+}
+
+// A thing is what one managed resource is at the cloud.
+type thing struct {
+	kind    *Resource
+	machine types.NamespacedName
+	// facts are what templates are made of.
+	facts map[string]any
+	tags  map[string]string
+	// userData as the VM reads it.
+	userData []byte
+	guest    *guest.Guest
+	// waits is why it does not come to run, nil if it does.
+	waits *Refusal
+	lost  bool
+}
+
+// A VM as the cloud has it.
+type CloudVM struct {
+	ID, Name string
+	Tags     map[string]string
+	UserData []byte
+}
+
+func newCloud(d *Description, host *guest.Host, c client.Client) *cloud {
+	return &cloud{
+		Description: d, host: host, client: c, things: map[string]*thing{},
+		refused: map[types.NamespacedName]fn.ErrorCode{}, passwords: map[string]string{},
+	}
+}
+
+// machineOf a managed resource that Drover composed.
+func machineOf(m *managedResource) types.NamespacedName {
+	return types.NamespacedName{Namespace: m.GetNamespace(), Name: m.GetLabels()[machinev1alpha1.LabelMachine]}
+}
+
+// create what a managed resource asks for, and return its external name.
+func (c *cloud) create(ctx context.Context, kind *Resource, m *managedResource) (string, error) {
+	t := &thing{kind: kind, machine: machineOf(m), facts: c.newFacts(m)}
+	if r := c.refusal(t); r != nil && r.Error != "" {
+		return "", fmt.Errorf("%s", r.Error)
+	} else if r != nil {
+		t.waits = r
+	}
+	id, err := c.nameThing(kind, m, t.facts)
+	if err != nil {
+		return "", err
+	}
+	if kind.VM != nil {
+		if err := c.readVM(ctx, t, m); err != nil {
+			return "", err
+		}
+		if t.waits == nil {
+			if err := c.boot(ctx, t); err != nil {
+				return "", err
+			}
+		}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.things[key(kind, id)] = t
+	return id, nil
+}
+
+func key(kind *Resource, id string) string { return kind.Kind + " " + id }
+
+func (c *cloud) newFacts(m *managedResource) map[string]any {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.made++
+	return map[string]any{
+		"vm": m.DeepCopy().Object, "name": m.GetName(), "number": c.made, "hex": fmt.Sprintf("%017x", c.made),
+		"publicIP": fmt.Sprintf("203.0.113.%d", 1+c.made%250),
+	}
+}
+
+// nameThing as the cloud does.
+func (c *cloud) nameThing(kind *Resource, m *managedResource, facts map[string]any) (string, error) {
+	id, err := m.GetName(), error(nil)
+	if kind.ExternalName != "" {
+		if id, err = text(kind.ExternalName, facts); err != nil {
+			return "", fmt.Errorf("externalName: %w", err)
+		}
+	}
+	facts["id"] = id
+	if kind.VM != nil && kind.VM.Name != "" {
+		if facts["name"], err = text(kind.VM.Name, facts); err != nil {
+			return "", fmt.Errorf("vm.name: %w", err)
+		}
+	}
+	return id, nil
+}
+
+// refusal of a VM, if it is refused.
+func (c *cloud) refusal(t *thing) *Refusal {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	code, ok := c.refused[t.machine]
+	if !ok || t.kind.VM == nil {
+		return nil
+	}
+	r := c.Refusals[code]
+	return &r
+}
+
+// readVM reads tags and user data of a managed resource, where the cloud does.
+func (c *cloud) readVM(ctx context.Context, t *thing, m *managedResource) error {
+	var err error
+	if t.tags, err = readTags(t.kind.VM.Tags, m); err != nil {
+		return err
+	}
+	t.userData, err = c.readUserData(ctx, t.kind.VM.UserData, m)
+	return err
+}
+
+func readTags(from Tags, m *managedResource) (map[string]string, error) {
+	value, err := fieldpath.Pave(m.Object).GetValue(from.Path)
+	if err != nil {
+		return nil, fmt.Errorf("tags: %w", err)
+	}
+	out := map[string]string{}
+	switch v := value.(type) {
+	case map[string]any:
+		for key, value := range v {
+			out[key] = fmt.Sprint(value)
+		}
+	case []any:
+		for _, word := range v {
+			if key, value, ok := strings.Cut(fmt.Sprint(word), from.Separator); ok {
+				out[key] = value
+			}
+		}
+	default:
+		return nil, fmt.Errorf("tags: %s is neither a map nor a list", from.Path)
+	}
+	return out, nil
+}
+
+func (c *cloud) readUserData(ctx context.Context, from UserData, m *managedResource) ([]byte, error) {
+	paved := fieldpath.Pave(m.Object)
+	paths, err := paved.ExpandWildcards(from.Path)
+	if err != nil || len(paths) != 1 {
+		return nil, fmt.Errorf("user data: %d fields are %s: %w", len(paths), from.Path, err)
+	}
+	value, err := paved.GetString(paths[0])
+	if err != nil {
+		return nil, fmt.Errorf("user data: %w", err)
+	}
+	data := []byte(value)
+	if from.SecretKey != "" {
+		s := &corev1.Secret{}
+		if err := c.client.Get(ctx, client.ObjectKey{Namespace: m.GetNamespace(), Name: value}, s); err != nil {
+			return nil, fmt.Errorf("user data: %w", err)
+		}
+		data = s.Data[from.SecretKey]
+	}
+	if from.Base64 {
+		if data, err = base64.StdEncoding.DecodeString(string(data)); err != nil {
+			return nil, fmt.Errorf("user data: %w", err)
+		}
+	}
+	return data, nil
+}
+
+func (c *cloud) boot(ctx context.Context, t *thing) error {
+	providerID, err := text(t.kind.VM.ProviderID, t.facts)
+	if err != nil {
+		return fmt.Errorf("vm.providerID: %w", err)
+	}
+	t.guest, err = c.host.Boot(ctx, guest.Request{
+		ID: c.Provider + "/" + t.facts["id"].(string), Name: t.facts["name"].(string), UserData: t.userData,
+		Metadata: metadata(t.kind.VM.Metadata, t.facts), ProviderID: providerID,
+	})
+	if err != nil {
+		return err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	t.facts["ip"] = t.guest.IP()
+	return nil
+}
+
+// metadata service of a VM.
+func metadata(answers []Answer, facts map[string]any) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		i := slices.IndexFunc(answers, func(a Answer) bool {
+			if a.URL != r.URL.String() || r.Method != method(a) {
+				return false
+			}
+			for name, template := range a.Headers {
+				if value, err := text(template, facts); err != nil || r.Header.Get(name) != value {
+					return false
+				}
+			}
+			return true
+		})
+		if i < 0 {
+			http.NotFound(w, r)
+			return
+		}
+		answer, err := text(answers[i].Text, facts)
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusInternalServerError)
+			return
+		}
+		_, _ = w.Write([]byte(answer))
+	})
+}
+
+func method(a Answer) string {
+	if a.Method == "" {
+		return http.MethodGet
+	}
+	return a.Method
+}
+
+// observe what a provider tells of a thing. It is nil when the cloud has it no more.
+func (c *cloud) observe(ctx context.Context, kind *Resource, id string) (map[string]any, error) {
+	c.mu.Lock()
+	t, ok := c.things[key(kind, id)]
+	lost := ok && t.lost
+	c.mu.Unlock()
+	if !ok {
+		return nil, nil
+	}
+	if t.waits != nil && c.refusal(t) == nil {
+		if err := c.boot(ctx, t); err != nil {
+			return nil, err
+		}
+		t.waits = nil
+	}
+	if t.waits != nil {
+		return expandMap(t.waits.AtProvider, t.facts)
+	}
+	out, err := expandMap(kind.AtProvider, t.facts)
+	if err != nil || !lost {
+		return out, err
+	}
+	gone, err := expandMap(kind.Gone, t.facts)
+	for name, value := range gone {
+		out[name] = value
+	}
+	return out, err
+}
+
+func expandMap(m, facts map[string]any) (map[string]any, error) {
+	out, err := expand(m, facts)
+	if err != nil || out == nil {
+		return map[string]any{}, err
+	}
+	return out.(map[string]any), nil
+}
+
+// remove a thing as its provider asks for.
+func (c *cloud) remove(ctx context.Context, kind *Resource, id string) error {
+	c.mu.Lock()
+	t, ok := c.things[key(kind, id)]
+	delete(c.things, key(kind, id))
+	c.mu.Unlock()
+	if !ok || t.guest == nil {
+		return nil
+	}
+	return t.guest.Stop(ctx)
+}
+
+// lose a VM that somebody deletes at the cloud.
+func (c *cloud) lose(ctx context.Context, id string) error {
+	kind := c.VM()
+	c.mu.Lock()
+	t, ok := c.things[key(kind, id)]
+	if ok && kind.Gone == nil {
+		delete(c.things, key(kind, id))
+	}
+	if ok {
+		t.lost = true
+	}
+	c.mu.Unlock()
+	if !ok || t.guest == nil {
+		return fmt.Errorf("there is no VM %s", id)
+	}
+	if err := t.guest.Stop(ctx); err != nil || kind.Gone != nil {
+		return err
+	}
+	return t.guest.DeleteNode(ctx)
+}
+
+// vms that the cloud has for the Machines of a namespace.
+func (c *cloud) vms(namespace string) []CloudVM {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var out []CloudVM
+	for _, t := range c.things {
+		if t.kind.VM != nil && t.machine.Namespace == namespace && !t.lost {
+			out = append(out, CloudVM{ID: t.facts["id"].(string), Name: t.facts["name"].(string), Tags: t.tags, UserData: t.userData})
+		}
+	}
+	return out
+}
+
+func (c *cloud) refuse(machine types.NamespacedName, code fn.ErrorCode) error {
+	if _, ok := c.Refusals[code]; !ok {
+		return fmt.Errorf("the description has no refusal %s", code)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.refused[machine] = code
+	return nil
+}
+
+func (c *cloud) accept(machine types.NamespacedName) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.refused, machine)
+}
+
+// admit an account by a password, and by no other.
+func (c *cloud) admit(config, password string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.passwords[config] = password
+}
+
+func (c *cloud) takes(config, password string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return password != "" && c.passwords[config] == password
+}

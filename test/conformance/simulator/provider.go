@@ -1,0 +1,133 @@
+package simulator
+
+import (
+	"context"
+	"fmt"
+
+	xpv1 "github.com/crossplane/crossplane-runtime/v2/apis/common/v1"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/reconciler/managed"
+	xpresource "github.com/crossplane/crossplane-runtime/v2/pkg/resource"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// keyOfPassword in the Secret with the credentials.
+const keyOfPassword = "credentials"
+
+// A connector reads the credentials anew for each reconcile, as providers do.
+type connector struct {
+	cloud  *cloud
+	kind   *Resource
+	client client.Client
+	// operations is nil for providers that wait for their cloud.
+	operations *operations
+}
+
+func (c *connector) Connect(ctx context.Context, mg xpresource.Managed) (managed.ExternalClient, error) {
+	e := &external{cloud: c.cloud, kind: c.kind}
+	config, password, err := c.credentials(ctx, mg.(*managedResource))
+	if err != nil {
+		return nil, err
+	}
+	if !c.cloud.takes(config, password) {
+		e.denied = fmt.Errorf("%s", c.cloud.ProviderConfig.Refused)
+	}
+	if c.operations != nil {
+		return &async{external: e, operations: c.operations}, nil
+	}
+	return e, nil
+}
+
+// credentials of a managed resource: the name of its ProviderConfig, and the password.
+func (c *connector) credentials(ctx context.Context, m *managedResource) (config, password string, err error) {
+	pc := c.cloud.ProviderConfig
+	ref := m.GetProviderConfigReference()
+	if ref == nil || ref.Kind != pc.Kind {
+		return "", "", fmt.Errorf("providerConfigRef is %+v: the simulator knows only %s", ref, pc.Kind)
+	}
+	u := &unstructured.Unstructured{}
+	u.SetGroupVersionKind(schema.FromAPIVersionAndKind(pc.APIVersion, pc.Kind))
+	say := func(template, namespace, name string, err error) error {
+		if !errors.IsNotFound(err) {
+			return err
+		}
+		said, terr := text(template, map[string]any{"kind": pc.Kind, "namespace": namespace, "name": name})
+		if terr != nil {
+			return terr
+		}
+		return fmt.Errorf("%s", said)
+	}
+	if err := c.client.Get(ctx, client.ObjectKey{Name: ref.Name}, u); err != nil {
+		return "", "", say(pc.Missing, "", ref.Name, err)
+	}
+	namespace, _, _ := unstructured.NestedString(u.Object, "spec", "credentials", "secretRef", "namespace")
+	name, _, _ := unstructured.NestedString(u.Object, "spec", "credentials", "secretRef", "name")
+	s := &corev1.Secret{}
+	if err := c.client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, s); err != nil {
+		return "", "", say(pc.SecretMissing, namespace, name, err)
+	}
+	return ref.Name, string(s.Data[keyOfPassword]), nil
+}
+
+// An external is a provider that waits for its cloud.
+type external struct {
+	cloud *cloud
+	kind  *Resource
+	// denied is what the cloud says to the credentials, if it does not take them.
+	denied error
+}
+
+func (e *external) Observe(ctx context.Context, mg xpresource.Managed) (managed.ExternalObservation, error) {
+	m := mg.(*managedResource)
+	id := meta.GetExternalName(m)
+	if id == "" {
+		return managed.ExternalObservation{}, nil
+	}
+	if e.denied != nil {
+		return managed.ExternalObservation{}, e.denied
+	}
+	atProvider, err := e.cloud.observe(ctx, e.kind, id)
+	if err != nil || atProvider == nil {
+		return managed.ExternalObservation{}, err
+	}
+	m.set("status.atProvider", atProvider)
+	m.SetConditions(xpv1.Available())
+	return managed.ExternalObservation{ResourceExists: true, ResourceUpToDate: true}, nil
+}
+
+func (e *external) Create(ctx context.Context, mg xpresource.Managed) (managed.ExternalCreation, error) {
+	id, err := e.create(ctx, mg.(*managedResource))
+	if err == nil {
+		meta.SetExternalName(mg, id)
+	}
+	return managed.ExternalCreation{}, err
+}
+
+func (e *external) create(ctx context.Context, m *managedResource) (string, error) {
+	if e.denied != nil {
+		return "", e.denied
+	}
+	return e.cloud.create(ctx, e.kind, m)
+}
+
+func (e *external) Update(context.Context, xpresource.Managed) (managed.ExternalUpdate, error) {
+	return managed.ExternalUpdate{}, nil
+}
+
+func (e *external) Delete(ctx context.Context, mg xpresource.Managed) (managed.ExternalDelete, error) {
+	mg.SetConditions(xpv1.Deleting())
+	return managed.ExternalDelete{}, e.delete(ctx, meta.GetExternalName(mg))
+}
+
+func (e *external) delete(ctx context.Context, id string) error {
+	if e.denied != nil {
+		return e.denied
+	}
+	return e.cloud.remove(ctx, e.kind, id)
+}
+
+func (e *external) Disconnect(context.Context) error { return nil }

@@ -1,0 +1,188 @@
+package simulator
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/logging"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/reconciler/managed"
+	xpresource "github.com/crossplane/crossplane-runtime/v2/pkg/resource"
+	"github.com/crossplane/upjet/v2/pkg/controller/handler"
+	"github.com/go-logr/logr"
+	rbacv1 "k8s.io/api/rbac/v1"
+	extv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/ptr"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	fn "github.com/drover-dev/drover/apis/fn/v1alpha1"
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/test/kit/guest"
+)
+
+// Times of a provider. Its cloud is near.
+const (
+	pollInterval = 5 * time.Second
+	minBackoff   = 200 * time.Millisecond
+	maxBackoff   = 3 * time.Second
+)
+
+// A Simulator plays one provider and its cloud.
+type Simulator struct {
+	cloud  *cloud
+	client client.Client
+	events map[schema.GroupVersionKind]*handler.EventHandler
+	stop   context.CancelFunc
+	done   sync.WaitGroup
+}
+
+// Start to play a description on a control plane whose CRDs are installed.
+func Start(config *rest.Config, d *Description, host *guest.Host) (*Simulator, error) {
+	scheme := runtime.NewScheme()
+	if err := clientgoscheme.AddToScheme(scheme); err != nil {
+		return nil, err
+	}
+	config = rest.CopyConfig(config)
+	config.QPS, config.Burst = 200, 400
+	m, err := manager.New(config, manager.Options{Scheme: scheme, Metrics: server.Options{BindAddress: "0"}, Logger: logr.Discard()})
+	if err != nil {
+		return nil, err
+	}
+	life, stop := context.WithCancel(context.Background())
+	s := &Simulator{cloud: newCloud(d, host, m.GetClient()), client: m.GetClient(), events: map[schema.GroupVersionKind]*handler.EventHandler{}, stop: stop}
+	for i := range d.Resources {
+		if err := s.play(life, m, &d.Resources[i]); err != nil {
+			stop()
+			return nil, err
+		}
+	}
+	s.done.Go(func() {
+		if err := m.Start(life); err != nil && host.Failed != nil {
+			host.Failed(fmt.Errorf("simulator of %s: %w", d.Provider, err))
+		}
+	})
+	return s, nil
+}
+
+// Stop playing. What is at the cloud stays.
+func (s *Simulator) Stop() {
+	s.stop()
+	s.done.Wait()
+}
+
+func (s *Simulator) play(life context.Context, m manager.Manager, kind *Resource) error {
+	gvk := kind.GroupVersionKind()
+	km := newKindManager(m, gvk)
+	events := handler.NewEventHandler(handler.WithLogger(logging.NewNopLogger()))
+	s.events[gvk] = events
+	c := &connector{cloud: s.cloud, kind: kind, client: m.GetClient()}
+	if kind.Async {
+		c.operations = &operations{client: km.client, events: events, life: life, all: &s.done, of: map[types.UID]*operation{}}
+	}
+	options := []managed.ReconcilerOption{
+		managed.WithExternalConnector(c), managed.WithManagementPolicies(), managed.WithPollInterval(pollInterval),
+		// The cloud knows at once of what it created.
+		managed.WithCreationGracePeriod(0),
+	}
+	if kind.ExternalName != "" {
+		// The cloud gives it.
+		options = append(options, managed.WithInitializers())
+	}
+	r := managed.NewReconciler(km, xpresource.ManagedKind(gvk), options...)
+	watched := &unstructured.Unstructured{}
+	watched.SetGroupVersionKind(gvk)
+	return ctrl.NewControllerManagedBy(m).
+		Named(strings.ToLower(s.cloud.Provider+"-"+kind.Kind)).
+		Watches(watched, events).
+		WithOptions(controller.Options{
+			MaxConcurrentReconciles: 4,
+			SkipNameValidation:      ptr.To(true),
+			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](minBackoff, maxBackoff),
+		}).
+		Complete(r)
+}
+
+// VMs that the cloud has for the Machines of a namespace.
+func (s *Simulator) VMs(namespace string) []CloudVM { return s.cloud.vms(namespace) }
+
+// Refuse to create the VM of a Machine, until Accept.
+func (s *Simulator) Refuse(machine types.NamespacedName, code fn.ErrorCode) error {
+	return s.cloud.refuse(machine, code)
+}
+
+// Accept what was refused. The provider does not wait to try again.
+func (s *Simulator) Accept(ctx context.Context, machine types.NamespacedName) error {
+	s.cloud.accept(machine)
+	return s.poke(ctx, machine.Namespace, client.MatchingLabels{machinev1alpha1.LabelMachine: machine.Name})
+}
+
+// Lose a VM: somebody deletes it at the cloud.
+func (s *Simulator) Lose(ctx context.Context, namespace, id string) error {
+	if err := s.cloud.lose(ctx, id); err != nil {
+		return err
+	}
+	return s.poke(ctx, namespace)
+}
+
+// Admit the account of a ProviderConfig by a password, and by no other.
+func (s *Simulator) Admit(config, password string) { s.cloud.admit(config, password) }
+
+// poke the provider to look now.
+func (s *Simulator) poke(ctx context.Context, namespace string, options ...client.ListOption) error {
+	for gvk, events := range s.events {
+		l := &unstructured.UnstructuredList{}
+		l.SetGroupVersionKind(gvk.GroupVersion().WithKind(gvk.Kind + "List"))
+		if err := s.client.List(ctx, l, append(options, client.InNamespace(namespace))...); err != nil {
+			return err
+		}
+		for _, o := range l.Items {
+			events.RequestReconcile(handler.NoRateLimiter, client.ObjectKeyFromObject(&o), nil)
+		}
+	}
+	return nil
+}
+
+// Objects that Crossplane would make when the provider's package is installed: the kind
+// of its configurations, and the right of Crossplane to compose its resources.
+func (d *Description) Objects() []client.Object {
+	gvk := schema.FromAPIVersionAndKind(d.ProviderConfig.APIVersion, d.ProviderConfig.Kind)
+	plural := strings.ToLower(gvk.Kind) + "s"
+	open := extv1.JSONSchemaProps{Type: "object", XPreserveUnknownFields: ptr.To(true)}
+	crd := &extv1.CustomResourceDefinition{
+		TypeMeta:   metav1.TypeMeta{APIVersion: extv1.SchemeGroupVersion.String(), Kind: "CustomResourceDefinition"},
+		ObjectMeta: metav1.ObjectMeta{Name: plural + "." + gvk.Group},
+		Spec: extv1.CustomResourceDefinitionSpec{
+			Group: gvk.Group, Scope: extv1.ClusterScoped,
+			Names: extv1.CustomResourceDefinitionNames{Kind: gvk.Kind, ListKind: gvk.Kind + "List", Plural: plural, Singular: strings.ToLower(gvk.Kind)},
+			Versions: []extv1.CustomResourceDefinitionVersion{{
+				Name: gvk.Version, Served: true, Storage: true,
+				Schema: &extv1.CustomResourceValidation{OpenAPIV3Schema: &extv1.JSONSchemaProps{
+					Type: "object", Properties: map[string]extv1.JSONSchemaProps{"spec": open, "status": open},
+				}},
+			}},
+		},
+	}
+	role := &rbacv1.ClusterRole{
+		TypeMeta:   metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: "ClusterRole"},
+		ObjectMeta: metav1.ObjectMeta{Name: "simulator:" + d.Provider, Labels: map[string]string{"rbac.crossplane.io/aggregate-to-crossplane": "true"}},
+	}
+	for _, r := range d.Resources {
+		role.Rules = append(role.Rules, rbacv1.PolicyRule{APIGroups: []string{r.GroupVersionKind().Group}, Resources: []string{"*"}, Verbs: []string{"*"}})
+	}
+	return []client.Object{crd, role}
+}

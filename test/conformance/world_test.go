@@ -1,0 +1,186 @@
+package conformance
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/test/kit"
+)
+
+// interval of looks, and how long nothing may happen to show that nothing happens.
+const (
+	interval = 200 * time.Millisecond
+	calm     = 3 * time.Second
+)
+
+// A world is a namespace with a class of a cloud, and an account there.
+type world struct {
+	kit.Fleet
+	cloud   Cloud
+	account Account
+	class   *machinev1alpha1.MachineClass
+}
+
+// newWorld ends with nothing left in it, or fails the test.
+func newWorld(t *testing.T, c Cloud) *world {
+	t.Helper()
+	p, err := installed(c)
+	must(t, err)
+	f := p.NewFleet(t)
+	f.Provider = c.Provider()
+	w := &world{Fleet: f, cloud: c, account: c.Account(t, f)}
+	w.class = w.account.Class(t)
+	w.Create(t, w.class.DeepCopy())
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Log(w.describe(context.Background()))
+		}
+	})
+	return w
+}
+
+// deployment of the class. Its Machines go fast.
+func (w *world) deployment(name string, replicas int32) *machinev1alpha1.MachineDeployment {
+	md := w.Deployment(name, replicas, 1, 0)
+	md.Spec.Template.Spec.ClassRef.Name = w.class.Name
+	return md
+}
+
+// lone makes a Machine on its own.
+func (w *world) lone(t *testing.T, name string) *machinev1alpha1.Machine {
+	t.Helper()
+	m := &machinev1alpha1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: w.Namespace, Name: name}}
+	m.Spec = w.MachineSpec(kit.NewVersion)
+	m.Spec.ClassRef.Name = w.class.Name
+	w.Create(t, m)
+	return m
+}
+
+// await a Machine of which ok says nothing.
+func (w *world) await(t *testing.T, m *machinev1alpha1.Machine, ok func(*machinev1alpha1.Machine) string) {
+	t.Helper()
+	kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+		if err := w.Client.Get(ctx, client.ObjectKeyFromObject(m), m); err != nil {
+			return err.Error()
+		}
+		if s := ok(m); s != "" {
+			return fmt.Sprintf("Machine %s: %s: %+v", m.Name, s, m.Status)
+		}
+		return ""
+	})
+}
+
+func isRunning(m *machinev1alpha1.Machine) string {
+	if m.Status.Phase != machinev1alpha1.MachineRunning {
+		return "is not Running"
+	}
+	return ""
+}
+
+// node of a Machine.
+func (w *world) node(t *testing.T, m *machinev1alpha1.Machine) *corev1.Node {
+	t.Helper()
+	n := &corev1.Node{}
+	must(t, w.Cluster.Client.Get(t.Context(), client.ObjectKey{Name: m.Status.NodeRef.Name}, n))
+	return n
+}
+
+// vm of a Machine at the cloud.
+func (w *world) vm(t *testing.T, m *machinev1alpha1.Machine) VM {
+	t.Helper()
+	vms, err := w.account.VMs(t.Context())
+	must(t, err)
+	vms = slices.DeleteFunc(vms, func(vm VM) bool { return vm.Tags[machinev1alpha1.TagMachineUID] != string(m.UID) })
+	if len(vms) != 1 {
+		t.Fatalf("%d VMs have the UID of Machine %s in their tags: %+v", len(vms), m.Name, vms)
+	}
+	return vms[0]
+}
+
+// noVMs says what VMs there are.
+func (w *world) noVMs(ctx context.Context) string {
+	vms, err := w.account.VMs(ctx)
+	if err != nil {
+		return err.Error()
+	}
+	if len(vms) > 0 {
+		return fmt.Sprintf("VMs %+v", vms)
+	}
+	return ""
+}
+
+// end deletes what a case made, and waits until nothing is left anywhere.
+func (w *world) end(t *testing.T, objects ...client.Object) {
+	t.Helper()
+	for _, o := range objects {
+		must(t, client.IgnoreNotFound(w.Client.Delete(t.Context(), o)))
+	}
+	kit.Eventually(t, kit.Patience, w.noVMs)
+	w.AwaitNothing(t)
+}
+
+// gone says why a Machine is not.
+func (w *world) gone(ctx context.Context, m *machinev1alpha1.Machine) string {
+	if err := w.Client.Get(ctx, client.ObjectKeyFromObject(m), &machinev1alpha1.Machine{}); !apierrors.IsNotFound(err) {
+		return fmt.Sprintf("Machine %s is there: %v", m.Name, err)
+	}
+	return ""
+}
+
+// told says whether a condition that is False has all texts.
+func told(conditions []metav1.Condition, typ string, texts ...string) string {
+	c := meta.FindStatusCondition(conditions, typ)
+	if c == nil || c.Status != metav1.ConditionFalse {
+		return "condition " + typ + " is not False"
+	}
+	for _, text := range texts {
+		if !strings.Contains(c.Reason+": "+c.Message, text) {
+			return fmt.Sprintf("condition %s does not tell of %q: %s: %s", typ, text, c.Reason, c.Message)
+		}
+	}
+	return ""
+}
+
+func (w *world) describe(ctx context.Context) string {
+	b := &strings.Builder{}
+	b.WriteString(w.Describe(ctx))
+	l := &unstructured.UnstructuredList{}
+	kind := w.account.VMKind()
+	l.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
+	if err := w.Client.List(ctx, l, client.InNamespace(w.Namespace)); err != nil {
+		fmt.Fprintln(b, err)
+	}
+	for _, o := range l.Items {
+		fmt.Fprintf(b, "%s %s deleted=%v finalizers=%v annotations=%v\n  %v\n", o.GetKind(), o.GetName(), o.GetDeletionTimestamp(), o.GetFinalizers(), o.GetAnnotations(), o.Object["status"])
+	}
+	vms, err := w.account.VMs(ctx)
+	for _, vm := range vms {
+		fmt.Fprintf(b, "VM %s %v\n", vm.ID, vm.Tags)
+	}
+	if err != nil {
+		fmt.Fprintln(b, err)
+	}
+	guests, err := w.Cloud.ListVMs(ctx, listAll)
+	for _, g := range guests {
+		if strings.HasPrefix(g.Tags["guest"], w.cloud.Provider()+"/") {
+			console, _ := w.Cloud.Console(ctx, g.ID)
+			fmt.Fprintf(b, "guest %s %s: %s\n", g.Name, g.State, console)
+		}
+	}
+	if err != nil {
+		fmt.Fprintln(b, err)
+	}
+	return b.String()
+}

@@ -1,0 +1,128 @@
+package guest
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"sigs.k8s.io/yaml"
+)
+
+const (
+	// header of cloud-init's documents.
+	header = "#cloud-config\n"
+	// script of Drover's user data that asks the cloud for the VM's providerID, and adds
+	// it to the file that it is called with.
+	script = "provider-id.sh"
+)
+
+// runProviderID runs the script of the user data that writes the providerID into the
+// kubelet's configuration, if there is one, against the cloud's metadata service. What it
+// wrote stands in the user data that comes back: the guests of the local cloud run no
+// shell.
+func runProviderID(ctx context.Context, userData []byte, r Request) ([]byte, error) {
+	if !bytes.HasPrefix(userData, []byte(header)) {
+		return userData, nil
+	}
+	doc := map[string]any{}
+	if err := yaml.Unmarshal(userData, &doc); err != nil {
+		return nil, err
+	}
+	command, config := call(doc)
+	if command == nil {
+		return userData, nil
+	}
+	written, err := run(ctx, command["content"].(string), config["content"].(string), r)
+	if err != nil {
+		return nil, err
+	}
+	config["content"] = written
+	out, err := yaml.Marshal(doc)
+	return append([]byte(header), out...), err
+}
+
+// call finds the files that runcmd calls the script with: the script itself, and the
+// configuration.
+func call(doc map[string]any) (command, config map[string]any) {
+	files := map[string]map[string]any{}
+	list, _ := doc["write_files"].([]any)
+	for _, f := range list {
+		if m, ok := f.(map[string]any); ok {
+			path, _ := m["path"].(string)
+			if _, ok := m["content"].(string); ok {
+				files[path] = m
+			}
+		}
+	}
+	commands, _ := doc["runcmd"].([]any)
+	for _, c := range commands {
+		words, _ := c.([]any)
+		if len(words) != 2 {
+			continue
+		}
+		path, _ := words[0].(string)
+		argument, _ := words[1].(string)
+		if filepath.Base(path) == script && files[path] != nil && files[argument] != nil {
+			return files[path], files[argument]
+		}
+	}
+	return nil, nil
+}
+
+// run the script as the VM does: its host name is the VM's, and all that it asks by HTTP
+// is answered by the metadata service.
+func run(ctx context.Context, command, config string, r Request) (string, error) {
+	if _, err := exec.LookPath("curl"); err != nil {
+		return "", fmt.Errorf("VMs ask their cloud with curl: %w", err)
+	}
+	dir, err := os.MkdirTemp("", "guest-")
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	file, bin := filepath.Join(dir, "config.yaml"), filepath.Join(dir, "hostname")
+	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
+		return "", err
+	}
+	if err := os.WriteFile(bin, []byte("#!/bin/sh\necho '"+r.Name+"'\n"), 0o755); err != nil { //nolint:gosec // A command.
+		return "", err
+	}
+	handler := r.Metadata
+	if handler == nil {
+		handler = http.NotFoundHandler()
+	}
+	var asked []string
+	service := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		asked = append(asked, req.Method+" "+req.URL.String())
+		handler.ServeHTTP(w, req)
+	}))
+	defer service.Close()
+	cmd := exec.CommandContext(ctx, "sh", "-c", command, script, file)
+	// A try is enough: what the service does not know now it will never know.
+	cmd.Env = []string{"PATH=" + dir + ":" + os.Getenv("PATH"), "http_proxy=" + service.URL, "PAUSE=0"}
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("the providerIDCommand of the Composition fails: %w: %s; it asked %s", err, out, strings.Join(compact(asked), ", "))
+	}
+	written, err := os.ReadFile(file)
+	return string(written), err
+}
+
+// compact leaves out what comes again.
+func compact(asked []string) []string {
+	seen := map[string]bool{}
+	var out []string
+	for _, a := range asked {
+		if !seen[a] {
+			seen[a] = true
+			out = append(out, a)
+		}
+	}
+	return out
+}
