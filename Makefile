@@ -138,3 +138,7 @@ bench: build packages ## Count API writes a Machine and bytes a response, and pr
 .PHONY: load
 load: build packages ## Measure creating, rolling, deleting and resting fleets; LOAD="create=10" measures only that.
 	DROVER_BIN=$(BIN) DROVER_PACKAGES=$(PACKAGES) go run ./test/load $(LOAD)
+
+.PHONY: soak
+soak: build packages ## Break a fleet of 50 at random for half an hour, and look on; SOAK="--machines=15 --duration=5m --seed=2".
+	DROVER_BIN=$(BIN) DROVER_PACKAGES=$(PACKAGES) go run ./test/soak $(SOAK)

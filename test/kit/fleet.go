@@ -68,33 +68,37 @@ func (p *Plane) MakeFleet(ctx context.Context) (Fleet, error) {
 // Create an object, or fail the test.
 func (f Fleet) Create(t testing.TB, o client.Object) {
 	t.Helper()
-	create := o
-	switch o.(type) {
-	case *machinev1alpha1.Machine:
-		create = f.selecting(t, o, machinev1alpha1.MachineGroupVersionKind)
-	case *machinev1alpha1.OrphanCollector:
-		create = f.selecting(t, o, machinev1alpha1.OrphanCollectorGroupVersionKind)
-	}
-	if err := f.Client.Create(t.Context(), create); err != nil {
+	if err := f.Make(t.Context(), o); err != nil {
 		t.Fatalf("%s: %v", o.GetName(), err)
 	}
 }
 
+// Make is Create for what is no test.
+func (f Fleet) Make(ctx context.Context, o client.Object) (err error) {
+	create := o
+	switch o.(type) {
+	case *machinev1alpha1.Machine:
+		create, err = f.selecting(o, machinev1alpha1.MachineGroupVersionKind)
+	case *machinev1alpha1.OrphanCollector:
+		create, err = f.selecting(o, machinev1alpha1.OrphanCollectorGroupVersionKind)
+	}
+	if err != nil {
+		return err
+	}
+	return f.Client.Create(ctx, create)
+}
+
 // selecting the Composition of an XR, as examples/local does: there is one for each
 // cloud, and Crossplane takes any that fits.
-func (f Fleet) selecting(t testing.TB, xr client.Object, kind schema.GroupVersionKind) client.Object {
-	t.Helper()
+func (f Fleet) selecting(xr client.Object, kind schema.GroupVersionKind) (client.Object, error) {
 	o, err := runtime.DefaultUnstructuredConverter.ToUnstructured(xr)
 	if err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
 	delete(o, "status")
 	u := &unstructured.Unstructured{Object: o}
 	u.SetGroupVersionKind(kind)
-	if err := unstructured.SetNestedField(o, f.Provider, "spec", "crossplane", "compositionSelector", "matchLabels", machinev1alpha1.LabelProvider); err != nil {
-		t.Fatal(err)
-	}
-	return u
+	return u, unstructured.SetNestedField(o, f.Provider, "spec", "crossplane", "compositionSelector", "matchLabels", machinev1alpha1.LabelProvider)
 }
 
 // Class returns a MachineClass.
@@ -199,10 +203,11 @@ func (f Fleet) AwaitDeployment(t testing.TB, name string) {
 // AwaitDeploymentFor is AwaitDeployment with another patience, for large ones.
 func (f Fleet) AwaitDeploymentFor(t testing.TB, name string, patience time.Duration) {
 	t.Helper()
-	Eventually(t, patience, func(ctx context.Context) string { return f.unsettled(ctx, name) }, f.Describe)
+	Eventually(t, patience, func(ctx context.Context) string { return f.Unsettled(ctx, name) }, f.Describe)
 }
 
-func (f Fleet) unsettled(ctx context.Context, name string) string {
+// Unsettled says what AwaitDeployment still waits for, "" if nothing.
+func (f Fleet) Unsettled(ctx context.Context, name string) string {
 	md := &machinev1alpha1.MachineDeployment{}
 	if err := f.Client.Get(ctx, client.ObjectKey{Namespace: f.Namespace, Name: name}, md); err != nil {
 		return err.Error()
@@ -235,7 +240,7 @@ func (f Fleet) unsettled(ctx context.Context, name string) string {
 func (f Fleet) AwaitNothing(t testing.TB) {
 	t.Helper()
 	Eventually(t, Patience, func(ctx context.Context) string {
-		left := f.left(ctx)
+		left := f.Left(ctx)
 		if len(left) == 0 {
 			return ""
 		}
@@ -243,7 +248,8 @@ func (f Fleet) AwaitNothing(t testing.TB) {
 	}, f.Describe)
 }
 
-func (f Fleet) left(ctx context.Context) []string {
+// Left is what AwaitNothing still waits for.
+func (f Fleet) Left(ctx context.Context) []string {
 	var left []string
 	for _, l := range []client.ObjectList{
 		&machinev1alpha1.MachineDeploymentList{}, &machinev1alpha1.MachineSetList{}, &machinev1alpha1.MachineList{},

@@ -1,6 +1,7 @@
 package kit
 
 import (
+	"context"
 	"io"
 	"net"
 	"net/url"
@@ -24,24 +25,25 @@ type Proxy struct {
 	conns map[net.Conn]bool
 }
 
-// NewProxy to a cluster. It ends with the test.
-func (c *Cluster) NewProxy(t testing.TB) *Proxy {
-	t.Helper()
+// newProxy to a cluster, until it is closed.
+func (c *Cluster) newProxy() (*Proxy, error) {
 	u, err := url.Parse(c.Server)
 	if err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
-	l, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // It ends with the test.
+	l, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // It ends when it is closed.
 	if err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
 	p := &Proxy{Server: "https://" + l.Addr().String(), to: u.Host, listener: l, conns: map[net.Conn]bool{}}
-	t.Cleanup(func() {
-		p.Cut()
-		_ = l.Close()
-	})
 	go p.serve()
-	return p
+	return p, nil
+}
+
+// Close the proxy for good.
+func (p *Proxy) Close() {
+	p.Cut()
+	_ = p.listener.Close()
 }
 
 // Cut all connections, and let none through any more.
@@ -67,7 +69,7 @@ func (p *Proxy) serve() {
 		if err != nil {
 			return
 		}
-		out, err := net.Dial("tcp", p.to) //nolint:noctx // It ends with the test.
+		out, err := net.Dial("tcp", p.to) //nolint:noctx // It ends when it is closed.
 		if err != nil || !p.open(in, out) {
 			_ = in.Close()
 			if err == nil {
@@ -106,17 +108,28 @@ func (p *Proxy) pipe(to, from net.Conn) {
 // cluster through a proxy of their own.
 func (p *Plane) NewProxiedFleet(t testing.TB) (Fleet, *Proxy) {
 	t.Helper()
-	f := p.NewTargetFleet(t)
-	proxy := f.Cluster.NewProxy(t)
-	kubeconfig := p.Target.Credentials(t).Kubeconfig
-	f.SetKubeconfig(t, []byte(strings.ReplaceAll(string(kubeconfig), p.Target.Server, proxy.Server)))
-	pc, err := f.Config(t.Context())
+	f, proxy, err := p.MakeProxiedFleet(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	pc.Spec.APIServer = &clusterv1alpha1.APIServer{Endpoint: proxy.Server}
-	if err := f.Client.Update(t.Context(), pc); err != nil {
-		t.Fatal(err)
-	}
+	t.Cleanup(proxy.Close)
 	return f, proxy
+}
+
+// MakeProxiedFleet is NewProxiedFleet for what is no test. Who calls it closes the proxy.
+func (p *Plane) MakeProxiedFleet(ctx context.Context) (Fleet, *Proxy, error) {
+	f, err := p.makeTargetFleet(ctx)
+	if err != nil {
+		return f, nil, err
+	}
+	proxy, err := f.Cluster.newProxy()
+	if err != nil {
+		return f, nil, err
+	}
+	cr, err := p.Target.credentials(ctx, shippedAccount)
+	if err != nil {
+		return f, proxy, err
+	}
+	kubeconfig := strings.ReplaceAll(string(cr.Kubeconfig), p.Target.Server, proxy.Server)
+	return f, proxy, f.configure(ctx, []byte(kubeconfig), &clusterv1alpha1.APIServer{Endpoint: proxy.Server})
 }

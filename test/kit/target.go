@@ -155,12 +155,23 @@ const kubeconfigKey = "kubeconfig"
 func (p *Plane) NewTargetFleet(t testing.TB) Fleet {
 	t.Helper()
 	f := p.newTargetFleet(t)
-	f.SetKubeconfig(t, p.Target.Credentials(t).Kubeconfig)
+	if err := f.configure(t.Context(), p.Target.Credentials(t).Kubeconfig, nil); err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+// configure how the fleet reaches its target cluster, and where its Machines do if that is
+// somewhere else.
+func (f *Fleet) configure(ctx context.Context, kubeconfig []byte, server *clusterv1alpha1.APIServer) error {
+	if err := f.setKubeconfig(ctx, kubeconfig); err != nil {
+		return err
+	}
 	pc := &clusterv1alpha1.ProviderConfig{ObjectMeta: metav1.ObjectMeta{Namespace: f.Namespace, Name: configName}}
 	pc.Spec = configSpec("", configName)
-	f.Create(t, pc)
+	pc.Spec.APIServer = server
 	f.config = machinev1alpha1.ClusterReference{Kind: clusterv1alpha1.ProviderConfigGroupVersionKind.Kind, Name: pc.Name}
-	return f
+	return f.Client.Create(ctx, pc)
 }
 
 // NewSharedTargetFleet is a NewTargetFleet whose configuration does not lie in its
@@ -188,16 +199,23 @@ func (p *Plane) NewSharedTargetFleet(t testing.TB) Fleet {
 
 func (p *Plane) newTargetFleet(t testing.TB) Fleet {
 	t.Helper()
-	if p.Target == nil {
-		t.Fatal(errors.New("the control plane was started without Options.Target"))
-	}
-	f := p.NewFleet(t)
-	f.Cluster = p.Target
-	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: f.Namespace}}
-	if err := f.Cluster.Client.Create(t.Context(), ns); err != nil {
+	f, err := p.makeTargetFleet(t.Context())
+	if err != nil {
 		t.Fatal(err)
 	}
 	return f
+}
+
+func (p *Plane) makeTargetFleet(ctx context.Context) (Fleet, error) {
+	if p.Target == nil {
+		return Fleet{}, errors.New("the control plane was started without Options.Target")
+	}
+	f, err := p.MakeFleet(ctx)
+	if err != nil {
+		return f, err
+	}
+	f.Cluster = p.Target
+	return f, f.Cluster.Client.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: f.Namespace}})
 }
 
 func configSpec(namespace, secret string) clusterv1alpha1.ProviderConfigSpec {
@@ -213,15 +231,19 @@ func configSpec(namespace, secret string) clusterv1alpha1.ProviderConfigSpec {
 // SetKubeconfig writes the kubeconfig by which Drover reaches the target cluster.
 func (f Fleet) SetKubeconfig(t testing.TB, kubeconfig []byte) {
 	t.Helper()
-	s := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: f.Namespace, Name: configName}}
-	s.Data = map[string][]byte{kubeconfigKey: kubeconfig}
-	err := f.Client.Update(t.Context(), s)
-	if client.IgnoreNotFound(err) == nil && err != nil {
-		err = f.Client.Create(t.Context(), s)
-	}
-	if err != nil {
+	if err := f.setKubeconfig(t.Context(), kubeconfig); err != nil {
 		t.Fatal(err)
 	}
+}
+
+func (f Fleet) setKubeconfig(ctx context.Context, kubeconfig []byte) error {
+	s := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: f.Namespace, Name: configName}}
+	s.Data = map[string][]byte{kubeconfigKey: kubeconfig}
+	err := f.Client.Update(ctx, s)
+	if client.IgnoreNotFound(err) == nil && err != nil {
+		err = f.Client.Create(ctx, s)
+	}
+	return err
 }
 
 // Config is the configuration of a fleet whose Machines join another cluster.

@@ -1,0 +1,342 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/localcloud"
+	"github.com/drover-dev/drover/test/kit"
+)
+
+const (
+	// healthTimeout comes on top of the minute that a cluster takes to see that a
+	// kubelet is silent.
+	healthTimeout = 15 * time.Second
+	// creationTimeout of a Machine, on computers that do much else.
+	creationTimeout = 2 * time.Minute
+	// drainTimeout is longer than the target cluster is ever cut off.
+	drainTimeout = 10 * time.Minute
+	// longestCut of the target cluster, and the shortest.
+	shortestCut, longestCut = 10 * time.Second, 2 * time.Minute
+	// collector of orphans.
+	collector = "soak"
+	// workload is what is drained.
+	workload = "workload"
+)
+
+// settings of the cloud when nothing is wrong with it. A VM is long enough in its shutdown
+// for it to be seen.
+var settings = localcloud.Settings{BootTime: localcloud.Duration(2 * time.Second), ShutdownTime: localcloud.Duration(2 * time.Second)}
+
+// A soak is a fleet of some MachineDeployments that is broken, and looked at.
+type soak struct {
+	kit.Fleet
+	cli   *cli
+	plane *kit.Plane
+	proxy *kit.Proxy
+	stop  context.CancelFunc
+
+	// deployments by their names, and how many Machines each has at most.
+	deployments []string
+	share       map[string]int32
+
+	// lasting is what is for a while.
+	lasting sync.WaitGroup
+
+	mu     sync.Mutex
+	ledger *ledger
+	// story of the round, and what was done and survived in all.
+	story  []string
+	did    map[kind]int
+	passed map[kind]int
+	rounds int
+	began  time.Time
+	well   []time.Duration
+}
+
+// start a fleet, and wait until it is well.
+func start(ctx context.Context, plane *kit.Plane, c *cli) (*soak, error) {
+	s := &soak{cli: c, plane: plane, ledger: newLedger(), share: map[string]int32{}, did: map[kind]int{}, passed: map[kind]int{}, began: time.Now(), stop: func() {}}
+	var err error
+	if s.Fleet, s.proxy, err = plane.MakeProxiedFleet(ctx); err != nil {
+		return s, err
+	}
+	log.SetLogger(logr.Discard())
+	watching, stop := context.WithCancel(ctx)
+	s.stop = func() { stop(); s.proxy.Close() }
+	if _, err := s.Cloud.SetSettings(ctx, settings); err != nil {
+		return s, err
+	}
+	o := &machinev1alpha1.OrphanCollector{ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: collector}}
+	o.Spec.Policy = machinev1alpha1.OrphanDelete
+	o.Spec.GracePeriod.Duration = 10 * time.Second
+	o.Spec.Interval.Duration = 5 * time.Second
+	if err := s.Make(ctx, o); err != nil {
+		return s, err
+	}
+	if err := s.watch(watching); err != nil {
+		return s, err
+	}
+	if err := s.makeDeployments(ctx); err != nil {
+		return s, err
+	}
+	if err := s.makeWorkload(ctx); err != nil {
+		return s, err
+	}
+	return s, s.settle(ctx)
+}
+
+// makeDeployments of different bounds and budgets.
+func (s *soak) makeDeployments(ctx context.Context) error {
+	half, rest := int32(s.cli.Machines/2), int32(s.cli.Machines-s.cli.Machines/2) //nolint:gosec // There are not that many.
+	for name, d := range map[string]struct {
+		share              int32
+		surge, unavailable intstr.IntOrString
+		remediation        machinev1alpha1.Remediation
+	}{
+		"large": {half, intstr.FromString("20%"), intstr.FromInt32(1), machinev1alpha1.Remediation{
+			MaxInFlight: ptr.To(intstr.FromString("20%")), MaxUnhealthy: ptr.To(intstr.FromString("60%")),
+		}},
+		"spare": {rest / 2, intstr.FromInt32(1), intstr.FromInt32(0), machinev1alpha1.Remediation{
+			MaxInFlight: ptr.To(intstr.FromInt32(2)), Order: machinev1alpha1.CreateFirst,
+		}},
+		"tight": {rest - rest/2, intstr.FromInt32(0), intstr.FromInt32(2), machinev1alpha1.Remediation{
+			MaxInFlight: ptr.To(intstr.FromInt32(1)),
+		}},
+	} {
+		md := s.Deployment(name, d.share, 0, 0)
+		md.Spec.Strategy.RollingUpdate = machinev1alpha1.RollingUpdateBounds{MaxSurge: &d.surge, MaxUnavailable: &d.unavailable}
+		md.Spec.Remediation = d.remediation
+		md.Spec.Template.Spec.Health.Timeout = metav1.Duration{Duration: healthTimeout}
+		md.Spec.Template.Spec.CreationTimeout = metav1.Duration{Duration: creationTimeout}
+		md.Spec.Template.Spec.Drain.Timeout = metav1.Duration{Duration: drainTimeout}
+		if err := s.Make(ctx, md); err != nil {
+			return err
+		}
+		s.deployments, s.share[name] = append(s.deployments, name), d.share
+	}
+	slices.Sort(s.deployments)
+	return nil
+}
+
+// makeWorkload of pods that must be evicted one after the other.
+func (s *soak) makeWorkload(ctx context.Context) error {
+	labels := map[string]string{"app": workload}
+	d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: workload}}
+	d.Spec.Replicas = ptr.To(int32(s.cli.Machines)) //nolint:gosec // There are not that many.
+	d.Spec.Selector = &metav1.LabelSelector{MatchLabels: labels}
+	d.Spec.Template.Labels = labels
+	d.Spec.Template.Annotations = map[string]string{"localcloud.drover.dev/stop-seconds": "2"}
+	d.Spec.Template.Spec.Containers = []corev1.Container{{Name: "c", Image: "example.org/c"}}
+	b := &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: workload}}
+	b.Spec.Selector = d.Spec.Selector
+	b.Spec.MaxUnavailable = ptr.To(intstr.FromString("40%"))
+	return errors.Join(s.Cluster.Client.Create(ctx, d), s.Cluster.Client.Create(ctx, b))
+}
+
+// run rounds until the time is over, and end with nothing left.
+func (s *soak) run(ctx context.Context) error {
+	for n := 1; time.Since(s.began) < s.cli.Duration; n++ {
+		if err := s.round(ctx, n); err != nil {
+			return err
+		}
+	}
+	return s.end(ctx)
+}
+
+func (s *soak) round(ctx context.Context, n int) error {
+	s.mu.Lock()
+	s.story = nil
+	s.rounds = n
+	s.mu.Unlock()
+	s.tell("round %d of seed %d", n, s.cli.Seed)
+	for _, a := range round(s.cli.Seed, n, s.cli.Actions) {
+		if !s.sleep(ctx, a.after) {
+			return ctx.Err()
+		}
+		what, err := s.act(ctx, a)
+		if err != nil {
+			return fmt.Errorf("cannot do %q: %w", a.kind, err)
+		}
+		s.mu.Lock()
+		if what == "" {
+			s.passed[a.kind]++
+		} else {
+			s.did[a.kind]++
+		}
+		s.mu.Unlock()
+		if what != "" {
+			s.tell("%s: %s", a.kind, what)
+		}
+	}
+	s.lasting.Wait()
+	if err := s.mend(ctx); err != nil {
+		return err
+	}
+	s.tell("all is mended")
+	mended := time.Now()
+	if err := s.settle(ctx); err != nil {
+		return err
+	}
+	took := time.Since(mended).Round(time.Second)
+	s.tell("all is well again after %s", took)
+	s.mu.Lock()
+	s.well = append(s.well, took)
+	s.mu.Unlock()
+	return nil
+}
+
+// settle waits until the fleet is well, and looks whether promises were broken until then.
+func (s *soak) settle(ctx context.Context) error {
+	said := "nothing was looked at"
+	for end := time.Now().Add(s.cli.Patience); said != ""; {
+		if !s.sleep(ctx, time.Second) {
+			return ctx.Err()
+		}
+		said = s.unwell(ctx)
+		if err := s.broken(); err != nil {
+			return err
+		}
+		if said != "" && time.Now().After(end) {
+			s.told(func(time.Time) { s.ledger.breaks("the fleet is not well within %s: %s", s.cli.Patience, said) })
+			fmt.Fprintln(os.Stderr, s.Describe(ctx))
+			return errors.New("the fleet is not well in time")
+		}
+	}
+	s.told(func(time.Time) { s.ledger.settled() })
+	return nil
+}
+
+// broken promises are an error, unless it shall go on.
+func (s *soak) broken() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if n := len(s.ledger.broken); n > 0 && !s.cli.GoOn {
+		return fmt.Errorf("%d promises were broken", n)
+	}
+	return nil
+}
+
+// end deletes the fleet, and looks whether anything is left.
+func (s *soak) end(ctx context.Context) error {
+	s.tell("the fleet is deleted")
+	// It takes what Nodes it needs with it.
+	if err := s.Cluster.Client.Delete(ctx, &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: workload}}); err != nil {
+		return err
+	}
+	for _, name := range s.deployments {
+		md := &machinev1alpha1.MachineDeployment{ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: name}}
+		s.told(func(time.Time) { delete(s.ledger.deployments, name) })
+		if err := s.Client.Delete(ctx, md, client.PropagationPolicy(metav1.DeletePropagationBackground)); err != nil {
+			return err
+		}
+	}
+	for end := time.Now().Add(s.cli.Patience); ; {
+		left := s.Left(ctx)
+		vms, err := s.Cloud.ListVMs(ctx, localcloud.ListVMsOptions{})
+		if err != nil {
+			left = append(left, err.Error())
+		}
+		if len(left)+len(vms) == 0 {
+			break
+		}
+		if !s.sleep(ctx, time.Second) {
+			return ctx.Err()
+		}
+		if time.Now().After(end) {
+			fmt.Fprintln(os.Stderr, s.Describe(ctx))
+			return fmt.Errorf("after all was deleted %d VMs are left, and %s", len(vms), strings.Join(left, ", "))
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if n := len(s.ledger.broken); n > 0 {
+		return fmt.Errorf("%d promises were broken", n)
+	}
+	return nil
+}
+
+// tell of the round, also to who looks on.
+func (s *soak) tell(format string, args ...any) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.say(format, args...)
+}
+
+func (s *soak) say(format string, args ...any) {
+	line := fmt.Sprintf("%8s  ", time.Since(s.began).Round(100*time.Millisecond)) + fmt.Sprintf(format, args...)
+	s.story = append(s.story, line)
+	fmt.Fprintln(os.Stderr, line)
+}
+
+// report what was done and survived, and the story of a round that was not.
+func (s *soak) report(w io.Writer) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	p := func(format string, args ...any) { _, _ = fmt.Fprintf(w, format+"\n", args...) }
+	p("\n%d Machines, seed %d: %d rounds in %s", s.cli.Machines, s.cli.Seed, s.rounds, time.Since(s.began).Round(time.Second))
+	for _, x := range weights {
+		if s.did[x.kind]+s.passed[x.kind] > 0 {
+			p("  %4d  %s", s.did[x.kind], x.kind)
+		}
+	}
+	p("and")
+	for _, what := range slices.Sorted(maps.Keys(s.ledger.counts)) {
+		p("  %4d  %s", s.ledger.counts[what], what)
+	}
+	if len(s.well) > 0 {
+		p("after which all was well again within %s, at the latest", slices.Max(s.well))
+	}
+	if len(s.ledger.broken) == 0 {
+		p("No promise was broken.")
+		return
+	}
+	p("%d promises were broken:", len(s.ledger.broken))
+	for _, b := range s.ledger.broken {
+		p("  %s", b)
+	}
+	p("The story of the round:")
+	for _, line := range s.story {
+		p("%s", line)
+	}
+}
+
+// sleep says whether the soak goes on.
+func (s *soak) sleep(ctx context.Context, d time.Duration) bool {
+	select {
+	case <-ctx.Done():
+		return false
+	case <-time.After(d):
+		return true
+	}
+}
+
+func virtualMachines() *unstructured.UnstructuredList {
+	l := &unstructured.UnstructuredList{}
+	l.SetGroupVersionKind(schema.GroupVersionKind{Group: "local.drover.dev", Version: "v1alpha1", Kind: "VirtualMachineList"})
+	return l
+}
+
+func count(l client.ObjectList) int { return meta.LenList(l) }
