@@ -1,9 +1,11 @@
 package lift
 
 import (
+	"context"
 	"time"
 
 	xpv1 "github.com/crossplane/crossplane-runtime/v2/apis/common/v1"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
 )
 
 // ReasonMissing is the reason of a False Ready condition: the external resource
@@ -19,8 +21,23 @@ type Behaviour struct {
 	Ready func(state map[string]any) xpv1.Condition
 
 	// CreationUnknown says whether a creation that ended with the error may
-	// have made something. Then it is not tried again.
+	// have made something. Then it is not tried again. It is not asked if there is
+	// Find.
 	CreationUnknown func(error) bool
+
+	// Find looks for what an earlier creation made whose answer was lost, and
+	// returns its external name, or "". Only a cloud that gives no name twice has
+	// it: there a creation may be tried again without making a second VM.
+	Find func(context.Context, resource.ModernManaged) (string, error)
+
+	// Gone doubts that what the cloud does not show any more is gone, and says why:
+	// the credentials may be those of another account. nil: it is gone. Default:
+	// no doubts.
+	Gone func(context.Context, resource.ModernManaged) error
+
+	// Immutable resources are never changed, whatever Terraform finds to differ from
+	// the spec: a field that only looks different could cost a machine its network.
+	Immutable bool
 
 	// CreationGrace is how long the cloud may deny a resource that it has
 	// created. Default 0: never.

@@ -6,6 +6,7 @@ import (
 
 	xpv1 "github.com/crossplane/crossplane-runtime/v2/apis/common/v1"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/logging"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/ratelimiter"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/reconciler/managed"
@@ -56,41 +57,12 @@ func setup(mgr ctrl.Manager, o tjcontroller.Options, resourceName string, kind s
 	name := managed.ControllerName(kind.String())
 	log := o.Logger.WithValues("controller", name)
 	events := handler.NewEventHandler(handler.WithLogger(log))
-	creations := newCreations(managed.NewRetryingCriticalAnnotationUpdater(mgr.GetClient()))
-
-	c := &connector{
-		ExternalConnector: tjcontroller.NewTerraformPluginFrameworkConnector(mgr.GetClient(), o.SetupFn, o.Provider.Resources[resourceName], o.OperationTrackerStore,
-			tjcontroller.WithTerraformPluginFrameworkLogger(log),
-			tjcontroller.WithTerraformPluginFrameworkMetricRecorder(metrics.NewMetricRecorder(kind, mgr, o.PollInterval)),
-			tjcontroller.WithTerraformPluginFrameworkManagementPolicies(true)),
-		kube:      mgr.GetClient(),
-		behaviour: b,
-		creations: creations,
-		forgetDeletion: func(tr ujresource.Terraformed) {
-			o.OperationTrackerStore.Tracker(tr).SetDeleted(false)
-		},
-		requeue: func(mg resource.Managed, after time.Duration) {
-			time.AfterFunc(after, func() {
-				events.RequestReconcile(handler.NoRateLimiter, client.ObjectKeyFromObject(mg), nil)
-			})
-		},
-	}
-
-	opts := []managed.ReconcilerOption{
-		managed.WithExternalConnector(c),
-		managed.WithLogger(log),
-		//lint:ignore SA1019 What crossplane-runtime takes.
-		managed.WithRecorder(mr.NewRecorder(event.NewAPIRecorder(mgr.GetEventRecorderFor(name)))),
-		managed.WithFinalizer(tjcontroller.NewOperationTrackerFinalizer(o.OperationTrackerStore, resource.NewAPIFinalizer(mgr.GetClient(), managed.FinalizerName))),
-		managed.WithTimeout(reconcileTimeout),
-		managed.WithInitializers(managed.InitializerFn(creations.Initialize)),
-		managed.WithCriticalAnnotationUpdater(creations),
-		managed.WithCreationGracePeriod(b.CreationGrace),
-		managed.WithPollInterval(o.PollInterval),
-		managed.WithPollIntervalHook(func(mg resource.Managed, interval time.Duration) time.Duration {
-			return pollInterval(time.Now(), mg, interval)
-		}),
-		managed.WithManagementPolicies(),
+	//lint:ignore SA1019 What crossplane-runtime takes.
+	recorder := mr.NewRecorder(event.NewAPIRecorder(mgr.GetEventRecorderFor(name)))
+	requeue := func(mg resource.Managed, after time.Duration) {
+		time.AfterFunc(after, func() {
+			events.RequestReconcile(handler.NoRateLimiter, client.ObjectKeyFromObject(mg), nil)
+		})
 	}
 	if m := o.MetricOptions; m != nil {
 		list, err := mgr.GetScheme().New(kind.GroupVersion().WithKind(kind.Kind + "List"))
@@ -101,7 +73,6 @@ func setup(mgr ctrl.Manager, o tjcontroller.Options, resourceName string, kind s
 		if !ok {
 			return fmt.Errorf("%T is not a list of managed resources", list)
 		}
-		opts = append(opts, managed.WithMetricRecorder(m.MRMetrics))
 		states := statemetrics.NewMRStateRecorder(mgr.GetClient(), log, m.MRStateMetrics, ml, m.PollStateMetricInterval)
 		if err := mgr.Add(states); err != nil {
 			return fmt.Errorf("cannot record state metrics: %w", err)
@@ -119,7 +90,60 @@ func setup(mgr ctrl.Manager, o tjcontroller.Options, resourceName string, kind s
 		WithOptions(co).
 		WithEventFilter(resource.DesiredStateChanged()).
 		Watches(obj.(client.Object), events).
-		Complete(ratelimiter.NewReconciler(name, managed.NewReconciler(mr.Quiet(mgr), resource.ManagedKind(kind), opts...), o.GlobalRateLimiter))
+		Complete(ratelimiter.NewReconciler(name, Reconciler(mgr, o, resourceName, kind, b, recorder, requeue), o.GlobalRateLimiter))
+}
+
+// Reconciler of a lifted resource. Requeue asks for a reconcile after some time.
+func Reconciler(mgr ctrl.Manager, o tjcontroller.Options, resourceName string, kind schema.GroupVersionKind, b Behaviour,
+	recorder event.Recorder, requeue func(mg resource.Managed, after time.Duration)) reconcile.Reconciler {
+	log := o.Logger.WithValues("controller", managed.ControllerName(kind.String()))
+	creations := newCreations(managed.NewRetryingCriticalAnnotationUpdater(mgr.GetClient()))
+	creations.findable = b.Find != nil
+	c := &connector{
+		ExternalConnector: newConnector(mgr.GetClient(), o, resourceName, log, metrics.NewMetricRecorder(kind, mgr, o.PollInterval)),
+		kube:              mgr.GetClient(),
+		behaviour:         b,
+		creations:         creations,
+		forgetDeletion: func(tr ujresource.Terraformed) {
+			o.OperationTrackerStore.Tracker(tr).SetDeleted(false)
+		},
+		requeue: requeue,
+	}
+	opts := []managed.ReconcilerOption{
+		managed.WithExternalConnector(c),
+		managed.WithLogger(log),
+		managed.WithRecorder(recorder),
+		managed.WithFinalizer(tjcontroller.NewOperationTrackerFinalizer(o.OperationTrackerStore, resource.NewAPIFinalizer(mgr.GetClient(), managed.FinalizerName))),
+		managed.WithTimeout(reconcileTimeout),
+		managed.WithInitializers(managed.InitializerFn(creations.Initialize)),
+		managed.WithCriticalAnnotationUpdater(creations),
+		managed.WithCreationGracePeriod(b.CreationGrace),
+		managed.WithDeterministicExternalName(b.Find != nil),
+		managed.WithPollInterval(o.PollInterval),
+		managed.WithPollIntervalHook(func(mg resource.Managed, interval time.Duration) time.Duration {
+			return pollInterval(time.Now(), mg, interval)
+		}),
+		managed.WithManagementPolicies(),
+	}
+	if o.MetricOptions != nil {
+		opts = append(opts, managed.WithMetricRecorder(o.MetricOptions.MRMetrics))
+	}
+	return managed.NewReconciler(mr.Quiet(mgr), resource.ManagedKind(kind), opts...)
+}
+
+// newConnector is upjet's, for the library that the Terraform provider is written with.
+func newConnector(c client.Client, o tjcontroller.Options, resourceName string, log logging.Logger, m *metrics.MetricRecorder) managed.ExternalConnector {
+	r := o.Provider.Resources[resourceName]
+	if r.ShouldUseTerraformPluginSDKClient() {
+		return tjcontroller.NewTerraformPluginSDKConnector(c, o.SetupFn, r, o.OperationTrackerStore,
+			tjcontroller.WithTerraformPluginSDKLogger(log),
+			tjcontroller.WithTerraformPluginSDKMetricRecorder(m),
+			tjcontroller.WithTerraformPluginSDKManagementPolicies(true))
+	}
+	return tjcontroller.NewTerraformPluginFrameworkConnector(c, o.SetupFn, r, o.OperationTrackerStore,
+		tjcontroller.WithTerraformPluginFrameworkLogger(log),
+		tjcontroller.WithTerraformPluginFrameworkMetricRecorder(m),
+		tjcontroller.WithTerraformPluginFrameworkManagementPolicies(true))
 }
 
 // pollInterval is short for what is becoming Ready, and interval for the rest.

@@ -27,6 +27,8 @@ const saveTimeout = 15 * time.Second
 type creations struct {
 	annotations managed.CriticalAnnotationUpdater
 	now         func() time.Time
+	// findable: what a creation made can be found, whatever became of its answer.
+	findable bool
 
 	mu      sync.Mutex
 	unknown map[types.UID]bool
@@ -81,21 +83,26 @@ func (c *creations) Initialize(ctx context.Context, mg resource.Managed) error {
 	c.mu.Unlock()
 	if unsaved {
 		// The API server was away when the creation ended.
-		meta.SetExternalName(mg, name)
-		meta.SetExternalCreateSucceeded(mg, c.now())
-		if err := c.annotations.UpdateCriticalAnnotations(ctx, mg); err != nil {
+		if err := c.succeeded(ctx, mg, name); err != nil {
 			return err
 		}
 		c.mu.Lock()
 		delete(c.unsaved, mg.GetUID())
 		c.mu.Unlock()
 	}
-	if meta.WasDeleted(mg) && meta.ExternalCreateIncomplete(mg) {
+	if meta.WasDeleted(mg) && meta.ExternalCreateIncomplete(mg) && !c.findable {
 		// A VM whose name is unknown cannot be deleted here, and is found by
 		// its tags as an orphan. It must not hold what owns it for ever.
 		meta.RemoveAnnotations(mg, meta.AnnotationKeyExternalCreatePending)
 	}
 	return nil
+}
+
+// succeeded records that there is what mg asks for, by this name.
+func (c *creations) succeeded(ctx context.Context, mg resource.Managed, name string) error {
+	meta.SetExternalName(mg, name)
+	meta.SetExternalCreateSucceeded(mg, c.now())
+	return c.annotations.UpdateCriticalAnnotations(ctx, mg)
 }
 
 // wait waits for d, at most the second that the times of annotations have.

@@ -44,6 +44,9 @@ type connector struct {
 // Connect awaits the Secrets of what may be created: upjet reads them here, and for
 // good. One that is missing now and there when Create looks would be an empty one.
 func (c *connector) Connect(ctx context.Context, mg resource.Managed) (managed.ExternalClient, error) {
+	if err := c.findLost(ctx, mg); err != nil {
+		return nil, err
+	}
 	if meta.GetExternalName(mg) == "" && !meta.WasDeleted(mg) {
 		if err := c.awaitSecrets(ctx, mg.(ujresource.Terraformed)); err != nil {
 			return nil, err
@@ -51,9 +54,35 @@ func (c *connector) Connect(ctx context.Context, mg resource.Managed) (managed.E
 	}
 	e, err := c.ExternalConnector.Connect(ctx, mg)
 	if err != nil {
-		return nil, err
+		return nil, ofConfig(mg, err)
 	}
 	return &external{ExternalClient: e, connector: c}, nil
+}
+
+// findLost looks for what a creation made that nobody saw end, because the provider
+// was killed in the middle of it for example.
+func (c *connector) findLost(ctx context.Context, mg resource.Managed) error {
+	if c.behaviour.Find == nil || meta.GetExternalName(mg) != "" || !meta.ExternalCreateIncomplete(mg) {
+		return nil
+	}
+	name, err := c.behaviour.Find(ctx, mg.(resource.ModernManaged))
+	if err != nil {
+		return ofConfig(mg, fmt.Errorf("cannot look for what was created: %w", err))
+	}
+	if name == "" {
+		return nil
+	}
+	return c.creations.succeeded(ctx, mg, name)
+}
+
+// ofConfig says with which provider config err came about: who reads of wrong
+// credentials wants to know where they stand.
+func ofConfig(mg resource.Managed, err error) error {
+	m, ok := mg.(resource.ModernManaged)
+	if err == nil || !ok || m.GetProviderConfigReference() == nil {
+		return err
+	}
+	return fmt.Errorf("%s %q: %w", m.GetProviderConfigReference().Kind, m.GetProviderConfigReference().Name, err)
 }
 
 type external struct {
@@ -69,11 +98,16 @@ func (e *external) Observe(ctx context.Context, mg resource.Managed) (managed.Ex
 	name := meta.GetExternalName(mg)
 	o, err := e.ExternalClient.Observe(ctx, mg)
 	if err != nil {
-		return o, err
+		return o, ofConfig(mg, err)
 	}
 	if !o.ResourceExists {
 		if name == "" || meta.WasDeleted(mg) {
 			return o, nil
+		}
+		if gone := e.behaviour.Gone; gone != nil {
+			if err := gone(ctx, mg.(resource.ModernManaged)); err != nil {
+				return managed.ExternalObservation{}, ofConfig(mg, err)
+			}
 		}
 		c := missing(name)
 		mg.SetConditions(c)
@@ -84,6 +118,7 @@ func (e *external) Observe(ctx context.Context, mg resource.Managed) (managed.Ex
 		return o, fmt.Errorf("cannot read status.atProvider: %w", err)
 	}
 	mg.SetConditions(e.behaviour.Ready(state))
+	o.ResourceUpToDate = o.ResourceUpToDate || e.behaviour.Immutable
 	return o, nil
 }
 
@@ -117,10 +152,24 @@ func (e *external) Create(ctx context.Context, mg resource.Managed) (managed.Ext
 		for _, d := range looksAfterCreation {
 			e.requeue(mg, d)
 		}
+	case e.behaviour.Find != nil:
+		e.findCreated(ctx, mg)
 	case e.behaviour.CreationUnknown(err):
 		e.creations.markUnknown(mg)
 	}
-	return c, err
+	return c, ofConfig(mg, err)
+}
+
+// findCreated looks for what a creation made although it ended with an error: its
+// name is recorded with the error.
+func (e *external) findCreated(ctx context.Context, mg resource.Managed) {
+	name, err := e.behaviour.Find(ctx, mg.(resource.ModernManaged))
+	switch {
+	case err != nil:
+		e.creations.markUnknown(mg) // Connect looks again.
+	case name != "":
+		meta.SetExternalName(mg, name)
+	}
 }
 
 // Delete asks for the deletion. Terraform takes it for done then; whether it is,
@@ -128,7 +177,7 @@ func (e *external) Create(ctx context.Context, mg resource.Managed) (managed.Ext
 func (e *external) Delete(ctx context.Context, mg resource.Managed) (managed.ExternalDelete, error) {
 	d, err := e.ExternalClient.Delete(ctx, mg)
 	if err != nil {
-		return d, err
+		return d, ofConfig(mg, err)
 	}
 	e.forgetDeletion(mg.(ujresource.Terraformed))
 	e.requeue(mg, pollWhileChanging(time.Now(), mg.GetDeletionTimestamp().Time, time.Minute))

@@ -15,7 +15,7 @@ type Flags struct {
 
 	MaxReconcileRate int           `help:"Reconciles a second, of all controllers together. Calls to the API server are limited to 5 times as many." default:"100" env:"MAX_RECONCILE_RATE"`
 	Concurrency      int           `help:"Reconciles at the same time, a controller." default:"20" env:"CONCURRENCY"`
-	Poll             time.Duration `help:"How often an external resource is looked at when nothing happens." default:"1m" env:"POLL"`
+	Poll             time.Duration `help:"How often an external resource is looked at when nothing happens." default:"${poll}" env:"POLL"`
 	Sync             time.Duration `help:"How often every object is reconciled, whatever happened." default:"1h" env:"SYNC"`
 
 	MetricsBindAddress     string `help:"Address of the metrics; empty: none." default:":8080" env:"METRICS_BIND_ADDRESS"`

@@ -25,10 +25,12 @@ func TestFlags(t *testing.T) {
 	cases := map[string]struct {
 		args []string
 		env  map[string]string
+		poll time.Duration // the operator's own default
 		want Flags
 		err  string
 	}{
 		"NothingGivenMeansDefaults": {want: defaults()},
+		"AnOperatorHasItsOwnPoll":   {poll: time.Hour, want: with(func(f *Flags) { f.Poll = time.Hour })},
 		"FlagsAreRead": {
 			args: []string{"--debug", "--leader-election", "--poll=5s", "--max-reconcile-rate=7"},
 			want: with(func(f *Flags) { f.Debug, f.LeaderElection, f.Poll, f.MaxReconcileRate = true, true, 5*time.Second, 7 }),
@@ -55,7 +57,7 @@ func TestFlags(t *testing.T) {
 				t.Setenv(k, v)
 			}
 			var got Flags
-			p, err := kong.New(&got)
+			p, err := kong.New(&got, Operator{Poll: tc.poll}.defaults())
 			if err != nil {
 				t.Fatal(err)
 			}

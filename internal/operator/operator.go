@@ -50,6 +50,8 @@ type Operator struct {
 	// AddToScheme registers the types that the controllers use, beyond those
 	// of Kubernetes.
 	AddToScheme func(*runtime.Scheme) error
+	// Poll is the default of --poll. Default 1m.
+	Poll time.Duration
 	// Setup adds the controllers. Those of kinds whose CRD may not be there yet
 	// are added through Gated.
 	Setup func(context.Context, ctrl.Manager, controller.Options) error
@@ -59,8 +61,13 @@ type Operator struct {
 // does not return when something is wrong.
 func Main(op Operator) {
 	var f Flags
-	kctx := kong.Parse(&f, kong.Name(op.Name), kong.Description(op.Description), kong.UsageOnError())
+	kctx := kong.Parse(&f, kong.Name(op.Name), kong.Description(op.Description), kong.UsageOnError(), op.defaults())
 	kctx.FatalIfErrorf(Run(ctrl.SetupSignalHandler(), op, f))
+}
+
+// defaults of flags that are not the same for all operators.
+func (op Operator) defaults() kong.Vars {
+	return kong.Vars{"poll": cmp.Or(op.Poll, time.Minute).String()}
 }
 
 // Run runs the operator until ctx is done.

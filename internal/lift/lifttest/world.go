@@ -1,0 +1,282 @@
+// Package lifttest runs the reconciler of a lifted VM against a fake of its cloud and a
+// fake API server, in a bubble of testing/synctest: minutes pass at once, and the fake
+// is called without a network.
+package lifttest
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	xpv1 "github.com/crossplane/crossplane-runtime/v2/apis/common/v1"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/controller"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/logging"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
+	xpfake "github.com/crossplane/crossplane-runtime/v2/pkg/resource/fake"
+	ujconfig "github.com/crossplane/upjet/v2/pkg/config"
+	tjcontroller "github.com/crossplane/upjet/v2/pkg/controller"
+	"github.com/crossplane/upjet/v2/pkg/terraform"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/drover-dev/drover/internal/lift"
+)
+
+const (
+	// workers reconcile at the same time, as many as a provider has by default.
+	workers = 20
+	// pollInterval is the default of a provider.
+	pollInterval = time.Minute
+	// soonest is how often Until looks at most.
+	soonest = 100 * time.Millisecond
+)
+
+// A Process is one of a provider: what it remembers ends with it.
+type Process struct {
+	Provider   *ujconfig.Provider
+	Resource   string
+	Kind       schema.GroupVersionKind
+	Setup      terraform.SetupFn
+	Behaviours map[string]lift.Behaviour
+}
+
+// A World has an API server, and a provider that sees to its VMs.
+type World struct {
+	Kube client.Client
+
+	t     *testing.T
+	start func(client.Client) Process
+
+	mu         sync.Mutex
+	reconciler reconcile.Reconciler
+	wake       map[types.NamespacedName]chan struct{}
+	events     []event.Event
+	busy       chan struct{}
+}
+
+// New makes a world of the kinds that add registers, with objects in it, and starts a
+// process. It must be called in a bubble.
+func New(t *testing.T, add func(*runtime.Scheme) error, start func(client.Client) Process, objects ...client.Object) *World {
+	t.Helper()
+	log.SetOutput(io.Discard) // Of Terraform providers, as in a provider of ours.
+	s := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, add} {
+		if err := add(s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b := fake.NewClientBuilder().WithScheme(s).WithObjects(objects...)
+	for _, known := range s.AllKnownTypes() {
+		if o, ok := reflect.New(known).Interface().(resource.Managed); ok {
+			b = b.WithStatusSubresource(o)
+		}
+	}
+	w := &World{t: t, Kube: b.Build(), start: start, wake: map[types.NamespacedName]chan struct{}{}, busy: make(chan struct{}, workers)}
+	w.Restart()
+	return w
+}
+
+// Restart the provider.
+func (w *World) Restart() {
+	p := w.start(w.Kube)
+	mgr := &xpfake.Manager{Client: w.Kube, Scheme: w.Kube.Scheme()}
+	o := tjcontroller.Options{
+		Options:               controller.Options{Logger: logging.NewNopLogger(), PollInterval: pollInterval},
+		Provider:              p.Provider,
+		OperationTrackerStore: tjcontroller.NewOperationStore(logging.NewNopLogger()),
+		SetupFn:               p.Setup,
+	}
+	r := lift.Reconciler(mgr, o, p.Resource, p.Kind, p.Behaviours[p.Resource], recorder{w}, w.requeue)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.reconciler = r
+}
+
+type recorder struct{ *World }
+
+func (r recorder) Event(_ runtime.Object, e event.Event) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.events = append(r.events, e)
+}
+func (r recorder) WithAnnotations(...string) event.Recorder { return r }
+
+// Warnings that were recorded, in their order.
+func (w *World) Warnings() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var out []string
+	for _, e := range w.events {
+		if e.Type == event.TypeWarning {
+			out = append(out, e.Message)
+		}
+	}
+	return out
+}
+
+// Add a VM, and see to it until it is gone or the test ends.
+func (w *World) Add(vm client.Object) {
+	w.t.Helper()
+	if err := w.Kube.Create(w.t.Context(), vm); err != nil {
+		w.t.Fatal(err)
+	}
+	key := client.ObjectKeyFromObject(vm)
+	wake := make(chan struct{}, 1)
+	w.mu.Lock()
+	w.wake[key] = wake
+	w.mu.Unlock()
+	go w.run(w.t.Context(), key, vm.DeepCopyObject().(client.Object), wake)
+}
+
+// run is the loop of a controller, for one object.
+func (w *World) run(ctx context.Context, key types.NamespacedName, kind client.Object, wake chan struct{}) {
+	failures := 0
+	for ctx.Err() == nil && w.Kube.Get(ctx, key, kind) == nil {
+		w.busy <- struct{}{}
+		w.mu.Lock()
+		r := w.reconciler
+		w.mu.Unlock()
+		res, err := r.Reconcile(ctx, reconcile.Request{NamespacedName: key})
+		<-w.busy
+		after := res.RequeueAfter
+		if err != nil || res.Requeue { //nolint:staticcheck // What crossplane-runtime returns.
+			after = min(100*time.Millisecond<<min(failures, 20), time.Minute)
+			failures++
+		} else {
+			failures = 0
+		}
+		if after == 0 {
+			after = time.Hour
+		}
+		select {
+		case <-wake:
+		case <-time.After(after):
+		case <-ctx.Done():
+		}
+	}
+}
+
+func (w *World) requeue(mg resource.Managed, after time.Duration) {
+	key := client.ObjectKeyFromObject(mg)
+	time.AfterFunc(after, func() { w.Wake(key) })
+}
+
+// Wake the controller, as a change of the object does.
+func (w *World) Wake(key types.NamespacedName) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	select {
+	case w.wake[key] <- struct{}{}:
+	default:
+	}
+}
+
+// Get the object again.
+func (w *World) Get(o client.Object) {
+	w.t.Helper()
+	if err := w.Kube.Get(w.t.Context(), client.ObjectKeyFromObject(o), o); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// Change an object as a user or a function does.
+func (w *World) Change(o client.Object, change func()) {
+	w.t.Helper()
+	w.Get(o)
+	change()
+	if err := w.Kube.Update(w.t.Context(), o); err != nil {
+		w.t.Fatal(err)
+	}
+	w.Wake(client.ObjectKeyFromObject(o))
+}
+
+// Delete a VM.
+func (w *World) Delete(o client.Object) {
+	w.t.Helper()
+	if err := w.Kube.Delete(w.t.Context(), o); err != nil {
+		w.t.Fatal(err)
+	}
+	w.Wake(client.ObjectKeyFromObject(o))
+}
+
+// Gone says whether the object is not there any more.
+func (w *World) Gone(o client.Object) bool {
+	return client.IgnoreNotFound(w.Kube.Get(w.t.Context(), client.ObjectKeyFromObject(o), o)) == nil &&
+		w.Kube.Get(w.t.Context(), client.ObjectKeyFromObject(o), o) != nil
+}
+
+// Until waits until something is so, for some time of the bubble's.
+func (w *World) Until(limit time.Duration, what string, so func() bool) time.Duration {
+	w.t.Helper()
+	begin, look := time.Now(), max(soonest, limit/1000)
+	for !so() {
+		if time.Since(begin) > limit {
+			w.t.Fatalf("not so after %s: %s; warnings %q", limit, what, w.Warnings())
+		}
+		time.Sleep(look)
+	}
+	return time.Since(begin)
+}
+
+// UntilCondition waits until a condition has the reason, and returns it.
+func (w *World) UntilCondition(limit time.Duration, mg resource.Managed, t xpv1.ConditionType, reason xpv1.ConditionReason) xpv1.Condition {
+	w.t.Helper()
+	w.Until(limit, string(t)+" with reason "+string(reason), func() bool {
+		w.Get(mg)
+		return mg.GetCondition(t).Reason == reason
+	})
+	return mg.GetCondition(t)
+}
+
+// Transport calls a handler. A handler that gives up cuts the connection.
+func Transport(h http.Handler) http.RoundTripper { return transport{h} }
+
+type transport struct{ handler http.Handler }
+
+func (t transport) RoundTrip(req *http.Request) (resp *http.Response, err error) {
+	if err := req.Context().Err(); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			if r != http.ErrAbortHandler { //nolint:errorlint // A value that is panicked with.
+				panic(r)
+			}
+			resp, err = nil, io.ErrUnexpectedEOF
+		}
+	}()
+	in := req.Clone(req.Context())
+	if in.Body == nil {
+		in.Body = http.NoBody
+	}
+	rec := httptest.NewRecorder()
+	t.handler.ServeHTTP(rec, in)
+	resp = rec.Result()
+	resp.Request = req
+	return resp, nil
+}
+
+// Report of calls, by what was called.
+func Report(calls map[string]int) string {
+	var b strings.Builder
+	for _, k := range slices.Sorted(maps.Keys(calls)) {
+		fmt.Fprintf(&b, "%6d %s\n", calls[k], k)
+	}
+	return b.String()
+}
