@@ -1,6 +1,6 @@
 module github.com/drover-dev/drover/cluster/cloud
 
-go 1.26.0
+go 1.26.4
 
 replace github.com/drover-dev/drover => ../..
 

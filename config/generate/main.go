@@ -15,6 +15,7 @@ import (
 	"github.com/crossplane/upjet/v2/pkg/pipeline"
 	"github.com/crossplane/upjet/v2/pkg/types"
 
+	"github.com/drover-dev/drover/config/hcloud"
 	"github.com/drover-dev/drover/config/local"
 	"github.com/drover-dev/drover/internal/lift"
 )
@@ -23,7 +24,8 @@ const header = "hack/boilerplate.go.txt"
 
 // clouds that upjet lifts: apis/<name> and package/provider-<name> are theirs.
 var clouds = map[string]func(context.Context) (*ujconfig.Provider, error){
-	"local": local.Provider,
+	"hcloud": func(context.Context) (*ujconfig.Provider, error) { return hcloud.Provider() },
+	"local":  local.Provider,
 }
 
 func main() {

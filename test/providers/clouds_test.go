@@ -31,6 +31,7 @@ var crds = map[string]string{
 	"azure":        "compute.azure.m.upbound.io_linuxvirtualmachines.yaml",
 	"digitalocean": "droplet.digitalocean.m.crossplane.io_droplets.yaml",
 	"gcp":          "compute.gcp.m.upbound.io_instances.yaml",
+	"hcloud":       "../../../package/provider-hcloud/crds/hcloud.drover.dev_virtualmachines.yaml",
 	"yandex":       "compute.yandex-cloud.m.jet.crossplane.io_instances.yaml",
 }
 
@@ -163,7 +164,7 @@ func TestTheClassOfKubeVirtBecomesAVM(t *testing.T) {
 }
 
 func TestAFailureDomainGoesIntoTheVM(t *testing.T) {
-	for cloud, field := range map[string]string{"aws": "availabilityZone", "gcp": "zone", "digitalocean": "region", "yandex": "zone", "azure": "zone"} {
+	for cloud, field := range map[string]string{"aws": "availabilityZone", "gcp": "zone", "hcloud": "location", "digitalocean": "region", "yandex": "zone", "azure": "zone"} {
 		t.Run(cloud, func(t *testing.T) {
 			vm := rendered(t, newPlane(t, cloud, "domain-b"))
 			want := "domain-b"

@@ -32,6 +32,11 @@ var observed = map[string]struct {
 		providerID: "gce://my-project/europe-west4-a/workers-x7k2p-crf74",
 		addresses:  []string{"InternalIP 10.0.0.7", "InternalIP 10.1.0.7", "ExternalIP 203.0.113.7", "Hostname workers-x7k2p-crf74"},
 	},
+	"hcloud": {
+		atProvider: `{id: "42", status: running, name: workers-x7k2p-crf74, ipv4Address: 203.0.113.7, ipv6Address: "2001:db8::1", network: [{networkId: 4711, ip: 10.0.0.7}]}`,
+		providerID: "hcloud://42",
+		addresses:  []string{"InternalIP 10.0.0.7", "ExternalIP 203.0.113.7", "ExternalIP 2001:db8::1", "Hostname workers-x7k2p-crf74"},
+	},
 	"digitalocean": {
 		atProvider: `{id: "245738308", status: active, name: workers-x7k2p-crf74, ipv4Address: 203.0.113.7, ipv4AddressPrivate: 10.0.0.7}`,
 		providerID: "digitalocean://245738308",
@@ -141,7 +146,19 @@ func TestErrorsHaveTheirClass(t *testing.T) {
 	const gcp = "async create failed: failed to create the resource: [{0 Error creating instance: %s  []}]"
 	const do = "async create failed: failed to create the resource: [{0 Error creating droplet: POST https://api.digitalocean.com/v2/droplets: %s  []}]"
 	const yc = "async create failed: failed to create the resource: [{0 Error while requesting API to create instance: server-request-id = 0f1e client-request-id = 2d3c rpc error: code = %s  []}]"
+	const hc = `create failed: ClusterProviderConfig "default": failed to create the resource: [{0 %s  []}]`
 	cases := []struct{ cloud, text, class string }{
+		{"hcloud", fmt.Sprintf(hc, "server limit exceeded (resource_limit_exceeded, 1a2b3c4d5e6f)"), "QuotaExceeded"},
+		{"hcloud", fmt.Sprintf(hc, "error during placement (resource_unavailable)"), "CapacityExhausted"},
+		{"hcloud", fmt.Sprintf(hc, "invalid input in field 'user_data' (invalid_input): [user_data => [must be at most 32768 bytes]]"), "InvalidRequest"},
+		{"hcloud", fmt.Sprintf(hc, "image beos for architecture x86 not found"), "InvalidRequest"},
+		{"hcloud", fmt.Sprintf(hc, "SSH key not found: nobody"), "InvalidRequest"},
+		{"hcloud", fmt.Sprintf(hc, "the token you provided is invalid (unauthorized, 1a2b)"), "PermissionDenied"},
+		{"hcloud", fmt.Sprintf(hc, "token is only allowed to perform GET requests (token_readonly)"), "PermissionDenied"},
+		{"hcloud", `connect failed: ClusterProviderConfig "default": cannot get terraform setup: Secret crossplane-system/hcloud, key "credentials": token: must not be empty`, "PermissionDenied"},
+		{"hcloud", `connect failed: ClusterProviderConfig "default": cannot get terraform setup: spec.providerConfigRef: cannot get ClusterProviderConfig "default": not found`, "PermissionDenied"},
+		{"hcloud", fmt.Sprintf(hc, `Post "https://api.hetzner.cloud/v1/servers": Throttled: too many requests to api.hetzner.cloud: the next one is due in 40s`), "Throttled"},
+		{"hcloud", fmt.Sprintf(hc, `Post "https://api.hetzner.cloud/v1/servers": unexpected EOF`), "Transient"},
 		{"aws", fmt.Sprintf(aws, "InsufficientInstanceCapacity: We currently do not have sufficient m7i.large capacity in the Availability Zone you requested"), "CapacityExhausted"},
 		{"aws", fmt.Sprintf(aws, "VcpuLimitExceeded: You have requested more vCPU capacity than your current vCPU limit of 32 allows"), "QuotaExceeded"},
 		{"aws", fmt.Sprintf(aws, "MaxSpotInstanceCountExceeded: Max spot instance count exceeded"), "QuotaExceeded"},

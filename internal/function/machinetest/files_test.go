@@ -10,6 +10,7 @@ import (
 
 	clusterv1alpha1 "github.com/drover-dev/drover/apis/cluster/v1alpha1"
 	fn "github.com/drover-dev/drover/apis/fn/v1alpha1"
+	hcloudv1alpha1 "github.com/drover-dev/drover/apis/hcloud/v1alpha1"
 	localv1alpha1 "github.com/drover-dev/drover/apis/local/v1alpha1"
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	vspherev1alpha1 "github.com/drover-dev/drover/apis/vsphere/v1alpha1"
@@ -18,6 +19,7 @@ import (
 // kinds of the files that users copy and that the package holds.
 var kinds = map[string]func() any{
 	"cluster.drover.dev/v1alpha1 ClusterProviderConfig": func() any { return &clusterv1alpha1.ClusterProviderConfig{} },
+	"hcloud.drover.dev/v1alpha1 ClusterProviderConfig":  func() any { return &hcloudv1alpha1.ClusterProviderConfig{} },
 	"local.drover.dev/v1alpha1 ClusterProviderConfig":   func() any { return &localv1alpha1.ClusterProviderConfig{} },
 	"vsphere.drover.dev/v1alpha1 ClusterProviderConfig": func() any { return &vspherev1alpha1.ClusterProviderConfig{} },
 	"machine.drover.dev/v1alpha1 MachineClass":          func() any { return &machinev1alpha1.MachineClass{} },

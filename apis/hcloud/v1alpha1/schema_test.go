@@ -1,0 +1,46 @@
+package v1alpha1_test
+
+import (
+	"strings"
+	"testing"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/drover-dev/drover/internal/schematest"
+)
+
+const crds = "../../../package/provider-hcloud/crds/hcloud.drover.dev_"
+
+func TestSchemas(t *testing.T) {
+	cases := map[string]struct{ crd, object, want string }{
+		"AProviderConfigNeedsNoNamespace": {"providerconfigs.yaml",
+			`{spec: {credentials: {secretRef: {name: s}}}}`, ""},
+		"AClusterProviderConfigNeedsOne": {"clusterproviderconfigs.yaml",
+			`{spec: {credentials: {secretRef: {name: s}}}}`, "spec.credentials.secretRef.namespace is required"},
+		"AnEndpointIsAURL": {"providerconfigs.yaml",
+			`{spec: {endpoint: "api.example.org", credentials: {secretRef: {name: s}}}}`, "spec.endpoint"},
+		"AnotherEndpointIsFine": {"providerconfigs.yaml",
+			`{spec: {endpoint: "https://api.example.org:8443/v1", credentials: {secretRef: {name: s}}}}`, ""},
+		"AServerNeedsAnImage": {"virtualmachines.yaml",
+			`{spec: {forProvider: {name: a, serverType: cpx31}}}`, "spec.forProvider.image is a required parameter"},
+		"OneThatIsOnlyLookedAtNeedsNothing": {"virtualmachines.yaml",
+			`{spec: {managementPolicies: [Observe, Delete], forProvider: {}}}`, ""},
+		"IDsAreNumbers": {"virtualmachines.yaml",
+			`{spec: {forProvider: {name: a, serverType: cpx31, image: ubuntu-24.04, firewallIds: ["web"]}}}`, "firewallIds"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			o := map[string]any{}
+			if err := yaml.Unmarshal([]byte(tc.object), &o); err != nil {
+				t.Fatal(err)
+			}
+			errs := schematest.Load(t, crds+tc.crd).Validate(o, nil)
+			switch {
+			case tc.want == "" && len(errs) > 0:
+				t.Fatal(errs.ToAggregate())
+			case tc.want != "" && (len(errs) == 0 || !strings.Contains(errs.ToAggregate().Error(), tc.want)):
+				t.Fatalf("errors %v, want one with %q", errs, tc.want)
+			}
+		})
+	}
+}

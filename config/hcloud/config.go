@@ -1,0 +1,92 @@
+// Package hcloud configures how the Terraform provider of Hetzner Cloud becomes
+// managed resources.
+package hcloud
+
+import (
+	"context"
+
+	ujconfig "github.com/crossplane/upjet/v2/pkg/config"
+	"github.com/hashicorp/terraform-plugin-sdk/v2/helper/schema"
+	"github.com/hetznercloud/terraform-provider-hcloud/hcloud"
+
+	"github.com/drover-dev/drover/internal/lift"
+)
+
+// Group of the managed resources.
+const Group = "hcloud.drover.dev"
+
+// Server is the name of the VM resource in Terraform.
+const Server = "hcloud_server"
+
+// Provider is the configuration that both the generator and the controllers use.
+func Provider() (*ujconfig.Provider, error) {
+	pc, err := lift.SDKProvider{
+		Name:      "hetznercloud/hcloud",
+		Prefix:    "hcloud",
+		Group:     Group,
+		ShortName: "hcloud",
+		Provider:  hcloud.Provider(),
+		Descriptions: map[string]string{
+			Server: "A server of Hetzner Cloud.",
+		},
+	}.Configuration()
+	if err != nil {
+		return nil, err
+	}
+	pc.AddResourceConfigurator(Server, server)
+	pc.ConfigureResources()
+	return pc, nil
+}
+
+func server(r *ujconfig.Resource) {
+	r.Kind = "VirtualMachine"
+	// It holds the bootstrap token: from a Secret, and never in the status.
+	r.TerraformResource.Schema["user_data"].Sensitive = true
+	r.MarkAsRequired("image")
+	lift.Hide(r,
+		// What a machine that comes and goes has no use for, or what would keep its
+		// VM from being deleted.
+		"delete_protection", "rebuild_protection", "shutdown_before_deletion", "rescue", "iso", "keep_disk", "ignore_remote_firewall_ids",
+		// Of no effect any more.
+		"datacenter", "allow_deprecated_images",
+	)
+	for field, text := range descriptions {
+		r.TerraformResource.Schema[field].Description = text
+	}
+	r.TerraformResource.CustomizeDiff = ofConfigurations(r.TerraformResource.CustomizeDiff)
+	// What the cloud chose is in the status. Writing it to the spec too would cost an
+	// update a VM.
+	r.LateInitializer.IgnoredFields = []string{"location", "firewall_ids", "network", "public_net", "image"}
+}
+
+// ofConfigurations leaves out a check of the configuration where upjet has none at hand,
+// as of a server that is gone: the check panics then.
+func ofConfigurations(check schema.CustomizeDiffFunc) schema.CustomizeDiffFunc {
+	return func(ctx context.Context, d *schema.ResourceDiff, meta any) error {
+		if raw := d.GetRawConfig(); raw.IsNull() || !raw.Type().IsObjectType() {
+			return nil
+		}
+		return check(ctx, d, meta)
+	}
+}
+
+// descriptions of the fields, which the Terraform provider has in its pages only.
+var descriptions = map[string]string{
+	"name":               "Name of the server, unique in its project, and its host name.",
+	"server_type":        "Name of the server type, like cpx31.",
+	"image":              "Name of an image, like ubuntu-24.04, or ID of a snapshot.",
+	"location":           "Name of the location, like fsn1. By default Hetzner chooses.",
+	"user_data":          "Cloud-init user data, of 32 KiB at most.",
+	"ssh_keys":           "Names or IDs of SSH keys of the project.",
+	"labels":             "Labels of the server.",
+	"firewall_ids":       "IDs of the firewalls that are applied to the server.",
+	"placement_group_id": "ID of the placement group, which holds ten servers at most.",
+	"backups":            "Make backups, which cost a fifth of the server.",
+	"network":            "Private networks that the server is attached to.",
+	"public_net":         "Whether the server has public addresses, and which primary IPs. By default it has a new one of each kind. At most one.",
+	"ipv4_address":       "The public IPv4 address.",
+	"ipv6_address":       "The first address of the public IPv6 network.",
+	"ipv6_network":       "The public IPv6 network.",
+	"status":             "State of the server: initializing, starting, running, stopping, off, deleting, rebuilding, migrating, unknown.",
+	"primary_disk_size":  "Size of the disk in GB.",
+}

@@ -1,0 +1,55 @@
+package hcloud
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
+	"github.com/hetznercloud/hcloud-go/v2/hcloud"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/drover-dev/drover/apis/hcloud/v1alpha1"
+	"github.com/drover-dev/drover/internal/controller/providerconfig"
+)
+
+// configs are the provider's kinds of configurations.
+var configs = providerconfig.Configs{
+	GroupVersion: v1alpha1.CRDGroupVersion,
+	Namespaced:   &v1alpha1.ProviderConfig{},
+	Cluster:      &v1alpha1.ClusterProviderConfig{},
+}
+
+// credentials are what the Secret of a provider config holds.
+type credentials struct {
+	Token string `json:"token"`
+}
+
+// findProject returns the project that mg's provider config names. It is read each time,
+// so that a change counts at once.
+func findProject(ctx context.Context, c client.Reader, mg resource.ModernManaged) (projectKey, error) {
+	pc, err := configs.Get(ctx, c, mg)
+	if err != nil {
+		return projectKey{}, err
+	}
+	var spec v1alpha1.ProviderConfigSpec
+	switch pc := pc.(type) {
+	case *v1alpha1.ProviderConfig:
+		spec = pc.Spec
+	case *v1alpha1.ClusterProviderConfig:
+		spec = pc.Spec
+	}
+	ref := spec.Credentials.SecretRef
+	key := providerconfig.SecretKey{Namespace: ref.Namespace, Name: ref.Name, Key: ref.Key}.Of(pc)
+	cr := credentials{}
+	if err := key.Read(ctx, c, &cr, `{"token": "..."}`); err != nil {
+		return projectKey{}, err
+	}
+	// A line break at the end is easily there, and never meant.
+	token := strings.TrimSpace(cr.Token)
+	if token == "" {
+		return projectKey{}, fmt.Errorf("%s: token: must not be empty", key)
+	}
+	return projectKey{endpoint: strings.TrimRight(cmp.Or(spec.Endpoint, hcloud.Endpoint), "/"), token: token}, nil
+}

@@ -1,0 +1,56 @@
+package hcloud
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/controller"
+	"github.com/hetznercloud/hcloud-go/v2/hcloud"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/drover-dev/drover/apis/hcloud/v1alpha1"
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/inventory"
+)
+
+// perPage is the most that Hetzner lists at once.
+const perPage = 50
+
+// setupInventories adds the controller of inventories.
+func setupInventories(mgr ctrl.Manager, o controller.Options, p *projects) {
+	inventory.Kind[*v1alpha1.VirtualMachineInventory]{
+		Kind:    v1alpha1.VirtualMachineInventoryGroupVersionKind,
+		Object:  &v1alpha1.VirtualMachineInventory{},
+		List:    &v1alpha1.VirtualMachineInventoryList{},
+		Connect: p.inventory,
+	}.Setup(mgr, o)
+}
+
+func (p *projects) inventory(ctx context.Context, i *v1alpha1.VirtualMachineInventory) (inventory.Lister, error) {
+	project, err := p.of(ctx, i)
+	if err != nil {
+		return nil, err
+	}
+	return lister{project}, nil
+}
+
+// lister lists the servers of a project, in all locations.
+type lister struct{ project *project }
+
+func (l lister) List(ctx context.Context, installation string) ([]inventory.VM, bool, error) {
+	found, err := l.project.Server.AllWithOpts(ctx, hcloud.ServerListOpts{ListOpts: hcloud.ListOpts{
+		PerPage: perPage, LabelSelector: machinev1alpha1.TagInstallation + "=" + installation,
+	}})
+	if err != nil {
+		return nil, false, err
+	}
+	vms := make([]inventory.VM, 0, len(found))
+	for _, s := range found {
+		if s.Status == hcloud.ServerStatusDeleting {
+			continue
+		}
+		id := fmt.Sprint(s.ID)
+		vms = append(vms, inventory.VM{ExternalName: id, ProviderID: "hcloud://" + id, Tags: s.Labels, CreatedAt: s.Created})
+	}
+	return vms, true, nil
+}

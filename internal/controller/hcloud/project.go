@@ -1,0 +1,142 @@
+package hcloud
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"regexp"
+	"sync/atomic"
+	"time"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
+	"github.com/hetznercloud/hcloud-go/v2/hcloud"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/drover-dev/drover/apis/hcloud/v1alpha1"
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/lift"
+)
+
+const (
+	// answerTimeout ends a call that Hetzner does not answer.
+	answerTimeout = time.Minute
+	// retries of calls that Hetzner says to repeat, because something else changed the
+	// same at the same time for example.
+	retries = 3
+)
+
+// Actions are looked at after so long, and then after half as long again, up to a limit.
+const (
+	firstLook  = time.Second
+	latestLook = 5 * time.Second
+)
+
+// projectKey tells projects apart: Hetzner has a project's token, and no ID of it.
+type projectKey struct{ endpoint, token string }
+
+// projects have one client a project.
+type projects struct {
+	kube      client.Reader
+	transport http.RoundTripper
+	known     lift.Accounts[projectKey, *project]
+}
+
+func newProjects(c client.Reader) *projects {
+	t := http.DefaultTransport.(*http.Transport).Clone()
+	t.ResponseHeaderTimeout = answerTimeout
+	return &projects{kube: c, transport: t}
+}
+
+// of returns the project that mg's provider config names.
+func (p *projects) of(ctx context.Context, mg resource.ModernManaged) (*project, error) {
+	key, err := findProject(ctx, p.kube, mg)
+	if err != nil {
+		return nil, err
+	}
+	return p.known.Get(key, func() (*project, error) { return newProject(key, p.transport), nil })
+}
+
+// A project of Hetzner Cloud, by one of its tokens.
+type project struct {
+	*hcloud.Client
+	// hasServers: the token has shown a server that was asked for by its ID.
+	hasServers atomic.Bool
+}
+
+func newProject(key projectKey, t http.RoundTripper) *project {
+	p := &project{}
+	p.Client = hcloud.NewClient(
+		hcloud.WithEndpoint(key.endpoint),
+		hcloud.WithToken(key.token),
+		hcloud.WithApplication("drover", ""),
+		hcloud.WithHTTPClient(&http.Client{Transport: watch{lift.NewPace(t), p}}),
+		hcloud.WithPollOpts(hcloud.PollOpts{BackoffFunc: backoff(1.5, firstLook, latestLook)}),
+		hcloud.WithRetryOpts(hcloud.RetryOpts{BackoffFunc: backoff(2, time.Second, latestLook), MaxRetries: retries}),
+	)
+	return p
+}
+
+func backoff(times float64, from, to time.Duration) hcloud.BackoffFunc {
+	return hcloud.ExponentialBackoffWithOpts(hcloud.ExponentialBackoffOpts{Base: from, Multiplier: times, Cap: to})
+}
+
+// watch remembers whether a project has servers.
+type watch struct {
+	next    http.RoundTripper
+	project *project
+}
+
+var oneServer = regexp.MustCompile(`/servers/[0-9]+$`)
+
+func (w watch) RoundTrip(req *http.Request) (*http.Response, error) {
+	resp, err := w.next.RoundTrip(req)
+	if err == nil && resp.StatusCode == http.StatusOK && req.Method == http.MethodGet && oneServer.MatchString(req.URL.Path) {
+		w.project.hasServers.Store(true)
+	}
+	return resp, err
+}
+
+// find the server that was made for mg, by its name and by the Machine in its labels.
+func (p *projects) find(ctx context.Context, mg resource.ModernManaged) (string, error) {
+	vm, ok := mg.(*v1alpha1.VirtualMachine)
+	if !ok {
+		return "", fmt.Errorf("%T is not a VirtualMachine", mg)
+	}
+	name, machine := ptr.Deref(vm.Spec.ForProvider.Name, ""), vm.Spec.ForProvider.Labels[machinev1alpha1.TagMachineUID]
+	if name == "" || machine == "" {
+		return "", nil
+	}
+	project, err := p.of(ctx, mg)
+	if err != nil {
+		return "", err
+	}
+	s, _, err := project.Server.GetByName(ctx, name)
+	if err != nil || s == nil || s.Labels[machinev1alpha1.TagMachineUID] != machine {
+		return "", err
+	}
+	return fmt.Sprint(s.ID), nil
+}
+
+var errOtherProject = errors.New("PermissionDenied: the project of the token has no server of Drover at all: is it that of another project? The server counts as lost only when the token has shown one")
+
+// gone doubts that a server is gone whose project was not seen to have any: a token of
+// another project does not show it either.
+func (p *projects) gone(ctx context.Context, mg resource.ModernManaged) error {
+	project, err := p.of(ctx, mg)
+	if err != nil {
+		return err
+	}
+	if project.hasServers.Load() {
+		return nil
+	}
+	some, _, err := project.Server.List(ctx, hcloud.ServerListOpts{ListOpts: hcloud.ListOpts{PerPage: 1, LabelSelector: machinev1alpha1.TagInstallation}})
+	if err != nil {
+		return err
+	}
+	if len(some) == 0 {
+		return errOtherProject
+	}
+	return nil
+}

@@ -1,0 +1,256 @@
+package hcloud
+
+import (
+	"net/netip"
+	"sync"
+	"time"
+
+	"github.com/hetznercloud/hcloud-go/v2/hcloud/schema"
+)
+
+// A Booted server is what a hook is told.
+type Booted struct {
+	ID       int64
+	Name     string
+	UserData string
+	Labels   map[string]string
+	IPv4     string
+}
+
+// Options of a cloud. The zero value has nothing but the catalogue.
+type Options struct {
+	// Projects by their tokens: all that read and write.
+	Projects map[string]string
+	// ReadOnly are projects by tokens that may only read.
+	ReadOnly map[string]string
+	// Step is how long an action takes: a server runs after two. Default 0.
+	Step time.Duration
+	// ServerLimit of each project. Default 0: none.
+	ServerLimit int
+	// RateLimit of each project: calls that may be made at once, of which one comes back
+	// every Refill. Default 0: no limit.
+	RateLimit int
+	Refill    time.Duration
+	// Boot is called when a server begins to run, and Stop when it is powered off or
+	// deleted. They may be called at the same time, for different servers.
+	Boot func(Booted)
+	Stop func(Booted)
+}
+
+// A Cloud is a Hetzner Cloud.
+type Cloud struct {
+	opts Options
+
+	mu       sync.Mutex
+	tokens   map[string]token
+	projects map[string]*project
+	lastID   int64
+	faults   []*Fault
+	soldOut  map[string]bool
+	calls    map[string]int
+}
+
+type token struct {
+	project  string
+	readOnly bool
+}
+
+type project struct {
+	servers map[int64]*server
+	actions map[int64]*action
+	sshKeys []schema.SSHKey
+	bucket  bucket
+}
+
+type server struct {
+	schema.Server
+	userData string
+	booted   bool
+	// startsAt and runsAt are when it is created and when it is started; goneAt is set
+	// when it is deleted.
+	startsAt, runsAt, goneAt time.Time
+	off                      bool
+}
+
+type action struct {
+	schema.Action
+	endsAt time.Time
+}
+
+// New makes a cloud with a catalogue: server types cpx21, cpx31 (x86) and cax21 (Arm),
+// images ubuntu-24.04 and a snapshot, locations fsn1, nbg1, hel1, and in each project
+// an SSH key "admin", the network 4711 (10.0.0.0/16), the firewall 38 and the placement
+// group 7.
+func New(o Options) *Cloud {
+	c := &Cloud{opts: o, tokens: map[string]token{}, projects: map[string]*project{}, soldOut: map[string]bool{}, calls: map[string]int{}, lastID: 1000}
+	for t, p := range o.Projects {
+		c.SetToken(t, p, false)
+	}
+	for t, p := range o.ReadOnly {
+		c.SetToken(t, p, true)
+	}
+	return c
+}
+
+// SetToken gives a project a token.
+func (c *Cloud) SetToken(value, name string, readOnly bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.tokens[value] = token{project: name, readOnly: readOnly}
+	if c.projects[name] == nil {
+		c.projects[name] = &project{
+			servers: map[int64]*server{}, actions: map[int64]*action{},
+			sshKeys: []schema.SSHKey{{ID: 1, Name: "admin", PublicKey: "ssh-ed25519 AAAA", Labels: map[string]string{}}},
+		}
+	}
+}
+
+// Revoke a token.
+func (c *Cloud) Revoke(value string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.tokens, value)
+}
+
+// SellOut a server type at a location.
+func (c *Cloud) SellOut(serverType, location string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.soldOut[serverType+"@"+location] = true
+}
+
+// Servers of a project that are there, by name.
+func (c *Cloud) Servers(name string) map[string]schema.Server {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	out := map[string]schema.Server{}
+	for _, s := range c.projects[name].servers {
+		if s.there(time.Now()) {
+			out[s.Name] = s.view(time.Now())
+		}
+	}
+	return out
+}
+
+// UserData that a server was made with.
+func (c *Cloud) UserData(id int64) string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, p := range c.projects {
+		if s := p.servers[id]; s != nil {
+			return s.userData
+		}
+	}
+	return ""
+}
+
+// Lose a server, as if somebody had deleted it.
+func (c *Cloud) Lose(id int64) {
+	c.mu.Lock()
+	var gone *server
+	for _, p := range c.projects {
+		if s := p.servers[id]; s != nil {
+			gone = s
+			delete(p.servers, id)
+		}
+	}
+	c.mu.Unlock()
+	if gone != nil {
+		c.stop(gone)
+	}
+}
+
+// PowerOff a server.
+func (c *Cloud) PowerOff(id int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, p := range c.projects {
+		if s := p.servers[id]; s != nil {
+			s.off = true
+		}
+	}
+}
+
+// Calls that were made, by method and path with {id} for IDs, and how many altogether.
+func (c *Cloud) Calls() (map[string]int, int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	out, sum := map[string]int{}, 0
+	for k, n := range c.calls {
+		out[k] = n
+		sum += n
+	}
+	return out, sum
+}
+
+func (c *Cloud) id() int64 { c.lastID++; return c.lastID }
+
+// there says whether a server is not yet gone.
+func (s *server) there(now time.Time) bool { return s.goneAt.IsZero() || now.Before(s.goneAt) }
+
+// view of a server as it is now.
+func (s *server) view(now time.Time) schema.Server {
+	out := s.Server
+	switch {
+	case !s.goneAt.IsZero():
+		out.Status = "deleting"
+	case now.Before(s.startsAt):
+		out.Status = "initializing"
+	case s.off:
+		out.Status = "off"
+	case now.Before(s.runsAt):
+		out.Status = "starting"
+	default:
+		out.Status = "running"
+	}
+	return out
+}
+
+func (s *server) told() Booted {
+	return Booted{ID: s.ID, Name: s.Name, UserData: s.userData, Labels: s.Labels, IPv4: s.PublicNet.IPv4.IP}
+}
+
+func (c *Cloud) boot(s *server) {
+	c.mu.Lock()
+	first := !s.booted
+	s.booted = true
+	c.mu.Unlock()
+	if first && c.opts.Boot != nil {
+		c.opts.Boot(s.told())
+	}
+}
+
+func (c *Cloud) stop(s *server) {
+	c.mu.Lock()
+	was := s.booted
+	s.booted = false
+	c.mu.Unlock()
+	if was && c.opts.Stop != nil {
+		c.opts.Stop(s.told())
+	}
+}
+
+// begin an action, which ends after a number of steps.
+func (c *Cloud) begin(p *project, now time.Time, command string, steps int, on *server) schema.Action {
+	a := &action{Action: schema.Action{
+		ID: c.id(), Command: command, Started: now, Resources: []schema.ActionResourceReference{{ID: on.ID, Type: "server"}},
+	}, endsAt: now.Add(time.Duration(steps) * c.opts.Step)}
+	p.actions[a.ID] = a
+	return a.view(now)
+}
+
+func (a *action) view(now time.Time) schema.Action {
+	out := a.Action
+	out.Status = "running"
+	if !now.Before(a.endsAt) {
+		out.Status, out.Progress, out.Finished = "success", 100, &a.endsAt
+	}
+	return out
+}
+
+// address is the nth of a range.
+func address(prefix string, n int64) string {
+	a := netip.MustParsePrefix(prefix).Addr().As4()
+	a[2], a[3] = byte(n>>8), byte(n)
+	return netip.AddrFrom4(a).String()
+}

@@ -1,0 +1,190 @@
+package hcloud
+
+import (
+	"fmt"
+	"net/http"
+	"regexp"
+	"slices"
+
+	"github.com/hetznercloud/hcloud-go/v2/hcloud/schema"
+)
+
+// maxUserData is the most that a server's user data may have, in bytes.
+const maxUserData = 32 << 10
+
+var (
+	hostname   = regexp.MustCompile(`^[a-zA-Z0-9]([a-zA-Z0-9.-]{0,61}[a-zA-Z0-9])?$`)
+	labelValue = regexp.MustCompile(`^([a-zA-Z0-9]([a-zA-Z0-9_.-]{0,61}[a-zA-Z0-9])?)?$`)
+)
+
+func (c *call) server(id int64) (*server, *failure) {
+	s := c.project.servers[id]
+	if s == nil || !s.there(c.now) {
+		return nil, fail(http.StatusNotFound, "not_found", "server with ID '%d' not found", id)
+	}
+	return s, nil
+}
+
+func (c *call) createServer() (int, any, *failure) {
+	var r schema.ServerCreateRequest
+	if problem := c.body(&r); problem != nil {
+		return 0, nil, problem
+	}
+	if problem := c.check(r); problem != nil {
+		return 0, nil, problem
+	}
+	s := c.made(r)
+	c.project.servers[s.ID] = s
+	created := c.begin(c.project, c.now, "create_server", 1, s)
+	out := schema.ServerCreateResponse{Action: created, NextActions: []schema.Action{}}
+	if r.StartAfterCreate == nil || *r.StartAfterCreate {
+		s.startsAt, s.runsAt = c.now.Add(c.opts.Step), c.now.Add(2*c.opts.Step)
+		out.NextActions = append(out.NextActions, c.begin(c.project, c.now, "start_server", 2, s))
+		c.after = append(c.after, func() { c.boot(s) })
+	} else {
+		s.startsAt, s.off = c.now.Add(c.opts.Step), true
+	}
+	out.Server = s.view(c.now)
+	return http.StatusCreated, out, nil
+}
+
+// check a request as the API does.
+func (c *call) check(r schema.ServerCreateRequest) *failure {
+	there := 0
+	for _, s := range c.project.servers {
+		if !s.there(c.now) {
+			continue
+		}
+		if there++; s.Name == r.Name {
+			return fail(http.StatusConflict, "uniqueness_error", "server name is already used")
+		}
+	}
+	location := r.Location
+	if location == "" {
+		location = locations[0].Name
+	}
+	switch {
+	case !hostname.MatchString(r.Name):
+		return invalid("name", "must be a valid hostname")
+	case typeOf(r.ServerType) == nil:
+		return invalid("server_type", "server type not found")
+	case !slices.ContainsFunc(c.images(), func(i schema.Image) bool {
+		return i.ID == r.Image.ID || deref(i.Name) == r.Image.Name && r.Image.Name != ""
+	}):
+		return invalid("image", "image not found")
+	case !slices.ContainsFunc(locations, func(l schema.Location) bool { return l.Name == location }):
+		return invalid("location", "location not found")
+	case len(r.UserData) > maxUserData:
+		return invalid("user_data", fmt.Sprintf("must be at most %d bytes", maxUserData))
+	case c.opts.ServerLimit > 0 && there >= c.opts.ServerLimit:
+		return fail(http.StatusForbidden, "resource_limit_exceeded", "server limit exceeded")
+	case c.soldOut[typeOf(r.ServerType).Name+"@"+location]:
+		return fail(http.StatusPreconditionFailed, "resource_unavailable", "error during placement")
+	}
+	if r.Labels != nil {
+		for k, v := range *r.Labels {
+			if !labelValue.MatchString(v) {
+				return invalid("labels", fmt.Sprintf("value of label %q is invalid", k))
+			}
+		}
+	}
+	for _, f := range r.Firewalls {
+		if f.Firewall != firewallID {
+			return fail(http.StatusNotFound, "firewall_resource_not_found", "firewall with ID '%d' not found", f.Firewall)
+		}
+	}
+	return nil
+}
+
+func typeOf(ref schema.IDOrName) *schema.ServerType {
+	for i, t := range serverTypes {
+		if t.ID == ref.ID || t.Name == ref.Name && ref.Name != "" {
+			return &serverTypes[i]
+		}
+	}
+	return nil
+}
+
+func (c *call) made(r schema.ServerCreateRequest) *server {
+	id := c.id()
+	s := &server{userData: r.UserData, Server: schema.Server{
+		ID: id, Name: r.Name, Created: c.now, ServerType: *typeOf(r.ServerType), Location: locations[0],
+		Labels: map[string]string{}, Volumes: []int64{}, LoadBalancers: []int64{}, PrivateNet: []schema.ServerPrivateNet{},
+	}}
+	s.PrimaryDiskSize = s.ServerType.Disk
+	if r.Labels != nil {
+		s.Labels = *r.Labels
+	}
+	for _, l := range locations {
+		if l.Name == r.Location {
+			s.Location = l
+		}
+	}
+	for _, i := range c.images() {
+		if i.ID == r.Image.ID {
+			s.Image = &i
+		}
+	}
+	s.PublicNet.FloatingIPs, s.PublicNet.Firewalls = []int64{}, []schema.ServerFirewall{}
+	for _, f := range r.Firewalls {
+		s.PublicNet.Firewalls = append(s.PublicNet.Firewalls, schema.ServerFirewall{ID: f.Firewall, Status: "applied"})
+	}
+	if r.PublicNet == nil || r.PublicNet.EnableIPv4 {
+		s.PublicNet.IPv4 = schema.ServerPublicNetIPv4{ID: id + 1_000_000, IP: address("198.18.0.0/15", id)}
+	}
+	if r.PublicNet == nil || r.PublicNet.EnableIPv6 {
+		s.PublicNet.IPv6 = schema.ServerPublicNetIPv6{ID: id + 2_000_000, IP: fmt.Sprintf("2001:db8:%x::/64", id), DNSPtr: []schema.ServerPublicNetIPv6DNSPtr{}}
+	}
+	if r.PlacementGroup != 0 {
+		s.PlacementGroup = &placementGroups[0]
+	}
+	return s
+}
+
+func (c *call) deleteServer(id int64) (int, any, *failure) {
+	s, problem := c.server(id)
+	if problem != nil {
+		return 0, nil, problem
+	}
+	if s.Protection.Delete {
+		return 0, nil, fail(http.StatusLocked, "protected", "server deletion is protected")
+	}
+	if s.goneAt.IsZero() {
+		s.goneAt = c.now.Add(c.opts.Step)
+		c.after = append(c.after, func() { c.stop(s) })
+	}
+	return http.StatusOK, schema.ServerDeleteResponse{Action: c.begin(c.project, c.now, "delete_server", 1, s)}, nil
+}
+
+func (c *call) attach(id int64) (int, any, *failure) {
+	s, problem := c.server(id)
+	if problem != nil {
+		return 0, nil, problem
+	}
+	var r schema.ServerActionAttachToNetworkRequest
+	if problem := c.body(&r); problem != nil {
+		return 0, nil, problem
+	}
+	if r.Network != networkID {
+		return 0, nil, fail(http.StatusNotFound, "not_found", "network with ID '%d' not found", r.Network)
+	}
+	if slices.ContainsFunc(s.PrivateNet, func(n schema.ServerPrivateNet) bool { return n.Network == r.Network }) {
+		return 0, nil, fail(http.StatusConflict, "server_already_attached", "server is already attached to network")
+	}
+	ip := address(network, id)
+	if r.IP != nil {
+		ip = *r.IP
+	}
+	s.PrivateNet = append(s.PrivateNet, schema.ServerPrivateNet{Network: r.Network, IP: ip, AliasIPs: []string{}, MACAddress: "86:00:00:2a:7d:e0"})
+	return http.StatusCreated, map[string]any{"action": c.begin(c.project, c.now, "attach_to_network", 1, s)}, nil
+}
+
+func (c *call) powerOn(id int64) (int, any, *failure) {
+	s, problem := c.server(id)
+	if problem != nil {
+		return 0, nil, problem
+	}
+	s.off, s.runsAt = false, c.now.Add(c.opts.Step)
+	c.after = append(c.after, func() { c.boot(s) })
+	return http.StatusCreated, map[string]any{"action": c.begin(c.project, c.now, "start_server", 1, s)}, nil
+}
