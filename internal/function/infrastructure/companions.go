@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	fn "github.com/drover-dev/drover/apis/fn/v1alpha1"
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/function/step"
 	"github.com/drover-dev/drover/internal/names"
@@ -119,7 +120,11 @@ func await(b *binding, c companion, o Observed) (bool, step.VM) {
 		word.State, word.Message = step.VMCreateUnknown, "the provider began to create "+what+", and nobody knows whether it did"
 		return false, word
 	case !ready && said != "":
-		word.Message, word.ErrorCode = truncate(what+": "+said), string(b.classify(said))
+		code := b.classify(said)
+		if code == fn.ErrorPermissionDenied {
+			said = withConfig(said, there)
+		}
+		word.Message, word.ErrorCode = truncate(what+": "+said), string(code)
 	}
 	return ready, word
 }

@@ -199,7 +199,7 @@ func TestWrongCredentialsAreToldWithTheNameOfTheirConfiguration(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			o := vm(nil, nil, condition("Synced", "False", "ReconcileError", tc.said))
 			o.Object["spec"] = map[string]any{"providerConfigRef": map[string]any{"kind": "ClusterProviderConfig", "name": "cloud"}}
-			got, err := read(b, &machinev1alpha1.Machine{}, map[string]any{}, o)
+			got, err := read(b, Observed{Machine: &machinev1alpha1.Machine{}, RawMachine: map[string]any{}, VM: &o})
 			if err != nil || got.Message != tc.want {
 				t.Errorf("%q, %v, want %q", got.Message, err, tc.want)
 			}
