@@ -129,7 +129,8 @@ func TestTooManyMachinesFreeze(t *testing.T) {
 func TestNothingHappensWhileTheTargetClusterIsCutOff(t *testing.T) {
 	f, proxy := plane.NewProxiedFleet(t)
 	census := f.Census(t)
-	md := f.Deployment("cut", 3, 1, 0)
+	// Were it not for the cut, all would be Failed soon after their Nodes are lost.
+	md := impatient(f, "cut", 3)
 	f.Create(t, md)
 	f.AwaitDeployment(t, md.Name)
 	before := machineNames(t, f)

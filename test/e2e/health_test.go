@@ -140,6 +140,45 @@ func TestAMachineThatBreaksIsReplaced(t *testing.T) {
 	f.DeleteDeployment(t, md.Name)
 }
 
+// TestAMachineThatNeverJoinsIsReplaced has the first of two VMs run and never boot. Nothing
+// is wrong with the other.
+func TestAMachineThatNeverJoinsIsReplaced(t *testing.T) {
+	t.Parallel()
+	f := plane.NewFleet(t)
+	census := f.Census(t)
+	md := f.Deployment("joins", 2, 1, 0)
+	md.Spec.Template.Spec.CreationTimeout = metav1.Duration{Duration: 30 * time.Second}
+	_, err := f.Cloud.CreateFault(t.Context(), localcloud.Fault{
+		Kind: localcloud.FaultNeverBoots, Match: localcloud.FaultMatch{Tags: map[string]string{machinev1alpha1.TagNamespace: f.Namespace}},
+	})
+	must(t, err)
+	f.Create(t, md)
+
+	var late string
+	step(t, "ItsCreationTimesOut", func(t *testing.T) {
+		kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+			machines, err := f.Machines(ctx)
+			if err != nil {
+				return err.Error()
+			}
+			for _, m := range machines {
+				if m.Status.FailureReason == machinev1alpha1.FailureJoinTimeout {
+					late = m.Name
+				}
+			}
+			if late == "" {
+				return "no Machine failed"
+			}
+			return ""
+		}, f.Describe)
+		restart(t, "crossplane")
+	})
+	step(t, "ItIsReplacedOnce", func(t *testing.T) { awaitReplaced(t, f, md, late) })
+	everyMachineHasItsNode(t, f, 2)
+	census.Done(t, 3)
+	f.DeleteDeployment(t, md.Name)
+}
+
 // TestHalfOfAFleetThatIsNotReadyIsNotReplacedAtOnce stops the kubelets of ten Machines of
 // twenty.
 func TestHalfOfAFleetThatIsNotReadyIsNotReplacedAtOnce(t *testing.T) {
@@ -165,6 +204,7 @@ func TestHalfOfAFleetThatIsNotReadyIsNotReplacedAtOnce(t *testing.T) {
 			awaitPhase(t, f, name, machinev1alpha1.MachineFailed)
 		}
 		awaitReason(t, f, md, "RemediationAllowed", "TooManyUnhealthy")
+		must(t, f.Launcher(t.Context(), "restart", "crossplane"))
 		nothingIsCreated(t, f, before)
 	})
 	step(t, "OnceTheyMayBeTheyAreReplacedWithinTheBudget", func(t *testing.T) {

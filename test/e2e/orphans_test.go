@@ -4,15 +4,18 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	clusterv1alpha1 "github.com/drover-dev/drover/apis/cluster/v1alpha1"
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/localcloud"
 	"github.com/drover-dev/drover/test/kit"
@@ -23,6 +26,7 @@ import (
 func TestOrphans(t *testing.T) {
 	t.Parallel()
 	f := raisedFleet(t)
+	all := f.Census(t)
 	c := newCollector(t, f)
 	fleet := f.Deployment("bystanders", 2, 1, 0)
 	f.Create(t, fleet)
@@ -50,6 +54,7 @@ func TestOrphans(t *testing.T) {
 		census := f.Census(t)
 		c.fault(t, localcloud.Fault{Kind: localcloud.FaultCreateAnswerLost, Match: localcloud.FaultMatch{Tags: map[string]string{machinev1alpha1.TagNamespace: f.Namespace}}})
 		f.Patch(t, fleet, `{"spec":{"replicas":3}}`)
+		must(t, f.Launcher(t.Context(), "restart", "crossplane"))
 		f.AwaitDeployment(t, fleet.Name)
 		c.awaitNone(t)
 		// One of them is that of the Machine that was replaced.
@@ -100,10 +105,28 @@ func TestOrphans(t *testing.T) {
 		c.awaitNone(t)
 	})
 
+	t.Run("NodesOfVMsThatJoinedTooLateAreSwept", func(t *testing.T) {
+		kit.Eventually(t, 2*kit.Patience, func(ctx context.Context) string {
+			late := &corev1.NodeList{}
+			if err := f.Cluster.Client.List(ctx, late, client.HasLabels{clusterv1alpha1.LabelJoinToken}); err != nil {
+				return err.Error()
+			}
+			for _, n := range late.Items {
+				if strings.HasPrefix(n.Name, fleet.Name) || strings.HasPrefix(n.Name, "lone-") {
+					return fmt.Sprintf("the Node %s is there: %+v", n.Name, n.Status.Conditions)
+				}
+			}
+			return ""
+		})
+	})
+
 	if s := c.hasVMs(t.Context(), foreign); s != "" {
 		t.Errorf("of another installation: %s", s)
 	}
 	everyMachineHasItsNode(t, f, 3)
+	// Three bystanders and one whose creation was never answered, the lone one, and five
+	// that were torn out.
+	all.Done(t, 10)
 	must(t, f.Cloud.DeleteVM(t.Context(), foreign))
 	c.delete(t)
 	f.DeleteDeployment(t, fleet.Name)

@@ -21,7 +21,8 @@ type refusal struct {
 	md    *machinev1alpha1.MachineDeployment
 	fault *localcloud.Fault
 	// names of its Machines while they were refused.
-	names map[string]bool
+	names  map[string]bool
+	census *kit.Census
 }
 
 // TestWhatTheCloudRefusesWaitsAndRecovers has VMs refused with each class of errors, for
@@ -72,6 +73,7 @@ func refuse(t *testing.T, code string) *refusal {
 	t.Helper()
 	r := &refusal{Fleet: plane.NewFleet(t)}
 	r.fault = r.refuseVMs(t, code, 0)
+	r.census = r.Census(t)
 	r.md = r.Deployment("refused", 3, 1, 0)
 	r.md.Spec.Template.Spec.FailureDomain = ptr.To("zone-b")
 	r.md.Spec.Template.Spec.CreationTimeout = metav1.Duration{Duration: creationTimeout}
@@ -159,6 +161,7 @@ func (r *refusal) recovers(t *testing.T) {
 	})
 	r.AwaitDeployment(t, r.md.Name)
 	everyMachineHasItsNode(t, r.Fleet, 3)
+	r.census.Done(t, 3)
 	awaitStatus(t, r.Fleet, r.md, "the refusal to be over", func(s machinev1alpha1.MachineDeploymentStatus) bool {
 		return conditionOf(s.Conditions, "ReplicaFailure").Status == metav1.ConditionFalse && len(s.Exhausted) == 0 &&
 			conditionOf(s.Conditions, "CapacityExhausted").Status != metav1.ConditionTrue
