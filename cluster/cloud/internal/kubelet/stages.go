@@ -17,10 +17,15 @@ import (
 //go:embed pod-delete.yaml
 var podDelete string
 
+// podReadyAgain is for pods of a Node that was cut off.
+//
+//go:embed pod-ready-again.yaml
+var podReadyAgain string
+
 // podLifecycle is one for all VMs: it is large, and the same for each.
 var podLifecycle = sync.OnceValues(func() (lifecycle.Lifecycle, error) {
 	var stages []*internalversion.Stage
-	for _, text := range []string{fast.DefaultPodReady, fast.DefaultPodComplete, podDelete} {
+	for _, text := range []string{fast.DefaultPodReady, fast.DefaultPodComplete, podReadyAgain, podDelete} {
 		s, err := config.UnmarshalWithType[*internalversion.Stage](text)
 		if err != nil {
 			return nil, err

@@ -20,6 +20,11 @@ func TestPodStages(t *testing.T) {
 			Status: corev1.PodStatus{Phase: corev1.PodRunning},
 		}
 	}
+	running := func(ready corev1.ConditionStatus) *corev1.Pod {
+		return &corev1.Pod{Status: corev1.PodStatus{Phase: corev1.PodRunning, Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: ready}}}}
+	}
+	cut := deleted(time.Minute, nil)
+	cut.Status = running(corev1.ConditionFalse).Status
 	cases := map[string]struct {
 		pod   *corev1.Pod
 		stage string
@@ -28,6 +33,9 @@ func TestPodStages(t *testing.T) {
 	}{
 		"APendingPodBecomesReady":              {&corev1.Pod{Status: corev1.PodStatus{Phase: corev1.PodPending}}, "pod-ready", 0},
 		"ARunningPodStays":                     {&corev1.Pod{Status: corev1.PodStatus{Phase: corev1.PodRunning}}, "", 0},
+		"APodThatIsReadyStays":                 {running(corev1.ConditionTrue), "", 0},
+		"APodThatWasCutOffIsReadyAgain":        {running(corev1.ConditionFalse), "pod-ready-again", 0},
+		"UnlessItIsDeleted":                    {cut, "pod-delete", time.Second},
 		"ADeletedPodEndsSoon":                  {deleted(time.Minute, nil), "pod-delete", time.Second},
 		"ASlowPodEndsWhenItWants":              {deleted(time.Minute, map[string]string{"localcloud.drover.dev/stop-seconds": "20"}), "pod-delete", 20 * time.Second},
 		"APodThatNeverEndsIsKilledByTheGrace":  {deleted(30*time.Second, map[string]string{"localcloud.drover.dev/stop-seconds": "3600"}), "pod-delete", 30 * time.Second},
