@@ -210,7 +210,7 @@ func (s *soak) round(ctx context.Context, n int) error {
 
 // settle waits until the fleet is well, and looks whether promises were broken until then.
 func (s *soak) settle(ctx context.Context) error {
-	said := "nothing was looked at"
+	said, told := "nothing was looked at", time.Now()
 	for end := time.Now().Add(s.cli.Patience); said != ""; {
 		if !s.sleep(ctx, time.Second) {
 			return ctx.Err()
@@ -218,6 +218,10 @@ func (s *soak) settle(ctx context.Context) error {
 		said = s.unwell(ctx)
 		if err := s.broken(); err != nil {
 			return err
+		}
+		if said != "" && time.Since(told) > time.Minute {
+			s.tell("not well yet: %s", said)
+			told = time.Now()
 		}
 		if said != "" && time.Now().After(end) {
 			s.told(func(time.Time) { s.ledger.breaks("the fleet is not well within %s: %s", s.cli.Patience, said) })
