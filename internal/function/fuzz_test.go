@@ -77,8 +77,15 @@ func looksAndSparesUsed(req *fnv1.RunFunctionRequest, rsp *fnv1.RunFunctionRespo
 		o := unstructured.Unstructured{Object: r.GetResource().AsMap()}
 		policies, _, _ := unstructured.NestedStringSlice(o.Object, "spec", "managementPolicies")
 		a := o.GetAnnotations()
+		// What was required tells of the same one, and may be whole.
+		uid := a[machinev1alpha1.AnnotationOrphanMachineUID]
+		for _, r := range req.GetRequiredResources()["adopted"].GetItems() {
+			if required := (unstructured.Unstructured{Object: r.GetResource().AsMap()}); required.GetName() == o.GetName() {
+				uid = required.GetAnnotations()[machinev1alpha1.AnnotationOrphanMachineUID]
+			}
+		}
 		if o.GetKind() == "VirtualMachine" && slices.Contains(policies, "Delete") && a["crossplane.io/external-name"] != "" &&
-			(a[machinev1alpha1.AnnotationOrphanMachineUID] == "" || a[machinev1alpha1.AnnotationOrphanMachineUID] == "2c9e0d44-0000-4000-8000-000000000000") {
+			(uid == "" || uid == "2c9e0d44-0000-4000-8000-000000000000") {
 			broken = append(broken, name+" is dropped, and deletes a VM that may be in use")
 		}
 	}
