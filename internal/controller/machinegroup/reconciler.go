@@ -3,6 +3,7 @@ package machinegroup
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 
 	"golang.org/x/sync/errgroup"
@@ -42,6 +43,9 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	}
 
 	p := machinegroup.PlanOf(g, owner.UID, machines)
+	if ending, err := r.ending(ctx, g.Namespace, owner, p); err != nil || ending {
+		return reconcile.Result{}, err
+	}
 	created, err := r.write(ctx, g, p)
 	gone, lerr := r.gone(ctx, g.Namespace, p.Missing)
 	err = errors.Join(errors.Join(p.Errors...), err, lerr)
@@ -49,6 +53,22 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		return reconcile.Result{RequeueAfter: wait}, errors.Join(err, serr)
 	}
 	return reconcile.Result{}, err
+}
+
+// ending says whether a plan creates Machines of a set that is being deleted, or is gone.
+// The function may have ordered them by a view in which its Machines went already and it
+// did not.
+func (r *reconciler) ending(ctx context.Context, namespace string, owner *metav1.OwnerReference, p machinegroup.Plan) (bool, error) {
+	if !slices.ContainsFunc(p.Apply, func(ch machinegroup.Change) bool { return ch.Existing == nil }) {
+		return false, nil
+	}
+	set := &metav1.PartialObjectMetadata{}
+	set.SetGroupVersionKind(v1alpha1.MachineSetGroupVersionKind)
+	err := r.live.Get(ctx, types.NamespacedName{Namespace: namespace, Name: owner.Name}, set)
+	if kerrors.IsNotFound(err) {
+		return true, nil
+	}
+	return err == nil && (set.DeletionTimestamp != nil || set.UID != owner.UID), err
 }
 
 // machines that the group names, or that its set controls, and the digest of the latter.

@@ -42,7 +42,9 @@ func newWorld(t *testing.T, g v1alpha1.MachineGroupSpec, machines ...client.Obje
 	group := &v1alpha1.MachineGroup{Spec: g}
 	group.Namespace, group.Name, group.Generation = key.Namespace, key.Name, 1
 	group.OwnerReferences = []metav1.OwnerReference{{APIVersion: "machine.drover.dev/v1alpha1", Kind: "MachineSet", Name: "set", UID: "uid-of-set", Controller: ptr.To(true)}}
-	w.Client = fake.NewClientBuilder().WithScheme(s).WithObjects(group).WithObjects(machines...).
+	set := &v1alpha1.MachineSet{}
+	set.Namespace, set.Name, set.UID = key.Namespace, "set", "uid-of-set"
+	w.Client = fake.NewClientBuilder().WithScheme(s).WithObjects(group, set).WithObjects(machines...).
 		WithStatusSubresource(group, &v1alpha1.Machine{}).
 		WithIndex(&v1alpha1.Machine{}, byController, controllerOf).
 		WithInterceptorFuncs(interceptor.Funcs{
@@ -237,5 +239,37 @@ func TestAGroupThatIsBeingDeletedMakesNothing(t *testing.T) {
 	w.settle()
 	if got := w.machines(); len(got) > 0 {
 		t.Errorf("there are %v", got)
+	}
+}
+
+// TestASetThatIsBeingDeletedGetsNoMachine although its function ordered one: it saw the
+// Machine of the set go, and not yet the set.
+func TestASetThatIsBeingDeletedGetsNoMachine(t *testing.T) {
+	for name, end := range map[string]func(w *world, set *v1alpha1.MachineSet) error{
+		"InTheForeground": func(w *world, set *v1alpha1.MachineSet) error {
+			set.Finalizers = []string{metav1.FinalizerDeleteDependents}
+			return errors.Join(w.Update(w.Context(), set), w.Delete(w.Context(), set))
+		},
+		"Gone": func(w *world, set *v1alpha1.MachineSet) error { return w.Delete(w.Context(), set) },
+		"AndAnotherHasItsName": func(w *world, set *v1alpha1.MachineSet) error {
+			other := &v1alpha1.MachineSet{}
+			other.Namespace, other.Name, other.UID = set.Namespace, set.Name, "uid-of-another"
+			return errors.Join(w.Delete(w.Context(), set), w.Create(w.Context(), other))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, ordered("a"))
+			set := &v1alpha1.MachineSet{}
+			if err := w.Get(t.Context(), types.NamespacedName{Namespace: "ns", Name: "set"}, set); err != nil {
+				t.Fatal(err)
+			}
+			if err := end(w, set); err != nil {
+				t.Fatal(err)
+			}
+			w.settle()
+			if got := w.machines(); len(got) > 0 {
+				t.Errorf("there are %v", got)
+			}
+		})
 	}
 }
