@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/base64"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -268,7 +269,7 @@ func (c *cloud) observe(ctx context.Context, kind *Resource, id string) (map[str
 	if t.waits != nil {
 		return expandMap(t.waits.AtProvider, t.facts)
 	}
-	out, err := expandMap(kind.AtProvider, t.facts)
+	out, err := expandMap(kind.AtProvider, c.factsOf(t))
 	if err != nil || !lost {
 		return out, err
 	}
@@ -277,6 +278,23 @@ func (c *cloud) observe(ctx context.Context, kind *Resource, id string) (map[str
 		out[name] = value
 	}
 	return out, err
+}
+
+// factsOf a thing. What belongs to a VM, such as its network interface, has its address.
+func (c *cloud) factsOf(t *thing) map[string]any {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	out := maps.Clone(t.facts)
+	if t.kind.VM != nil {
+		return out
+	}
+	out["ip"] = ""
+	for _, other := range c.things {
+		if other.kind.VM != nil && other.machine == t.machine && other.facts["ip"] != nil {
+			out["ip"] = other.facts["ip"]
+		}
+	}
+	return out
 }
 
 func expandMap(m, facts map[string]any) (map[string]any, error) {

@@ -21,7 +21,8 @@ import (
 //	.name    the host name of the VM
 //	.number  a number that no other VM of the cloud has
 //	.hex     the same in 17 hexadecimal digits
-//	.ip      the private address of the VM, once it is there
+//	.ip      the private address of the VM, once it is there; of what belongs to one,
+//	         such as its network interface, "" before
 //	.publicIP  its public one
 type Description struct {
 	// Provider is the one of the classes.
