@@ -70,7 +70,15 @@ func installed(c Cloud) (*kit.Plane, error) {
 		if err != nil {
 			return nil, err
 		}
-		return p, c.Install(context.Background(), p)
+		ctx := context.Background()
+		before, err := crdNames(ctx, p)
+		if err != nil {
+			return nil, err
+		}
+		if err := c.Install(ctx, p); err != nil {
+			return nil, fmt.Errorf("cannot install %s: %w", c.Provider(), err)
+		}
+		return p, published(ctx, p, before)
 	}))
 	return once.(func() (*kit.Plane, error))()
 }

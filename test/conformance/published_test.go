@@ -1,0 +1,98 @@
+package conformance
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	extv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/openapi"
+	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/drover-dev/drover/test/kit"
+)
+
+// crdNames that there are.
+func crdNames(ctx context.Context, p *kit.Plane) (map[string]bool, error) {
+	l := &unstructured.UnstructuredList{}
+	l.SetGroupVersionKind(extv1.SchemeGroupVersion.WithKind("CustomResourceDefinitionList"))
+	names := map[string]bool{}
+	err := p.Client.List(ctx, l)
+	for _, crd := range l.Items {
+		names[crd.GetName()] = true
+	}
+	return names, err
+}
+
+// published waits until the API server tells the schemas of the CRDs that are new, and has
+// Crossplane ask for them again: it remembers those that there are until a CRD changes, and
+// the API server tells of a new one only after it changed.
+func published(ctx context.Context, p *kit.Plane, before map[string]bool) error {
+	config, err := clientcmd.BuildConfigFromFlags("", p.Kubeconfig)
+	if err != nil {
+		return err
+	}
+	d, err := discovery.NewDiscoveryClientForConfig(config)
+	if err != nil {
+		return err
+	}
+	l := &unstructured.UnstructuredList{}
+	l.SetGroupVersionKind(extv1.SchemeGroupVersion.WithKind("CustomResourceDefinitionList"))
+	if err := p.Client.List(ctx, l); err != nil {
+		return err
+	}
+	for i := range l.Items {
+		crd := &l.Items[i]
+		if before[crd.GetName()] {
+			continue
+		}
+		var last error
+		err := wait.PollUntilContextTimeout(ctx, interval, kit.Patience, true, func(context.Context) (bool, error) {
+			last = tells(d.OpenAPIV3(), crd)
+			return last == nil, nil
+		})
+		if err != nil {
+			return last
+		}
+		patch := fmt.Sprintf(`{"metadata":{"annotations":{"conformance.drover.dev/published":%q}}}`, time.Now().Format(time.RFC3339Nano))
+		if err := p.Client.Patch(ctx, crd, client.RawPatch("application/merge-patch+json", []byte(patch))); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// tells says what of a CRD the API server does not tell yet.
+func tells(c openapi.Client, crd *unstructured.Unstructured) error {
+	group, _, _ := unstructured.NestedString(crd.Object, "spec", "group")
+	kind, _, _ := unstructured.NestedString(crd.Object, "spec", "names", "kind")
+	versions, _, _ := unstructured.NestedSlice(crd.Object, "spec", "versions")
+	paths, err := c.Paths()
+	if err != nil {
+		return err
+	}
+	for _, v := range versions {
+		version, _ := v.(map[string]any)
+		if served, _ := version["served"].(bool); !served {
+			continue
+		}
+		path := fmt.Sprintf("apis/%s/%s", group, version["name"])
+		gv, ok := paths[path]
+		if !ok {
+			return fmt.Errorf("the API server publishes no schemas of %s", path)
+		}
+		doc, err := gv.Schema("application/json")
+		if err != nil {
+			return err
+		}
+		if !strings.Contains(string(doc), fmt.Sprintf(`"kind":%q`, kind)) {
+			return fmt.Errorf("the API server publishes no schema of %s of %s", kind, path)
+		}
+	}
+	return nil
+}
