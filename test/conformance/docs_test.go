@@ -24,7 +24,7 @@ const intro = `# Conformance
 
 Each case runs against each provider's Composition, on a control plane with Drover installed from its packages. Written by
 ` + "`go test ./test/conformance -run TestTheDocs -update`; `make conformance PROVIDER=aws`" + ` runs the cases of one provider, without
-PROVIDER those of all.
+PROVIDER those of all. [Adding a provider](../adding-a-provider.md) tells how the suite comes to know of another one.
 
 `
 
