@@ -227,7 +227,8 @@ func (w *World) Until(limit time.Duration, what string, so func() bool) time.Dur
 	begin, look := time.Now(), max(soonest, limit/1000)
 	for !so() {
 		if time.Since(begin) > limit {
-			w.t.Fatalf("not so after %s: %s; warnings %q", limit, what, w.Warnings())
+			warnings := w.Warnings()
+			w.t.Fatalf("not so after %s: %s; %d warnings, the last %q", limit, what, len(warnings), warnings[max(0, len(warnings)-2):])
 		}
 		time.Sleep(look)
 	}

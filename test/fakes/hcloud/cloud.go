@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/hetznercloud/hcloud-go/v2/hcloud/schema"
+
+	"github.com/drover-dev/drover/test/fakes"
 )
 
 // A Booted server is what a hook is told.
@@ -31,23 +33,24 @@ type Options struct {
 	// every Refill. Default 0: no limit.
 	RateLimit int
 	Refill    time.Duration
-	// Boot is called when a server begins to run, and Stop when it is powered off or
-	// deleted. They may be called at the same time, for different servers.
+	// Boot is called when a server begins to run, before the call that asked for it is
+	// answered, and Stop when it is deleted. They may be called at the same time, for
+	// different servers.
 	Boot func(Booted)
 	Stop func(Booted)
 }
 
 // A Cloud is a Hetzner Cloud.
 type Cloud struct {
+	fakes.Faults
+	fakes.Count
 	opts Options
 
 	mu       sync.Mutex
 	tokens   map[string]token
 	projects map[string]*project
 	lastID   int64
-	faults   []*Fault
 	soldOut  map[string]bool
-	calls    map[string]int
 }
 
 type token struct {
@@ -59,13 +62,14 @@ type project struct {
 	servers map[int64]*server
 	actions map[int64]*action
 	sshKeys []schema.SSHKey
-	bucket  bucket
+	bucket  fakes.Bucket
 }
 
 type server struct {
 	schema.Server
-	userData string
-	booted   bool
+	userData  string
+	privateIP string
+	booted    bool
 	// startsAt and runsAt are when it is created and when it is started; goneAt is set
 	// when it is deleted.
 	startsAt, runsAt, goneAt time.Time
@@ -82,7 +86,7 @@ type action struct {
 // an SSH key "admin", the network 4711 (10.0.0.0/16), the firewall 38 and the placement
 // group 7.
 func New(o Options) *Cloud {
-	c := &Cloud{opts: o, tokens: map[string]token{}, projects: map[string]*project{}, soldOut: map[string]bool{}, calls: map[string]int{}, lastID: 1000}
+	c := &Cloud{opts: o, tokens: map[string]token{}, projects: map[string]*project{}, soldOut: map[string]bool{}, lastID: 1000}
 	for t, p := range o.Projects {
 		c.SetToken(t, p, false)
 	}
@@ -144,6 +148,30 @@ func (c *Cloud) UserData(id int64) string {
 	return ""
 }
 
+// SetPrivateIP that a server has in the network it is attached to.
+func (c *Cloud) SetPrivateIP(id int64, ip string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, p := range c.projects {
+		if s := p.servers[id]; s != nil {
+			s.privateIP = ip
+			for i := range s.PrivateNet {
+				s.PrivateNet[i].IP = ip
+			}
+		}
+	}
+}
+
+// Create a server as its project's owner does, and return its ID.
+func (c *Cloud) Create(project, name string, labels map[string]string) int64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	in := &call{Cloud: c, project: c.projects[project], now: time.Now()}
+	s := in.made(schema.ServerCreateRequest{Name: name, ServerType: schema.IDOrName{Name: "cpx21"}, Labels: &labels})
+	in.project.servers[s.ID] = s
+	return s.ID
+}
+
 // Lose a server, as if somebody had deleted it.
 func (c *Cloud) Lose(id int64) {
 	c.mu.Lock()
@@ -169,18 +197,6 @@ func (c *Cloud) PowerOff(id int64) {
 			s.off = true
 		}
 	}
-}
-
-// Calls that were made, by method and path with {id} for IDs, and how many altogether.
-func (c *Cloud) Calls() (map[string]int, int) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	out, sum := map[string]int{}, 0
-	for k, n := range c.calls {
-		out[k] = n
-		sum += n
-	}
-	return out, sum
 }
 
 func (c *Cloud) id() int64 { c.lastID++; return c.lastID }

@@ -3,6 +3,7 @@ package hcloud
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 	"slices"
@@ -46,10 +47,15 @@ type call struct {
 // ServeHTTP answers a call of the API.
 func (c *Cloud) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	name := callOf(r.Method, r.URL.Path)
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return
+	}
+	c.Note(name)
 	c.mu.Lock()
-	c.calls[name]++
-	f := c.fault(name)
+	project := c.tokens[tokenOf(r)].project
 	c.mu.Unlock()
+	f := c.Of(name, project, body)
 	if f != nil && !f.Lost {
 		if f.Refused {
 			panic(http.ErrAbortHandler)
@@ -60,7 +66,7 @@ func (c *Cloud) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		answerFailure(w, fail(f.Status, f.Code, "%s", f.Message))
 		return
 	}
-	status, answer, problem := c.serve(w.Header(), r, name)
+	status, answer, problem := c.serve(w.Header(), r, name, body)
 	switch {
 	case f != nil && f.Lost:
 		panic(http.ErrAbortHandler)
@@ -71,10 +77,14 @@ func (c *Cloud) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-func (c *Cloud) serve(h http.Header, r *http.Request, name string) (int, any, *failure) {
+func tokenOf(r *http.Request) string {
+	return strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")
+}
+
+func (c *Cloud) serve(h http.Header, r *http.Request, name string, body []byte) (int, any, *failure) {
 	c.mu.Lock()
 	in := &call{Cloud: c, now: time.Now(), query: r.URL.Query(), body: func(into any) *failure {
-		if err := json.NewDecoder(r.Body).Decode(into); err != nil {
+		if err := json.Unmarshal(body, into); err != nil {
 			return fail(http.StatusBadRequest, "json_error", "unable to parse JSON")
 		}
 		return nil
@@ -88,12 +98,12 @@ func (c *Cloud) serve(h http.Header, r *http.Request, name string) (int, any, *f
 }
 
 func (c *call) route(h http.Header, r *http.Request, name string) (int, any, *failure) {
-	t, ok := c.tokens[strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")]
+	t, ok := c.tokens[tokenOf(r)]
 	if !ok {
 		return 0, nil, fail(http.StatusUnauthorized, "unauthorized", "the token you provided is invalid")
 	}
 	c.project = c.projects[t.project]
-	if c.opts.RateLimit > 0 && !c.project.bucket.take(c.now, c.opts.RateLimit, c.opts.Refill, h) {
+	if c.opts.RateLimit > 0 && !c.project.take(c.now, c.opts.RateLimit, c.opts.Refill, h) {
 		return 0, nil, fail(http.StatusTooManyRequests, "rate_limit_exceeded", "limit of %d requests per hour reached", c.opts.RateLimit)
 	}
 	if t.readOnly && r.Method != http.MethodGet {

@@ -172,6 +172,9 @@ func (c *call) attach(id int64) (int, any, *failure) {
 		return 0, nil, fail(http.StatusConflict, "server_already_attached", "server is already attached to network")
 	}
 	ip := address(network, id)
+	if s.privateIP != "" {
+		ip = s.privateIP
+	}
 	if r.IP != nil {
 		ip = *r.IP
 	}
