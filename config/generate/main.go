@@ -17,6 +17,7 @@ import (
 
 	"github.com/drover-dev/drover/config/hcloud"
 	"github.com/drover-dev/drover/config/local"
+	"github.com/drover-dev/drover/config/openstack"
 	"github.com/drover-dev/drover/internal/lift"
 )
 
@@ -24,8 +25,9 @@ const header = "hack/boilerplate.go.txt"
 
 // clouds that upjet lifts: apis/<name> and package/provider-<name> are theirs.
 var clouds = map[string]func(context.Context) (*ujconfig.Provider, error){
-	"hcloud": func(context.Context) (*ujconfig.Provider, error) { return hcloud.Provider() },
-	"local":  local.Provider,
+	"hcloud":    func(context.Context) (*ujconfig.Provider, error) { return hcloud.Provider() },
+	"local":     local.Provider,
+	"openstack": func(context.Context) (*ujconfig.Provider, error) { return openstack.Provider() },
 }
 
 func main() {

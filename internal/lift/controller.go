@@ -107,6 +107,7 @@ func Reconciler(mgr ctrl.Manager, o tjcontroller.Options, resourceName string, k
 		forgetDeletion: func(tr ujresource.Terraformed) {
 			o.OperationTrackerStore.Tracker(tr).SetDeleted(false)
 		},
+		created: func(tr ujresource.Terraformed) string { return o.OperationTrackerStore.Tracker(tr).GetTfID() },
 		requeue: requeue,
 	}
 	opts := []managed.ReconcilerOption{

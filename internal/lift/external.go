@@ -37,6 +37,9 @@ type connector struct {
 	creations *creations
 	// forgetDeletion makes upjet look at the cloud again after a deletion.
 	forgetDeletion func(ujresource.Terraformed)
+	// created is the ID of what a creation made that ended with an error, "" if Terraform
+	// knows of nothing.
+	created func(ujresource.Terraformed) string
 	// requeue asks for a reconcile of mg after some time.
 	requeue func(mg resource.Managed, after time.Duration)
 }
@@ -152,6 +155,9 @@ func (e *external) Create(ctx context.Context, mg resource.Managed) (managed.Ext
 		for _, d := range looksAfterCreation {
 			e.requeue(mg, d)
 		}
+	case e.created(mg.(ujresource.Terraformed)) != "":
+		// It is there, and what was done with it then failed.
+		meta.SetExternalName(mg, e.created(mg.(ujresource.Terraformed)))
 	case e.behaviour.Find != nil:
 		e.findCreated(ctx, mg)
 	case e.behaviour.CreationUnknown(err):

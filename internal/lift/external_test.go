@@ -26,6 +26,7 @@ type upjet struct {
 	state  string // of the VM; empty: there is none
 	err    error
 	create context.Context
+	made   string // by a creation that failed
 	calls  int
 }
 
@@ -64,6 +65,7 @@ func lifted(u *upjet) *external {
 			CreationUnknown: func(err error) bool { return errors.Is(err, errLost) },
 		},
 		creations: newCreations(&apiServer{}),
+		created:   func(ujresource.Terraformed) string { return u.made },
 		requeue:   func(resource.Managed, time.Duration) {},
 	}}
 }
@@ -182,6 +184,13 @@ func TestCreate(t *testing.T) {
 				t.Errorf("unknown: %t, want %t", got, tc.want)
 			}
 		})
+	}
+}
+
+func TestWhatACreationMadeBeforeItFailedIsRecorded(t *testing.T) {
+	e, vm := lifted(&upjet{err: errLost, made: "vm-1"}), pendingVM()
+	if _, err := e.Create(context.Background(), vm); !errors.Is(err, errLost) || meta.GetExternalName(vm) != "vm-1" || e.creations.unknown[vm.UID] {
+		t.Errorf("error %v, external name %q, unknown: %t", err, meta.GetExternalName(vm), e.creations.unknown[vm.UID])
 	}
 }
 

@@ -2,6 +2,7 @@ package lift
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -65,6 +66,23 @@ func (p *Pace) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 }
 
+// unsentError is of a call whose turn is too far away.
+type unsentError struct {
+	host string
+	due  time.Duration
+}
+
+// Error begins with the class, which Compositions read.
+func (e *unsentError) Error() string {
+	return fmt.Sprintf("Throttled: too many requests to %s: the next one is due in %s", e.host, e.due.Round(time.Second))
+}
+
+// Unsent says of the error of a call that a [Pace] did not send it.
+func Unsent(err error) bool {
+	var u *unsentError
+	return errors.As(err, &u)
+}
+
 // anew is a request that can be sent once more, if it can be.
 func anew(req *http.Request) (*http.Request, bool) {
 	if req.Body == nil || req.Body == http.NoBody {
@@ -86,7 +104,7 @@ func anew(req *http.Request) (*http.Request, bool) {
 func (p *Pace) turn(ctx context.Context, host string) error {
 	d, ok := p.reserve(time.Now())
 	if !ok {
-		return fmt.Errorf("Throttled: too many requests to %s: the next one is due in %s", host, d.Round(time.Second)) //nolint:staticcheck // The class, which Compositions read.
+		return &unsentError{host: host, due: d}
 	}
 	if d <= 0 {
 		return ctx.Err()

@@ -32,6 +32,7 @@ var crds = map[string]string{
 	"digitalocean": "droplet.digitalocean.m.crossplane.io_droplets.yaml",
 	"gcp":          "compute.gcp.m.upbound.io_instances.yaml",
 	"hcloud":       "../../../package/provider-hcloud/crds/hcloud.drover.dev_virtualmachines.yaml",
+	"openstack":    "../../../package/provider-openstack/crds/openstack.drover.dev_virtualmachines.yaml",
 	"yandex":       "compute.yandex-cloud.m.jet.crossplane.io_instances.yaml",
 }
 
@@ -164,7 +165,7 @@ func TestTheClassOfKubeVirtBecomesAVM(t *testing.T) {
 }
 
 func TestAFailureDomainGoesIntoTheVM(t *testing.T) {
-	for cloud, field := range map[string]string{"aws": "availabilityZone", "gcp": "zone", "hcloud": "location", "digitalocean": "region", "yandex": "zone", "azure": "zone"} {
+	for cloud, field := range map[string]string{"aws": "availabilityZone", "gcp": "zone", "hcloud": "location", "openstack": "availabilityZone", "digitalocean": "region", "yandex": "zone", "azure": "zone"} {
 		t.Run(cloud, func(t *testing.T) {
 			vm := rendered(t, newPlane(t, cloud, "domain-b"))
 			want := "domain-b"
@@ -185,7 +186,7 @@ func TestAWrongFieldIsRefusedBeforeThereIsAVM(t *testing.T) {
 	}{
 		"AnUnknownField": {func(f map[string]any) { f["flavour"] = "sweet" }, "forProvider.flavour: unknown field"},
 		"ATypeThatIsNone": {func(f map[string]any) {
-			f["labels"], f["tags"], f["size"], f["instanceType"], f["machineType"] = 1, 1, 1, 1, 1
+			f["labels"], f["tags"], f["metadata"], f["size"], f["instanceType"], f["machineType"] = 1, 1, 1, 1, 1, 1
 		}, "forProvider."},
 	}
 	for cloud := range crds {

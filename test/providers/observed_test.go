@@ -37,6 +37,11 @@ var observed = map[string]struct {
 		providerID: "hcloud://42",
 		addresses:  []string{"InternalIP 10.0.0.7", "ExternalIP 203.0.113.7", "ExternalIP 2001:db8::1", "Hostname workers-x7k2p-crf74"},
 	},
+	"openstack": {
+		atProvider: `{id: 0e6c3d2f-7a0c-4b0e-9b1f-6f0f4f0c7f11, powerState: active, name: workers-x7k2p-crf74, network: [{name: nodes, fixedIpV4: 10.0.0.7, fixedIpV6: "2001:db8::7"}, {name: storage, fixedIpV4: 10.1.0.7}]}`,
+		providerID: "openstack:///0e6c3d2f-7a0c-4b0e-9b1f-6f0f4f0c7f11",
+		addresses:  []string{"InternalIP 10.0.0.7", "InternalIP 2001:db8::7", "InternalIP 10.1.0.7", "Hostname workers-x7k2p-crf74"},
+	},
 	"digitalocean": {
 		atProvider: `{id: "245738308", status: active, name: workers-x7k2p-crf74, ipv4Address: 203.0.113.7, ipv4AddressPrivate: 10.0.0.7}`,
 		providerID: "digitalocean://245738308",
@@ -125,6 +130,7 @@ func TestAVirtualMachineOfKubeVirt(t *testing.T) {
 func TestAVMThatIsGoneOrWillNotComeBackFailsTheMachine(t *testing.T) {
 	cases := map[string]struct{ cloud, atProvider, reason string }{
 		"TerminatedAtAWS":        {"aws", `{id: i-0abc, availabilityZone: eu-west-1a, instanceState: shutting-down}`, "VMLost"},
+		"NotBuiltByOpenStack":    {"openstack", `{id: 0e6c3d2f-7a0c-4b0e-9b1f-6f0f4f0c7f11, powerState: error}`, "VMFailed"},
 		"PreemptedAtGoogle":      {"gcp", `{id: projects/my-project/zones/europe-west4-a/instances/w, currentStatus: TERMINATED}`, "VMFailed"},
 		"PreemptedAtYandexCloud": {"yandex", `{id: fhmexample, status: stopped}`, "VMFailed"},
 	}
@@ -148,6 +154,14 @@ func TestErrorsHaveTheirClass(t *testing.T) {
 	const yc = "async create failed: failed to create the resource: [{0 Error while requesting API to create instance: server-request-id = 0f1e client-request-id = 2d3c rpc error: code = %s  []}]"
 	const hc = `create failed: ClusterProviderConfig "default": failed to create the resource: [{0 %s  []}]`
 	cases := []struct{ cloud, text, class string }{
+		{"openstack", fmt.Sprintf(hc, `Error creating OpenStack server: Expected HTTP response code [200 202] when accessing [POST http://c/v2.1/servers], but got 403 instead: {"forbidden": {"code": 403, "message": "Quota exceeded for instances: Requested 1, but already used 10 of 10 instances"}}`), "QuotaExceeded"},
+		{"openstack", fmt.Sprintf(hc, `Error creating OpenStack server: Expected HTTP response code [200 202] when accessing [POST http://c/v2.1/servers], but got 403 instead: {"forbidden": {"code": 403, "message": "Policy doesn't allow os_compute_api:servers:create to be performed."}}`), "PermissionDenied"},
+		{"openstack", fmt.Sprintf(hc, `Error creating OpenStack server: Expected HTTP response code [200 202] when accessing [POST http://c/v2.1/servers], but got 400 instead: {"badRequest": {"code": 400, "message": "The requested availability zone is not available"}}`), "InvalidRequest"},
+		{"openstack", fmt.Sprintf(hc, "Unable to find flavor with name huge"), "InvalidRequest"},
+		{"openstack", fmt.Sprintf(hc, "Error trying to get network information from the Network API: Could not find any matching network for name none"), "InvalidRequest"},
+		{"openstack", `connect failed: ClusterProviderConfig "default": cannot get terraform setup: cannot log in at https://k/v3: Expected HTTP response code [201 300] when accessing [POST https://k/v3/auth/tokens], but got 401 instead: {}`, "PermissionDenied"},
+		{"openstack", fmt.Sprintf(hc, `Error creating OpenStack server: Post "http://c/v2.1/servers": Throttled: too many requests to c: the next one is due in 40s`), "Throttled"},
+		{"openstack", fmt.Sprintf(hc, `Error creating OpenStack server: Expected HTTP response code [200 202] when accessing [POST http://c/v2.1/servers], but got 503 instead: no server is available`), "Transient"},
 		{"hcloud", fmt.Sprintf(hc, "server limit exceeded (resource_limit_exceeded, 1a2b3c4d5e6f)"), "QuotaExceeded"},
 		{"hcloud", fmt.Sprintf(hc, "error during placement (resource_unavailable)"), "CapacityExhausted"},
 		{"hcloud", fmt.Sprintf(hc, "invalid input in field 'user_data' (invalid_input): [user_data => [must be at most 32768 bytes]]"), "InvalidRequest"},

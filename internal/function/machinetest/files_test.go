@@ -13,26 +13,28 @@ import (
 	hcloudv1alpha1 "github.com/drover-dev/drover/apis/hcloud/v1alpha1"
 	localv1alpha1 "github.com/drover-dev/drover/apis/local/v1alpha1"
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	openstackv1alpha1 "github.com/drover-dev/drover/apis/openstack/v1alpha1"
 	vspherev1alpha1 "github.com/drover-dev/drover/apis/vsphere/v1alpha1"
 )
 
 // kinds of the files that users copy and that the package holds.
 var kinds = map[string]func() any{
-	"cluster.drover.dev/v1alpha1 ClusterProviderConfig": func() any { return &clusterv1alpha1.ClusterProviderConfig{} },
-	"hcloud.drover.dev/v1alpha1 ClusterProviderConfig":  func() any { return &hcloudv1alpha1.ClusterProviderConfig{} },
-	"local.drover.dev/v1alpha1 ClusterProviderConfig":   func() any { return &localv1alpha1.ClusterProviderConfig{} },
-	"vsphere.drover.dev/v1alpha1 ClusterProviderConfig": func() any { return &vspherev1alpha1.ClusterProviderConfig{} },
-	"machine.drover.dev/v1alpha1 MachineClass":          func() any { return &machinev1alpha1.MachineClass{} },
-	"machine.drover.dev/v1alpha1 MachineDeployment":     func() any { return &machinev1alpha1.MachineDeployment{} },
-	"machine.drover.dev/v1alpha1 Machine":               func() any { return &machinev1alpha1.Machine{} },
-	"machine.drover.dev/v1alpha1 OrphanCollector":       func() any { return &machinev1alpha1.OrphanCollector{} },
-	"fn.drover.dev/v1alpha1 Orphans":                    func() any { return &fn.Orphans{} },
-	"fn.drover.dev/v1alpha1 Safety":                     func() any { return &fn.Safety{} },
-	"fn.drover.dev/v1alpha1 Rollout":                    func() any { return &fn.Rollout{} },
-	"fn.drover.dev/v1alpha1 Replicas":                   func() any { return &fn.Replicas{} },
-	"fn.drover.dev/v1alpha1 Bootstrap":                  func() any { return &fn.Bootstrap{} },
-	"fn.drover.dev/v1alpha1 Infrastructure":             func() any { return &fn.Infrastructure{} },
-	"fn.drover.dev/v1alpha1 Lifecycle":                  func() any { return &fn.Lifecycle{} },
+	"cluster.drover.dev/v1alpha1 ClusterProviderConfig":   func() any { return &clusterv1alpha1.ClusterProviderConfig{} },
+	"hcloud.drover.dev/v1alpha1 ClusterProviderConfig":    func() any { return &hcloudv1alpha1.ClusterProviderConfig{} },
+	"local.drover.dev/v1alpha1 ClusterProviderConfig":     func() any { return &localv1alpha1.ClusterProviderConfig{} },
+	"openstack.drover.dev/v1alpha1 ClusterProviderConfig": func() any { return &openstackv1alpha1.ClusterProviderConfig{} },
+	"vsphere.drover.dev/v1alpha1 ClusterProviderConfig":   func() any { return &vspherev1alpha1.ClusterProviderConfig{} },
+	"machine.drover.dev/v1alpha1 MachineClass":            func() any { return &machinev1alpha1.MachineClass{} },
+	"machine.drover.dev/v1alpha1 MachineDeployment":       func() any { return &machinev1alpha1.MachineDeployment{} },
+	"machine.drover.dev/v1alpha1 Machine":                 func() any { return &machinev1alpha1.Machine{} },
+	"machine.drover.dev/v1alpha1 OrphanCollector":         func() any { return &machinev1alpha1.OrphanCollector{} },
+	"fn.drover.dev/v1alpha1 Orphans":                      func() any { return &fn.Orphans{} },
+	"fn.drover.dev/v1alpha1 Safety":                       func() any { return &fn.Safety{} },
+	"fn.drover.dev/v1alpha1 Rollout":                      func() any { return &fn.Rollout{} },
+	"fn.drover.dev/v1alpha1 Replicas":                     func() any { return &fn.Replicas{} },
+	"fn.drover.dev/v1alpha1 Bootstrap":                    func() any { return &fn.Bootstrap{} },
+	"fn.drover.dev/v1alpha1 Infrastructure":               func() any { return &fn.Infrastructure{} },
+	"fn.drover.dev/v1alpha1 Lifecycle":                    func() any { return &fn.Lifecycle{} },
 }
 
 // strict refuses fields that the kind does not have: Crossplane, and the API server

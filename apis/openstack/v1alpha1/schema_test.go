@@ -1,0 +1,46 @@
+package v1alpha1_test
+
+import (
+	"strings"
+	"testing"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/drover-dev/drover/internal/schematest"
+)
+
+const crds = "../../../package/provider-openstack/crds/openstack.drover.dev_"
+
+func TestSchemas(t *testing.T) {
+	cases := map[string]struct{ crd, object, want string }{
+		"AProviderConfigNeedsNoNamespace": {"providerconfigs.yaml",
+			`{spec: {authURL: "https://k/v3", credentials: {secretRef: {name: s}}}}`, ""},
+		"AClusterProviderConfigNeedsOne": {"clusterproviderconfigs.yaml",
+			`{spec: {authURL: "https://k/v3", credentials: {secretRef: {name: s}}}}`, "spec.credentials.secretRef.namespace is required"},
+		"KeystoneIsSomewhere": {"providerconfigs.yaml",
+			`{spec: {credentials: {secretRef: {name: s}}}}`, "spec.authURL"},
+		"ItsAddressIsAURL": {"providerconfigs.yaml",
+			`{spec: {authURL: "keystone", credentials: {secretRef: {name: s}}}}`, "spec.authURL"},
+		"AnInstanceNeedsAName": {"virtualmachines.yaml",
+			`{spec: {forProvider: {flavorName: a, imageName: b}}}`, "spec.forProvider.name is a required parameter"},
+		"OneThatIsOnlyLookedAtNeedsNothing": {"virtualmachines.yaml",
+			`{spec: {managementPolicies: [Observe, Delete], forProvider: {}}}`, ""},
+		"NetworksAreAList": {"virtualmachines.yaml",
+			`{spec: {forProvider: {name: a, network: {name: nodes}}}}`, "network"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			o := map[string]any{}
+			if err := yaml.Unmarshal([]byte(tc.object), &o); err != nil {
+				t.Fatal(err)
+			}
+			errs := schematest.Load(t, crds+tc.crd).Validate(o, nil)
+			switch {
+			case tc.want == "" && len(errs) > 0:
+				t.Fatal(errs.ToAggregate())
+			case tc.want != "" && (len(errs) == 0 || !strings.Contains(errs.ToAggregate().Error(), tc.want)):
+				t.Fatalf("errors %v, want one with %q", errs, tc.want)
+			}
+		})
+	}
+}

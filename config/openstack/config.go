@@ -1,0 +1,84 @@
+// Package openstack configures how the Terraform provider of OpenStack becomes managed
+// resources.
+package openstack
+
+import (
+	ujconfig "github.com/crossplane/upjet/v2/pkg/config"
+	"github.com/terraform-provider-openstack/terraform-provider-openstack/v3/openstack"
+
+	"github.com/drover-dev/drover/internal/lift"
+)
+
+// Group of the managed resources.
+const Group = "openstack.drover.dev"
+
+// Instance is the name of the VM resource in Terraform.
+const Instance = "openstack_compute_instance_v2"
+
+// Provider is the configuration that both the generator and the controllers use.
+func Provider() (*ujconfig.Provider, error) {
+	pc, err := lift.SDKProvider{
+		Name:      "terraform-provider-openstack/openstack",
+		Prefix:    "openstack",
+		Group:     Group,
+		ShortName: "openstack",
+		Provider:  openstack.Provider(),
+		Descriptions: map[string]string{
+			Instance: "An instance of OpenStack Compute.",
+		},
+	}.Configuration()
+	if err != nil {
+		return nil, err
+	}
+	pc.AddResourceConfigurator(Instance, instance)
+	pc.ConfigureResources()
+	return pc, nil
+}
+
+func instance(r *ujconfig.Resource) {
+	r.Kind = "VirtualMachine"
+	// It holds the bootstrap token: from a Secret, and never in the status.
+	r.TerraformResource.Schema["user_data"].Sensitive = true
+	lift.Hide(r,
+		// What a machine that comes and goes has no use for.
+		"admin_pass", "power_state", "stop_before_destroy", "force_delete", "hypervisor_hostname", "availability_zone_hints",
+		// Of no effect any more: OpenStack removed it.
+		"personality",
+	)
+	for field, text := range descriptions {
+		r.TerraformResource.Schema[field].Description = text
+	}
+	// What the cloud chose is in the status. Writing it to the spec too would cost an
+	// update a VM.
+	r.LateInitializer.IgnoredFields = []string{
+		"region", "image_id", "image_name", "flavor_id", "flavor_name", "security_groups", "availability_zone", "network",
+	}
+}
+
+// descriptions of the fields, which the Terraform provider has in its pages only.
+var descriptions = map[string]string{
+	"region":            "Region. The default is that of the provider config.",
+	"name":              "Name of the instance, and its host name.",
+	"image_id":          "ID of the image. One of image_id, image_name and a bootable block_device is needed.",
+	"image_name":        "Name of the image, which must be that of one only.",
+	"flavor_id":         "ID of the flavor. One of flavor_id and flavor_name is needed.",
+	"flavor_name":       "Name of the flavor.",
+	"user_data":         "Cloud-init user data, of 64 KiB at most in base64.",
+	"security_groups":   "Names of the security groups.",
+	"availability_zone": "Availability zone. By default OpenStack chooses.",
+	"network_mode":      "auto or none, in the place of networks.",
+	"network":           "Networks, in the order of the interfaces.",
+	"metadata":          "Metadata of the instance.",
+	"config_drive":      "Give the instance its user data on a disk too, where there is no metadata service.",
+	"key_pair":          "Name of a key pair of the user.",
+	"block_device":      "Disks. Without one the instance has the flavor's disk, with the image.",
+	"scheduler_hints":   "Hints for the scheduler, like a server group. At most one.",
+	"tags":              "Tags of the instance, of 60 characters at most.",
+	"vendor_options":    "What differs between clouds.",
+	"access_ip_v4":      "The IPv4 address to reach the instance by.",
+	"access_ip_v6":      "The IPv6 address to reach the instance by.",
+	"all_metadata":      "All metadata that the instance has.",
+	"all_tags":          "All tags that the instance has.",
+	"created":           "When the instance was created.",
+	"updated":           "When the instance was changed.",
+}

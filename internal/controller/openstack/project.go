@@ -1,0 +1,261 @@
+package openstack
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"regexp"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
+	"github.com/gophercloud/gophercloud/v2"
+	cloud "github.com/gophercloud/gophercloud/v2/openstack"
+	"github.com/gophercloud/gophercloud/v2/openstack/compute/v2/servers"
+	"github.com/terraform-provider-openstack/terraform-provider-openstack/v3/openstack"
+	"github.com/terraform-provider-openstack/utils/v2/auth"
+	"github.com/terraform-provider-openstack/utils/v2/mutexkv"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/lift"
+)
+
+const (
+	// answerTimeout ends a call that the cloud does not answer.
+	answerTimeout = time.Minute
+	// refusedFor so long a login that was refused is not tried again with the same
+	// credentials: a cloud may lock an account after some.
+	refusedFor = 30 * time.Second
+)
+
+// projectKey tells projects apart, and those who go to them.
+type projectKey struct {
+	authURL, region, ca string
+	credentials         credentials
+}
+
+// projects have one client each.
+type projects struct {
+	kube client.Reader
+	// transport makes that of a project, with the CA bundle.
+	transport func(ca string) (http.RoundTripper, error)
+	known     lift.Accounts[projectKey, *project]
+	faults    faults
+}
+
+func newProjects(c client.Reader) *projects { return &projects{kube: c, transport: transport} }
+
+func transport(ca string) (http.RoundTripper, error) {
+	t := http.DefaultTransport.(*http.Transport).Clone()
+	t.ResponseHeaderTimeout = answerTimeout
+	if ca != "" {
+		pool := x509.NewCertPool()
+		if !pool.AppendCertsFromPEM([]byte(ca)) {
+			return nil, errors.New("spec.caBundle of the provider config: must be certificates in PEM")
+		}
+		t.TLSClientConfig = &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}
+	}
+	return t, nil
+}
+
+// of returns the project that mg's provider config names, logged in.
+func (p *projects) of(ctx context.Context, mg resource.ModernManaged) (*project, error) {
+	key, err := findProject(ctx, p.kube, mg)
+	if err != nil {
+		return nil, err
+	}
+	project, err := p.known.Get(key, func() (*project, error) {
+		t, err := p.transport(key.ca)
+		if err != nil {
+			return nil, err
+		}
+		return newProject(key, t, &p.faults)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return project, project.login(ctx)
+}
+
+// A project of an OpenStack, as one account sees it.
+type project struct {
+	key    projectKey
+	client *gophercloud.ProviderClient
+	// hasServers: the account has shown a server that was asked for by its ID.
+	hasServers atomic.Bool
+
+	mu       sync.Mutex
+	loggedIn bool
+	refused  error
+	at       time.Time // of refused
+}
+
+func newProject(key projectKey, t http.RoundTripper, f *faults) (*project, error) {
+	c, err := cloud.NewClient(key.authURL)
+	if err != nil {
+		return nil, fmt.Errorf("spec.authURL of the provider config: %w", err)
+	}
+	p := &project{key: key, client: c}
+	c.UserAgent.Prepend("drover")
+	c.HTTPClient = http.Client{Transport: watch{next: lift.NewPace(t), project: p, faults: f}}
+	return p, nil
+}
+
+// login asks for a token, once. gophercloud asks for another when it has expired.
+func (p *project) login(ctx context.Context) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.loggedIn {
+		return nil
+	}
+	if p.refused != nil && time.Since(p.at) < refusedFor {
+		return p.refused
+	}
+	o, err := p.key.credentials.options(p.key.authURL)
+	if err != nil {
+		return err
+	}
+	if err := cloud.Authenticate(ctx, p.client, o); err != nil {
+		err = fmt.Errorf("cannot log in at %s: %w", p.key.authURL, err)
+		if gophercloud.ResponseCodeIs(err, http.StatusUnauthorized) {
+			p.refused, p.at = err, time.Now()
+		}
+		return err
+	}
+	// The Terraform provider's own finder of services, which asks none of them for its
+	// versions.
+	p.client.EndpointLocator = p.config().EndpointLocator
+	p.loggedIn, p.refused = true, nil
+	return nil
+}
+
+// config for the Terraform provider.
+func (p *project) config() *openstack.Config {
+	return &openstack.Config{Config: auth.Config{
+		OsClient: p.client, AuthOpts: &gophercloud.AuthOptions{}, Region: p.key.region, IdentityEndpoint: p.key.authURL,
+		UseOctavia: true, MutexKV: mutexkv.NewMutexKV(),
+	}}
+}
+
+func (p *project) compute() (*gophercloud.ServiceClient, error) {
+	return cloud.NewComputeV2(p.client, gophercloud.EndpointOpts{Region: p.key.region})
+}
+
+// codeCreationUnknown begins the error of a creation that may have made a server.
+const codeCreationUnknown = "CreationUnknown: "
+
+// watch what is told of servers.
+type watch struct {
+	next    http.RoundTripper
+	project *project
+	faults  *faults
+}
+
+var (
+	oneServer  = regexp.MustCompile(`/servers/([0-9a-f-]{36})$`)
+	allServers = regexp.MustCompile(`/servers$`)
+)
+
+func (w watch) RoundTrip(req *http.Request) (*http.Response, error) {
+	resp, err := w.next.RoundTrip(req)
+	switch id := oneServer.FindStringSubmatch(req.URL.Path); {
+	case req.Method == http.MethodPost && allServers.MatchString(req.URL.Path):
+		return unknown(resp, err)
+	case err == nil && req.Method == http.MethodGet && id != nil && resp.StatusCode == http.StatusOK:
+		w.project.hasServers.Store(true)
+		err = w.faults.note(id[1], resp)
+	}
+	return resp, err
+}
+
+// unknown says so of a creation of which nobody knows whether it made a server. A
+// gateway that has no server behind it answers 503, and then there is none.
+func unknown(resp *http.Response, err error) (*http.Response, error) {
+	switch {
+	case err != nil && !lift.Unsent(err):
+		return nil, fmt.Errorf(codeCreationUnknown+"%w", err)
+	case err == nil && resp.StatusCode >= http.StatusInternalServerError && resp.StatusCode != http.StatusServiceUnavailable:
+		_ = resp.Body.Close()
+		return nil, fmt.Errorf(codeCreationUnknown+"the answer is %s", resp.Status)
+	}
+	return resp, err
+}
+
+// faults are what servers failed with, by their IDs. The Terraform provider tells only
+// that they did.
+type faults struct{ texts sync.Map }
+
+// note what a server says of itself.
+func (f *faults) note(id string, resp *http.Response) error {
+	b, err := io.ReadAll(resp.Body)
+	_ = resp.Body.Close()
+	if err != nil {
+		return err
+	}
+	resp.Body = io.NopCloser(bytes.NewReader(b))
+	var s struct {
+		Server struct {
+			Status string `json:"status"`
+			Fault  struct {
+				Message string `json:"message"`
+			} `json:"fault"`
+		} `json:"server"`
+	}
+	if json.Unmarshal(b, &s) == nil && s.Server.Status == "ERROR" {
+		f.texts.Store(id, s.Server.Fault.Message)
+		return nil
+	}
+	f.texts.Delete(id)
+	return nil
+}
+
+func (f *faults) of(id string) string {
+	text, _ := f.texts.Load(id)
+	s, _ := text.(string)
+	return s
+}
+
+var errOtherProject = errors.New("PermissionDenied: the project of the credentials has no server of Drover at all: are they those of another project? The server counts as lost only when the project has shown one")
+
+// gone doubts that a server is gone whose project was not seen to have any: credentials
+// of another project do not show it either.
+func (p *projects) gone(ctx context.Context, mg resource.ModernManaged) error {
+	project, err := p.of(ctx, mg)
+	if err != nil {
+		return err
+	}
+	if project.hasServers.Load() {
+		return nil
+	}
+	all, err := project.servers(ctx)
+	if err != nil {
+		return err
+	}
+	for _, s := range all {
+		if s.Metadata[machinev1alpha1.TagInstallation] != "" {
+			return nil
+		}
+	}
+	return errOtherProject
+}
+
+// servers that the project has in its region.
+func (p *project) servers(ctx context.Context) ([]servers.Server, error) {
+	c, err := p.compute()
+	if err != nil {
+		return nil, err
+	}
+	pages, err := servers.List(c, servers.ListOpts{}).AllPages(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return servers.ExtractServers(pages)
+}

@@ -1,0 +1,75 @@
+package openstack
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log"
+	"strings"
+
+	xpv1 "github.com/crossplane/crossplane-runtime/v2/apis/common/v1"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/controller"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
+	tjcontroller "github.com/crossplane/upjet/v2/pkg/controller"
+	"github.com/crossplane/upjet/v2/pkg/terraform"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/drover-dev/drover/apis/openstack/v1alpha1"
+	config "github.com/drover-dev/drover/config/openstack"
+	"github.com/drover-dev/drover/internal/controller/providerconfig"
+	"github.com/drover-dev/drover/internal/lift"
+)
+
+// Setup adds all controllers of the provider.
+func Setup(_ context.Context, mgr ctrl.Manager, o controller.Options) error {
+	// The Terraform provider's own log, which repeats what it returns and would tell
+	// user data.
+	log.SetOutput(io.Discard)
+	pc, err := config.Provider()
+	if err != nil {
+		return err
+	}
+	if err := providerconfig.Setup(mgr, o, configs, &v1alpha1.VirtualMachineList{}); err != nil {
+		return fmt.Errorf("cannot set up the controllers of provider configs: %w", err)
+	}
+	p := newProjects(mgr.GetClient())
+	setupInventories(mgr, o, p)
+	return lift.Setup(mgr, tjcontroller.Options{
+		Options:               o,
+		Provider:              pc,
+		OperationTrackerStore: tjcontroller.NewOperationStore(o.Logger),
+		SetupFn:               p.terraformSetup,
+	}, p.behaviours())
+}
+
+func (p *projects) behaviours() map[string]lift.Behaviour {
+	return map[string]lift.Behaviour{config.Instance: {
+		Ready: p.ready, CreationUnknown: creationUnknown, Gone: p.gone, Immutable: true,
+	}}
+}
+
+// ready says of a server that failed what it failed with.
+func (p *projects) ready(state map[string]any) xpv1.Condition {
+	c := config.Ready(state)
+	id, _ := state["id"].(string)
+	if fault := p.faults.of(id); fault != "" && c.Reason == xpv1.ReasonUnavailable {
+		return c.WithMessage(c.Message + ": " + fault)
+	}
+	return c
+}
+
+func creationUnknown(err error) bool { return strings.Contains(err.Error(), codeCreationUnknown) }
+
+// terraformSetup gives the Terraform provider the client of mg's project.
+func (p *projects) terraformSetup(ctx context.Context, _ client.Client, mg resource.Managed) (terraform.Setup, error) {
+	m, ok := mg.(resource.ModernManaged)
+	if !ok {
+		return terraform.Setup{}, fmt.Errorf("%T is not a namespaced managed resource", mg)
+	}
+	project, err := p.of(ctx, m)
+	if err != nil {
+		return terraform.Setup{}, err
+	}
+	return terraform.Setup{Meta: project.config()}, nil
+}

@@ -1,0 +1,120 @@
+package openstack
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	xpv1 "github.com/crossplane/crossplane-runtime/v2/apis/common/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/apis/openstack/v1alpha1"
+	config "github.com/drover-dev/drover/config/openstack"
+	"github.com/drover-dev/drover/internal/lift/lifttest"
+	fakecloud "github.com/drover-dev/drover/test/fakes/openstack"
+)
+
+const (
+	good, other = "s3cret-good", "s3cret-of-another-project"
+
+	// soon is more than enough for anything that nothing keeps from happening.
+	soon = 2 * time.Minute
+)
+
+// A world is a project of an OpenStack, and a provider with a credential of it.
+type world struct {
+	*lifttest.World
+	cloud  *fakecloud.Cloud
+	secret *corev1.Secret
+}
+
+func credential(id string) []byte {
+	return []byte(`{"applicationCredentialID":"` + id + `","applicationCredentialSecret":"secret-of-` + id + `"}`)
+}
+
+// inWorld runs a test with a cloud that has the options.
+func inWorld(t *testing.T, o fakecloud.Options, test func(*testing.T, *world)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		o.URL, o.Projects = "http://openstack", map[string]string{good: "ours", other: "theirs"}
+		w := &world{cloud: fakecloud.New(o), secret: &corev1.Secret{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "system", Name: "openstack"}, Data: map[string][]byte{"credentials": credential(good)},
+		}}
+		userData := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "user-data"}, Data: map[string][]byte{"userData": []byte("#cloud-config\n")}}
+		pc := &v1alpha1.ClusterProviderConfig{ObjectMeta: metav1.ObjectMeta{Name: "default"}, Spec: v1alpha1.ProviderConfigSpec{
+			AuthURL:     "http://openstack/identity/v3",
+			Credentials: v1alpha1.Credentials{Source: v1alpha1.CredentialsSecret, SecretRef: v1alpha1.SecretKeySelector{Namespace: "system", Name: "openstack", Key: "credentials"}},
+		}}
+		w.World = lifttest.New(t, v1alpha1.AddToScheme, w.process(t), w.secret, userData, pc)
+		test(t, w)
+	})
+}
+
+func (w *world) transport(string) (http.RoundTripper, error) { return lifttest.Transport(w.cloud), nil }
+
+func (w *world) process(t *testing.T) func(client.Client) lifttest.Process {
+	return func(c client.Client) lifttest.Process {
+		pc, err := config.Provider()
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := newProjects(c)
+		p.transport = w.transport
+		return lifttest.Process{
+			Provider: pc, Resource: config.Instance, Kind: v1alpha1.VirtualMachine_GroupVersionKind,
+			Setup: p.terraformSetup, Behaviours: p.behaviours(),
+		}
+	}
+}
+
+// credential changes the one in the Secret, which wakes nobody.
+func (w *world) credential(data []byte) {
+	w.Change(w.secret, func() { w.secret.Data["credentials"] = data })
+}
+
+func instance(name string) *v1alpha1.VirtualMachine {
+	vm := &v1alpha1.VirtualMachine{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, UID: types.UID("uid-of-" + name)}}
+	vm.Spec.ForProvider = v1alpha1.VirtualMachineParameters{
+		Name: ptr.To(name), FlavorName: ptr.To(fakecloud.Flavor), ImageName: ptr.To(fakecloud.Image), AvailabilityZone: ptr.To("zone-b"),
+		Metadata:          map[string]string{machinev1alpha1.TagInstallation: "installation", machinev1alpha1.TagMachineUID: "uid-of-machine-" + name},
+		SecurityGroups:    []*string{ptr.To("nodes")},
+		KeyPair:           ptr.To("admin"),
+		Network:           []v1alpha1.NetworkParameters{{Name: ptr.To(fakecloud.Network)}},
+		UserDataSecretRef: &xpv1.LocalSecretKeySelector{LocalSecretReference: xpv1.LocalSecretReference{Name: "user-data"}, Key: "userData"},
+	}
+	vm.SetProviderConfigReference(&xpv1.ProviderConfigReference{Kind: "ClusterProviderConfig", Name: "default"})
+	vm.SetManagementPolicies(xpv1.ManagementPolicies{xpv1.ManagementActionAll})
+	return vm
+}
+
+// running adds an instance and waits until it runs. It is then pinned, as the function
+// does when it knows the VM.
+func (w *world) running(name string) *v1alpha1.VirtualMachine {
+	vm := instance(name)
+	w.Add(vm)
+	w.UntilCondition(soon, vm, xpv1.TypeReady, xpv1.ReasonAvailable)
+	w.Change(vm, func() {
+		vm.SetManagementPolicies(xpv1.ManagementPolicies{xpv1.ManagementActionObserve, xpv1.ManagementActionDelete})
+	})
+	return vm
+}
+
+// posts are the calls that made servers, or tried to.
+func (w *world) posts() int {
+	calls, _ := w.cloud.Calls()
+	return calls["POST /compute/v2.1/servers"]
+}
+
+func noSecret(t *testing.T, texts ...string) {
+	t.Helper()
+	if all := strings.Join(texts, "\n"); strings.Contains(all, "secret-of-") {
+		t.Errorf("a secret is told: %s", all)
+	}
+}

@@ -1,0 +1,238 @@
+package openstack
+
+import (
+	"fmt"
+	"net/netip"
+	"sync"
+	"time"
+
+	"github.com/drover-dev/drover/test/fakes"
+)
+
+// A Fault is what goes wrong with calls.
+type Fault = fakes.Fault
+
+// A Booted server is what a hook is told.
+type Booted struct {
+	ID, Name string
+	UserData string
+	Metadata map[string]string
+}
+
+// Options of a cloud.
+type Options struct {
+	// URL that the cloud is reached by, for the catalogue of services.
+	URL string
+	// Projects by the IDs of application credentials. The secret of one is "secret-of-"
+	// and its ID.
+	Projects map[string]string
+	// Step is how long it takes to build a server, and to delete one. Default 0.
+	Step time.Duration
+	// ServerLimit of each project. Default 0: none.
+	ServerLimit int
+	// RateLimit of each project: calls that may be made at once, of which one comes back
+	// every Refill. Default 0: no limit.
+	RateLimit int
+	Refill    time.Duration
+	// TokenLife is how long a token counts. Default 0: for ever.
+	TokenLife time.Duration
+	// Boot is called when a server is built, before the call that asked for it is
+	// answered, and Stop when it is deleted.
+	Boot func(Booted)
+	Stop func(Booted)
+}
+
+// Names and IDs of what there is.
+const (
+	Flavor    = "m1.large"
+	FlavorID  = "11111111-0000-4000-8000-000000000001"
+	Image     = "ubuntu-24.04"
+	ImageID   = "22222222-0000-4000-8000-000000000001"
+	Network   = "nodes"
+	NetworkID = "33333333-0000-4000-8000-000000000001"
+	Zone      = "nova"
+)
+
+// A Cloud is an OpenStack.
+type Cloud struct {
+	fakes.Faults
+	fakes.Count
+	opts Options
+
+	mu          sync.Mutex
+	credentials map[string]string // project by application credential
+	tokens      map[string]token
+	projects    map[string]*project
+	last        int
+	full        bool
+}
+
+type token struct {
+	project string
+	ends    time.Time
+}
+
+type project struct {
+	servers map[string]*server
+	bucket  fakes.Bucket
+}
+
+type server struct {
+	id, name, flavor, image, zone, key string
+	userData                           string
+	metadata                           map[string]string
+	groups                             []string
+	ip, fault                          string
+	made                               time.Time
+	builtAt, goneAt                    time.Time
+	off, booted                        bool
+}
+
+// New makes a cloud with a flavor, an image, a network and a zone.
+func New(o Options) *Cloud {
+	c := &Cloud{opts: o, credentials: map[string]string{}, tokens: map[string]token{}, projects: map[string]*project{}}
+	for id, p := range o.Projects {
+		c.SetCredential(id, p)
+	}
+	return c
+}
+
+// SetCredential gives a project an application credential.
+func (c *Cloud) SetCredential(id, name string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.credentials[id] = name
+	if c.projects[name] == nil {
+		c.projects[name] = &project{servers: map[string]*server{}}
+	}
+}
+
+// Revoke an application credential, with its tokens.
+func (c *Cloud) Revoke(id string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.credentials, id)
+	c.tokens = map[string]token{}
+}
+
+// SetFull says whether no host has room: servers that are asked for then fail.
+func (c *Cloud) SetFull(full bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.full = full
+}
+
+// A Server as the cloud has it.
+type Server struct {
+	ID, Name, Status, Zone, IP, UserData string
+	Metadata                             map[string]string
+}
+
+// Servers of a project that are there, by name.
+func (c *Cloud) Servers(name string) map[string]Server {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	out, now := map[string]Server{}, time.Now()
+	for _, s := range c.projects[name].servers {
+		if s.there(now) {
+			out[s.name] = Server{ID: s.id, Name: s.name, Status: s.status(now), Zone: s.zone, IP: s.ip, UserData: s.userData, Metadata: s.metadata}
+		}
+	}
+	return out
+}
+
+func (c *Cloud) find(id string) *server {
+	for _, p := range c.projects {
+		if s := p.servers[id]; s != nil {
+			return s
+		}
+	}
+	return nil
+}
+
+// Lose a server, as if somebody had deleted it.
+func (c *Cloud) Lose(id string) {
+	c.mu.Lock()
+	s := c.find(id)
+	for _, p := range c.projects {
+		delete(p.servers, id)
+	}
+	c.mu.Unlock()
+	if s != nil {
+		c.stop(s)
+	}
+}
+
+// PowerOff a server.
+func (c *Cloud) PowerOff(id string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if s := c.find(id); s != nil {
+		s.off = true
+	}
+}
+
+// SetIP of a server.
+func (c *Cloud) SetIP(id, ip string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if s := c.find(id); s != nil {
+		s.ip = ip
+	}
+}
+
+// Create a server as its project's owner does, and return its ID.
+func (c *Cloud) Create(name, called string, metadata map[string]string) string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s := c.made(time.Now(), called)
+	s.metadata = metadata
+	c.projects[name].servers[s.id] = s
+	return s.id
+}
+
+func (c *Cloud) made(now time.Time, name string) *server {
+	c.last++
+	ip := netip.AddrFrom4([4]byte{10, 1, byte(c.last >> 8), byte(c.last)})
+	return &server{
+		id: fmt.Sprintf("44444444-0000-4000-8000-%012d", c.last), name: name, flavor: FlavorID, image: ImageID, zone: Zone,
+		metadata: map[string]string{}, groups: []string{"default"}, ip: ip.String(), made: now, builtAt: now.Add(c.opts.Step),
+	}
+}
+
+func (s *server) there(now time.Time) bool { return s.goneAt.IsZero() || now.Before(s.goneAt) }
+
+func (s *server) status(now time.Time) string {
+	switch {
+	case now.Before(s.builtAt):
+		return "BUILD"
+	case s.fault != "":
+		return "ERROR"
+	case s.off:
+		return "SHUTOFF"
+	}
+	return "ACTIVE"
+}
+
+func (s *server) told() Booted {
+	return Booted{ID: s.id, Name: s.name, UserData: s.userData, Metadata: s.metadata}
+}
+
+func (c *Cloud) boot(s *server) {
+	c.mu.Lock()
+	s.booted = true
+	c.mu.Unlock()
+	if c.opts.Boot != nil {
+		c.opts.Boot(s.told())
+	}
+}
+
+func (c *Cloud) stop(s *server) {
+	c.mu.Lock()
+	was := s.booted
+	s.booted = false
+	c.mu.Unlock()
+	if was && c.opts.Stop != nil {
+		c.opts.Stop(s.told())
+	}
+}

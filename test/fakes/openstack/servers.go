@@ -1,0 +1,171 @@
+package openstack
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+)
+
+// maxUserData is the most that a server's user data may have, in bytes of base64, and
+// maxMetadata the most characters of a key or value of metadata.
+const (
+	maxUserData = 65535
+	maxMetadata = 255
+)
+
+// pageSize is how many servers are listed at once.
+const pageSize = 20
+
+func (c *call) view(s *server) map[string]any {
+	out := map[string]any{
+		"id": s.id, "name": s.name, "status": s.status(c.now), "tenant_id": "p", "user_id": "u", "hostId": "", "metadata": s.metadata,
+		"created": s.made.UTC().Format(time.RFC3339), "updated": s.made.UTC().Format(time.RFC3339), "key_name": s.key,
+		"flavor": map[string]any{"id": s.flavor}, "image": map[string]any{"id": s.image}, "OS-EXT-AZ:availability_zone": s.zone,
+		"accessIPv4": "", "accessIPv6": "", "addresses": map[string]any{}, "OS-EXT-STS:task_state": nil,
+	}
+	groups := []any{}
+	for _, g := range s.groups {
+		groups = append(groups, map[string]any{"name": g})
+	}
+	out["security_groups"] = groups
+	switch s.status(c.now) {
+	case "ACTIVE", "SHUTOFF":
+		out["addresses"] = map[string]any{Network: []any{map[string]any{
+			"addr": s.ip, "version": 4, "OS-EXT-IPS:type": "fixed", "OS-EXT-IPS-MAC:mac_addr": "fa:16:3e:00:00:01",
+		}}}
+	case "ERROR":
+		out["fault"] = map[string]any{"code": 500, "message": s.fault, "created": s.made.UTC().Format(time.RFC3339)}
+	}
+	return out
+}
+
+func (c *call) server() (*server, *failure) {
+	s := c.project.servers[c.id]
+	if s == nil || !s.there(c.now) {
+		return nil, fail(http.StatusNotFound, "itemNotFound", "Instance %s could not be found.", c.id)
+	}
+	return s, nil
+}
+
+func (c *call) getServer() (int, any, *failure) {
+	s, problem := c.server()
+	if problem != nil {
+		return 0, nil, problem
+	}
+	return http.StatusOK, map[string]any{"server": c.view(s)}, nil
+}
+
+// listServers by pages: the next begins after the marker.
+func (c *call) listServers() (int, any, *failure) {
+	found := []any{}
+	var last string
+	for _, id := range slices.Sorted(maps.Keys(c.project.servers)) {
+		s := c.project.servers[id]
+		if !s.there(c.now) || id <= c.query.Get("marker") {
+			continue
+		}
+		if len(found) == pageSize {
+			next := c.opts.URL + "/compute/v2.1/servers/detail?marker=" + last
+			return http.StatusOK, map[string]any{"servers": found, "servers_links": []any{map[string]any{"rel": "next", "href": next}}}, nil
+		}
+		found, last = append(found, c.view(s)), id
+	}
+	return http.StatusOK, map[string]any{"servers": found}, nil
+}
+
+// request for a server. Networks are a list, or a word.
+type request struct {
+	Name           string            `json:"name"`
+	ImageRef       string            `json:"imageRef"`
+	FlavorRef      string            `json:"flavorRef"`
+	Zone           string            `json:"availability_zone"`
+	KeyName        string            `json:"key_name"`
+	UserData       string            `json:"user_data"`
+	Metadata       map[string]string `json:"metadata"`
+	Networks       json.RawMessage   `json:"networks"`
+	SecurityGroups []struct {
+		Name string `json:"name"`
+	} `json:"security_groups"`
+}
+
+func (c *call) createServer() (int, any, *failure) {
+	var in struct {
+		Server request `json:"server"`
+	}
+	if err := json.Unmarshal(c.body, &in); err != nil {
+		return 0, nil, fail(http.StatusBadRequest, "badRequest", "Malformed request body")
+	}
+	r := in.Server
+	if problem := c.check(r); problem != nil {
+		return 0, nil, problem
+	}
+	userData, err := base64.StdEncoding.DecodeString(r.UserData)
+	if err != nil {
+		return 0, nil, fail(http.StatusBadRequest, "badRequest", "Invalid input for field/attribute user_data.")
+	}
+	s := c.made(c.now, r.Name)
+	s.userData, s.key = string(userData), r.KeyName
+	if r.Zone != "" {
+		s.zone = r.Zone
+	}
+	if r.Metadata != nil {
+		s.metadata = r.Metadata
+	}
+	if len(r.SecurityGroups) > 0 {
+		s.groups = nil
+		for _, g := range r.SecurityGroups {
+			s.groups = append(s.groups, g.Name)
+		}
+	}
+	c.project.servers[s.id] = s
+	if c.full {
+		s.fault = "No valid host was found. There are not enough hosts available."
+	} else {
+		c.after = append(c.after, func() { c.boot(s) })
+	}
+	return http.StatusAccepted, map[string]any{"server": map[string]any{"id": s.id, "links": []any{}, "OS-DCF:diskConfig": "MANUAL", "security_groups": []any{}}}, nil
+}
+
+// check a request as Nova does.
+func (c *call) check(r request) *failure {
+	there := 0
+	for _, s := range c.project.servers {
+		if s.there(c.now) {
+			there++
+		}
+	}
+	switch {
+	case r.FlavorRef != FlavorID:
+		return fail(http.StatusBadRequest, "badRequest", "Flavor %s could not be found.", r.FlavorRef)
+	case r.ImageRef != ImageID:
+		return fail(http.StatusBadRequest, "badRequest", "Can not find requested image")
+	case r.Zone != "" && r.Zone != Zone && !strings.HasPrefix(r.Zone, "zone-"):
+		return fail(http.StatusBadRequest, "badRequest", "The requested availability zone is not available")
+	case len(r.UserData) > maxUserData:
+		return fail(http.StatusBadRequest, "badRequest", "Invalid input for field/attribute user_data. '...' is too long")
+	case c.opts.ServerLimit > 0 && there >= c.opts.ServerLimit:
+		return fail(http.StatusForbidden, "forbidden", "Quota exceeded for instances: Requested 1, but already used %d of %d instances", there, c.opts.ServerLimit)
+	}
+	for k, v := range r.Metadata {
+		if len(k) > maxMetadata || len(v) > maxMetadata {
+			return fail(http.StatusBadRequest, "badRequest", "Invalid input for field/attribute %s. Value is too long", k)
+		}
+	}
+	return nil
+}
+
+func (c *call) deleteServer() (int, any, *failure) {
+	s, problem := c.server()
+	if problem != nil {
+		return 0, nil, problem
+	}
+	if s.goneAt.IsZero() {
+		s.goneAt = c.now.Add(c.opts.Step)
+		c.after = append(c.after, func() { c.stop(s) })
+	}
+	return http.StatusNoContent, nil, nil
+}
