@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -106,8 +107,9 @@ func created(t *testing.T, _ Cloud, l *life) {
 	}
 	s := &corev1.Secret{}
 	must(t, l.world.Client.Get(t.Context(), client.ObjectKey{Namespace: m.Namespace, Name: names.UserData(m.Name, m.UID)}, s))
-	var rendered []byte
-	for _, rendered = range s.Data {
+	rendered := s.Data["userData"]
+	if decoded, err := base64.StdEncoding.DecodeString(string(rendered)); err == nil {
+		rendered = decoded // As the cloud wants it in the Secret.
 	}
 	if vm.UserData == nil {
 		t.Log("the cloud shows user data to nobody: the Node that joined had it")
@@ -115,7 +117,7 @@ func created(t *testing.T, _ Cloud, l *life) {
 		t.Errorf("the VM reads %d bytes of user data, rendered were %d", len(vm.UserData), len(rendered))
 	}
 	if !strings.HasPrefix(string(rendered), "#cloud-config\n") {
-		t.Errorf("no cloud-config is in the Secret: %d keys", len(s.Data))
+		t.Errorf("%d bytes in Secret %s are no cloud-config", len(rendered), s.Name)
 	}
 }
 
