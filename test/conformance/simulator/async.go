@@ -32,8 +32,6 @@ type operations struct {
 // An operation of one resource, the last that there was.
 type operation struct {
 	running bool
-	// deletes says what it does: it creates otherwise.
-	deletes bool
 	// created is the external name of what was created, until it is written down.
 	created string
 	err     error
@@ -56,7 +54,7 @@ func (o *operations) last(uid types.UID) *operation {
 }
 
 // begin an operation. It returns the error of the one before, which upjet returns too.
-func (o *operations) begin(m *managedResource, deletes bool, do func(context.Context) (created string, err error)) error {
+func (o *operations) begin(m *managedResource, do func(context.Context) (created string, err error)) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	op := o.last(m.GetUID())
@@ -64,7 +62,7 @@ func (o *operations) begin(m *managedResource, deletes bool, do func(context.Con
 		return nil
 	}
 	before := op.err
-	op.running, op.deletes = true, deletes
+	op.running = true
 	o.all.Go(func() {
 		created, err := do(o.life)
 		o.mu.Lock()
@@ -120,7 +118,7 @@ func (a *async) Observe(ctx context.Context, mg xpresource.Managed) (managed.Ext
 
 func (a *async) Create(_ context.Context, mg xpresource.Managed) (managed.ExternalCreation, error) {
 	m := &managedResource{Unstructured: *mg.(*managedResource).DeepCopy()}
-	return managed.ExternalCreation{}, a.begin(m, false, func(ctx context.Context) (string, error) {
+	return managed.ExternalCreation{}, a.begin(m, func(ctx context.Context) (string, error) {
 		id, err := a.external.create(ctx, m)
 		return id, tferrors.NewAsyncCreateFailed(err)
 	})
@@ -128,7 +126,7 @@ func (a *async) Create(_ context.Context, mg xpresource.Managed) (managed.Extern
 
 func (a *async) Delete(_ context.Context, mg xpresource.Managed) (managed.ExternalDelete, error) {
 	m := &managedResource{Unstructured: *mg.(*managedResource).DeepCopy()}
-	return managed.ExternalDelete{}, a.begin(m, true, func(ctx context.Context) (string, error) {
+	return managed.ExternalDelete{}, a.begin(m, func(ctx context.Context) (string, error) {
 		return "", tferrors.NewAsyncDeleteFailed(a.external.delete(ctx, meta.GetExternalName(m)))
 	})
 }

@@ -52,7 +52,7 @@ type thing struct {
 	lost  bool
 }
 
-// A VM as the cloud has it.
+// A CloudVM is a VM as the cloud has it.
 type CloudVM struct {
 	ID, Name string
 	Tags     map[string]string
