@@ -186,6 +186,8 @@ func TestHalfOfAFleetThatIsNotReadyIsNotReplacedAtOnce(t *testing.T) {
 	f := raisedFleet(t)
 	census := f.Census(t)
 	md := impatient(f, "half", 20)
+	// Not all are seen to be silent at once: none is Failed before too many are.
+	md.Spec.Template.Spec.Health.Timeout = metav1.Duration{Duration: 30 * time.Second}
 	md.Spec.Remediation.MaxUnhealthy = ptr.To(intstr.FromString("40%"))
 	md.Spec.Remediation.MaxInFlight = ptr.To(intstr.FromInt32(2))
 	f.Create(t, md)
