@@ -80,8 +80,9 @@ func looksAndSparesUsed(req *fnv1.RunFunctionRequest, rsp *fnv1.RunFunctionRespo
 		// What was required tells of the same one, and may be whole.
 		uid := a[machinev1alpha1.AnnotationOrphanMachineUID]
 		for _, r := range req.GetRequiredResources()["adopted"].GetItems() {
-			if required := (unstructured.Unstructured{Object: r.GetResource().AsMap()}); required.GetName() == o.GetName() {
-				uid = required.GetAnnotations()[machinev1alpha1.AnnotationOrphanMachineUID]
+			required := unstructured.Unstructured{Object: r.GetResource().AsMap()}
+			if told := required.GetAnnotations()[machinev1alpha1.AnnotationOrphanMachineUID]; required.GetName() == o.GetName() && told != "" {
+				uid = told
 			}
 		}
 		if o.GetKind() == "VirtualMachine" && slices.Contains(policies, "Delete") && a["crossplane.io/external-name"] != "" &&

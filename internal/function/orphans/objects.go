@@ -88,6 +88,18 @@ func readAdopted(c step.Child) (Adopted, bool) {
 	return out, true
 }
 
+// readObserved reads the version that is observed of a VM resource, where the other one is
+// about no VM: the resource must not go without anybody having judged its VM.
+func readObserved(c step.Child, observed map[string]step.Object) (Adopted, bool) {
+	for _, o := range observed {
+		if o.GetName() == c.GetName() && o.GetKind() == c.GetKind() {
+			c.Object = o
+			return readAdopted(c)
+		}
+	}
+	return Adopted{}, false
+}
+
 // newInventory is nil while it is not known whose VMs to look for.
 func newInventory(in *fn.Orphans, o Observed, ignored []string) *unstructured.Unstructured {
 	c := o.Collector

@@ -49,8 +49,13 @@ func Run(_ time.Time, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, 
 	if o.Inventory, err = readInventory(req); err != nil {
 		return nil, err
 	}
+	observed := step.Observed(req)
 	for _, child := range children {
-		if a, ok := readAdopted(child); ok {
+		a, ok := readAdopted(child)
+		if !ok {
+			a, ok = readObserved(child, observed)
+		}
+		if ok {
 			o.Adopted = append(o.Adopted, a)
 		}
 	}
