@@ -220,7 +220,7 @@ func (s *soak) settle(ctx context.Context) error {
 			return err
 		}
 		if said != "" && time.Since(told) > time.Minute {
-			s.tell("not well yet: %s", said)
+			s.tell("not well yet: %.300s", said)
 			told = time.Now()
 		}
 		if said != "" && time.Now().After(end) {
