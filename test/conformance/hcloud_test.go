@@ -1,25 +1,18 @@
 package conformance
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"path/filepath"
-	"sync"
 	"testing"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	fn "github.com/drover-dev/drover/apis/fn/v1alpha1"
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
-	"github.com/drover-dev/drover/internal/localplane"
 	"github.com/drover-dev/drover/test/fakes/hcloud"
 	"github.com/drover-dev/drover/test/kit"
 	"github.com/drover-dev/drover/test/kit/guest"
@@ -28,33 +21,19 @@ import (
 // hetzner is Hetzner Cloud: the real provider, from its package, against a fake of the
 // API.
 type hetzner struct {
-	host   *guest.Host
+	guests
 	cloud  *hcloud.Cloud
 	server *httptest.Server
-
-	mu     sync.Mutex
-	guests map[int64]*guest.Guest
 }
 
 func (*hetzner) Provider() string          { return "hcloud" }
 func (*hetzner) Cannot() map[string]string { return nil }
 
 func (h *hetzner) Install(ctx context.Context, p *kit.Plane) error {
-	h.host, h.guests = newHost(p), map[int64]*guest.Guest{}
+	h.host = newHost(p)
 	h.cloud = hcloud.New(hcloud.Options{Step: 500 * time.Millisecond, Boot: h.boot, Stop: h.stop})
 	h.server = httptest.NewServer(h.cloud)
-	if err := localplane.Apply(ctx, p.Client, filepath.Join(kit.Root(), "package/provider-drover/rbac-hcloud.yaml")); err != nil {
-		return err
-	}
-	if err := p.InstallPackage(ctx, "provider", "provider-hcloud"); err != nil {
-		return err
-	}
-	for _, kind := range []string{"VirtualMachine", "VirtualMachineInventory", "ClusterProviderConfig"} {
-		if err := awaitServed(ctx, p.Client, hcloudKind(kind)); err != nil {
-			return err
-		}
-	}
-	return nil
+	return installLifted(ctx, p, "hcloud", hcloudKind)
 }
 
 func hcloudKind(kind string) schema.GroupVersionKind {
@@ -67,84 +46,38 @@ func (h *hetzner) Close() {
 	}
 }
 
-// boot a guest in the place of a server.
 func (h *hetzner) boot(b hcloud.Booted) {
 	id := fmt.Sprint(b.ID)
-	g, err := h.host.Boot(context.Background(), guest.Request{
+	ip := h.start(guest.Request{
 		ID: "hcloud/" + id, Name: b.Name, UserData: []byte(b.UserData), ProviderID: "hcloud://" + id,
-		Metadata: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if r.URL.Path != "/hetzner/v1/metadata/instance-id" {
-				http.NotFound(w, r)
-				return
-			}
-			_, _ = fmt.Fprint(w, id)
-		}),
+		Metadata: answer("/hetzner/v1/metadata/instance-id", id),
 	})
-	if err != nil {
-		h.host.Failed(fmt.Errorf("server %s: %w", id, err))
-		return
-	}
-	h.cloud.SetPrivateIP(b.ID, g.IP())
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.guests[b.ID] = g
+	h.cloud.SetPrivateIP(b.ID, ip)
 }
 
-func (h *hetzner) guest(id int64) *guest.Guest {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.guests[id]
-}
-
-func (h *hetzner) stop(b hcloud.Booted) {
-	if g := h.guest(b.ID); g != nil {
-		if err := g.Stop(context.Background()); err != nil {
-			h.host.Failed(err)
-		}
-	}
-}
+func (h *hetzner) stop(b hcloud.Booted) { h.end("hcloud/" + fmt.Sprint(b.ID)) }
 
 // Account is a project whose token has the name of the fleet.
 func (h *hetzner) Account(t *testing.T, f kit.Fleet) Account {
 	t.Helper()
-	a := &hetznerAccount{hetzner: h, fleet: f, mend: map[string]func(){}}
+	a := &hetznerAccount{hetzner: h}
 	h.cloud.SetToken(f.Namespace, f.Namespace, false)
-	config := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{
-		"endpoint":    h.server.URL + "/v1",
-		"credentials": map[string]any{"secretRef": map[string]any{"namespace": metav1.NamespaceDefault, "name": a.secret().Name, "key": keyOfCredentials}},
-	}}}
-	config.SetGroupVersionKind(hcloudKind(a.ProviderConfig().Kind))
-	config.SetName(f.Namespace)
+	a.liftedAccount = newLiftedAccount(t, f, hcloudKind, map[string]any{"endpoint": h.server.URL + "/v1"})
 	a.SetCredentials(t, CredentialsRight)
-	t.Cleanup(func() { _ = f.Client.Delete(context.Background(), a.secret()) })
-	must(t, f.Client.Create(t.Context(), config))
-	t.Cleanup(func() { _ = f.Client.Delete(context.Background(), config) })
 	return a
 }
 
 type hetznerAccount struct {
 	*hetzner
-	fleet kit.Fleet
-	// mend what refuses a Machine, by its name.
-	mend map[string]func()
+	*liftedAccount
 }
 
 var _ OrphanAccount = &hetznerAccount{}
-
-func (a *hetznerAccount) secret() *corev1.Secret {
-	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: a.fleet.Namespace + "-credentials"}}
-}
-
-func (a *hetznerAccount) ProviderConfig() machinev1alpha1.VMProviderConfigReference {
-	return machinev1alpha1.VMProviderConfigReference{Kind: "ClusterProviderConfig", Name: a.fleet.Namespace}
-}
 
 func (a *hetznerAccount) Class(t *testing.T) *machinev1alpha1.MachineClass {
 	t.Helper()
 	return classOf(t, a.fleet, "examples/hcloud/machineclass.yaml", a.ProviderConfig())
 }
-
-func (a *hetznerAccount) VMKind() schema.GroupVersionKind { return hcloudKind("VirtualMachine") }
 
 func (a *hetznerAccount) VMs(context.Context) ([]VM, error) {
 	var out []VM
@@ -169,17 +102,9 @@ var refusals = map[fn.ErrorCode]hcloud.Fault{
 func (a *hetznerAccount) Refuse(t *testing.T, machine string, code fn.ErrorCode) {
 	t.Helper()
 	fault := refusals[code]
-	label, err := json.Marshal(machine)
-	must(t, err)
-	of := []byte(fmt.Sprintf(`%q:%s`, machinev1alpha1.TagMachine, label))
-	fault.Call = "POST /servers"
-	fault.Match = func(project string, body []byte) bool {
-		return project == a.fleet.Namespace && bytes.Contains(body, of)
-	}
+	fault.Call, fault.Match = "POST /servers", a.asksFor(machine)
 	a.mend[machine] = a.cloud.Break(fault)
 }
-
-func (a *hetznerAccount) Accept(_ *testing.T, machine string) { a.mend[machine]() }
 
 // Lose a server: Hetzner's controller manager deletes its Node.
 func (a *hetznerAccount) Lose(t *testing.T, id string) {
@@ -188,7 +113,7 @@ func (a *hetznerAccount) Lose(t *testing.T, id string) {
 	_, err := fmt.Sscan(id, &n)
 	must(t, err)
 	a.cloud.Lose(n)
-	must(t, a.guest(n).DeleteNode(t.Context()))
+	a.deleteNode(t, "hcloud/"+id)
 }
 
 func (a *hetznerAccount) SetCredentials(t *testing.T, c Credentials) {
@@ -199,7 +124,7 @@ func (a *hetznerAccount) SetCredentials(t *testing.T, c Credentials) {
 	}
 	b, err := json.Marshal(map[string]string{"token": token})
 	must(t, err)
-	setSecret(t, a.fleet, a.secret(), c, map[string][]byte{keyOfCredentials: b})
+	a.setSecret(t, c, b)
 }
 
 func (a *hetznerAccount) CreateVM(_ *testing.T, name string, tags map[string]string) string {

@@ -126,6 +126,8 @@ func (c *Cloud) SetFull(full bool) {
 type Server struct {
 	ID, Name, Status, Zone, IP, UserData string
 	Metadata                             map[string]string
+	// Deleting: it was asked to go.
+	Deleting bool
 }
 
 // Servers of a project that are there, by name.
@@ -135,7 +137,7 @@ func (c *Cloud) Servers(name string) map[string]Server {
 	out, now := map[string]Server{}, time.Now()
 	for _, s := range c.projects[name].servers {
 		if s.there(now) {
-			out[s.name] = Server{ID: s.id, Name: s.name, Status: s.status(now), Zone: s.zone, IP: s.ip, UserData: s.userData, Metadata: s.metadata}
+			out[s.name] = Server{ID: s.id, Name: s.name, Status: s.status(now), Zone: s.zone, IP: s.ip, UserData: s.userData, Metadata: s.metadata, Deleting: !s.goneAt.IsZero()}
 		}
 	}
 	return out

@@ -1,0 +1,141 @@
+package conformance
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net/http"
+	"path/filepath"
+	"sync"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/localplane"
+	"github.com/drover-dev/drover/test/kit"
+	"github.com/drover-dev/drover/test/kit/guest"
+)
+
+// What the clouds share whose real provider, from its package, talks to a fake.
+
+// installLifted installs Drover's own provider of a cloud, as a user does.
+func installLifted(ctx context.Context, p *kit.Plane, name string, kind func(string) schema.GroupVersionKind) error {
+	if err := localplane.Apply(ctx, p.Client, filepath.Join(kit.Root(), "package/provider-drover/rbac-"+name+".yaml")); err != nil {
+		return err
+	}
+	if err := p.InstallPackage(ctx, "provider", "provider-"+name); err != nil {
+		return err
+	}
+	for _, k := range []string{"VirtualMachine", "VirtualMachineInventory", "ClusterProviderConfig"} {
+		if err := awaitServed(ctx, p.Client, kind(k)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// guests in the place of the servers of a fake.
+type guests struct {
+	host *guest.Host
+
+	mu   sync.Mutex
+	byID map[string]*guest.Guest
+}
+
+// start one, and return its address.
+func (g *guests) start(r guest.Request) string {
+	booted, err := g.host.Boot(context.Background(), r)
+	if err != nil {
+		g.host.Failed(fmt.Errorf("server %s: %w", r.ID, err))
+		return ""
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.byID == nil {
+		g.byID = map[string]*guest.Guest{}
+	}
+	g.byID[r.ID] = booted
+	return booted.IP()
+}
+
+func (g *guests) guest(id string) *guest.Guest {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.byID[id]
+}
+
+func (g *guests) end(id string) {
+	if booted := g.guest(id); booted != nil {
+		if err := booted.Stop(context.Background()); err != nil {
+			g.host.Failed(err)
+		}
+	}
+}
+
+// deleteNode as the cloud's controller manager does when the server is gone.
+func (g *guests) deleteNode(t *testing.T, id string) {
+	t.Helper()
+	must(t, g.guest(id).DeleteNode(t.Context()))
+}
+
+// answer of a metadata service that knows one path.
+func answer(path, text string) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != path {
+			http.NotFound(w, r)
+			return
+		}
+		_, _ = fmt.Fprint(w, text)
+	})
+}
+
+// A liftedAccount is a project at a fake, by a ClusterProviderConfig that has the name of
+// the fleet.
+type liftedAccount struct {
+	fleet kit.Fleet
+	kind  func(string) schema.GroupVersionKind
+	// mend what refuses a Machine, by its name.
+	mend map[string]func()
+}
+
+func newLiftedAccount(t *testing.T, f kit.Fleet, kind func(string) schema.GroupVersionKind, spec map[string]any) *liftedAccount {
+	t.Helper()
+	a := &liftedAccount{fleet: f, kind: kind, mend: map[string]func(){}}
+	spec["credentials"] = map[string]any{"secretRef": map[string]any{"namespace": metav1.NamespaceDefault, "name": a.secret().Name, "key": keyOfCredentials}}
+	config := &unstructured.Unstructured{Object: map[string]any{"spec": spec}}
+	config.SetGroupVersionKind(kind(a.ProviderConfig().Kind))
+	config.SetName(f.Namespace)
+	t.Cleanup(func() { _ = f.Client.Delete(context.Background(), a.secret()) })
+	must(t, f.Client.Create(t.Context(), config))
+	t.Cleanup(func() { _ = f.Client.Delete(context.Background(), config) })
+	return a
+}
+
+func (a *liftedAccount) secret() *corev1.Secret {
+	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: a.fleet.Namespace + "-credentials"}}
+}
+
+func (a *liftedAccount) setSecret(t *testing.T, c Credentials, data []byte) {
+	t.Helper()
+	setSecret(t, a.fleet, a.secret(), c, map[string][]byte{keyOfCredentials: data})
+}
+
+func (a *liftedAccount) ProviderConfig() machinev1alpha1.VMProviderConfigReference {
+	return machinev1alpha1.VMProviderConfigReference{Kind: "ClusterProviderConfig", Name: a.fleet.Namespace}
+}
+
+func (a *liftedAccount) VMKind() schema.GroupVersionKind { return a.kind("VirtualMachine") }
+
+// asksFor tells the calls that ask for the server of a Machine, by its tag.
+func (a *liftedAccount) asksFor(machine string) func(project string, body []byte) bool {
+	tag := fmt.Appendf(nil, "%q:%q", machinev1alpha1.TagMachine, machine)
+	return func(project string, body []byte) bool {
+		return project == a.fleet.Namespace && bytes.Contains(body, tag)
+	}
+}
+
+func (a *liftedAccount) Accept(_ *testing.T, machine string) { a.mend[machine]() }

@@ -1,0 +1,130 @@
+package conformance
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	fn "github.com/drover-dev/drover/apis/fn/v1alpha1"
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/test/fakes/openstack"
+	"github.com/drover-dev/drover/test/kit"
+	"github.com/drover-dev/drover/test/kit/guest"
+)
+
+// openStack is an OpenStack: the real provider, from its package, against a fake of the
+// APIs.
+type openStack struct {
+	guests
+	cloud  *openstack.Cloud
+	server *httptest.Server
+}
+
+func (*openStack) Provider() string          { return "openstack" }
+func (*openStack) Cannot() map[string]string { return nil }
+
+func (o *openStack) Install(ctx context.Context, p *kit.Plane) error {
+	o.host = newHost(p)
+	o.server = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { o.cloud.ServeHTTP(w, r) }))
+	o.cloud = openstack.New(openstack.Options{
+		URL: "http://" + o.server.Listener.Addr().String(), Step: 500 * time.Millisecond, Boot: o.boot, Stop: o.stop,
+	})
+	o.server.Start()
+	return installLifted(ctx, p, "openstack", openstackKind)
+}
+
+func openstackKind(kind string) schema.GroupVersionKind {
+	return schema.GroupVersionKind{Group: "openstack.drover.dev", Version: "v1alpha1", Kind: kind}
+}
+
+func (o *openStack) Close() {
+	if o.server != nil {
+		o.server.Close()
+	}
+}
+
+func (o *openStack) boot(b openstack.Booted) {
+	ip := o.start(guest.Request{
+		ID: "openstack/" + b.ID, Name: b.Name, UserData: []byte(b.UserData), ProviderID: "openstack:///" + b.ID,
+		Metadata: answer("/openstack/latest/meta_data.json", fmt.Sprintf(`{"random_seed": "c2VlZA==", "uuid": %q, "name": %q, "launch_index": 0}`, b.ID, b.Name)),
+	})
+	o.cloud.SetIP(b.ID, ip)
+}
+
+func (o *openStack) stop(b openstack.Booted) { o.end("openstack/" + b.ID) }
+
+// Account is a project whose application credential has the name of the fleet.
+func (o *openStack) Account(t *testing.T, f kit.Fleet) Account {
+	t.Helper()
+	a := &openStackAccount{openStack: o}
+	o.cloud.SetCredential(f.Namespace, f.Namespace)
+	a.liftedAccount = newLiftedAccount(t, f, openstackKind, map[string]any{"authURL": o.server.URL + "/identity/v3"})
+	a.SetCredentials(t, CredentialsRight)
+	return a
+}
+
+type openStackAccount struct {
+	*openStack
+	*liftedAccount
+}
+
+var _ OrphanAccount = &openStackAccount{}
+
+func (a *openStackAccount) Class(t *testing.T) *machinev1alpha1.MachineClass {
+	t.Helper()
+	return classOf(t, a.fleet, "examples/openstack/machineclass.yaml", a.ProviderConfig())
+}
+
+func (a *openStackAccount) VMs(context.Context) ([]VM, error) {
+	var out []VM
+	for _, s := range a.cloud.Servers(a.fleet.Namespace) {
+		if !s.Deleting {
+			out = append(out, VM{ID: s.ID, Tags: s.Metadata, UserData: []byte(s.UserData)})
+		}
+	}
+	return out, nil
+}
+
+// openstackRefusals are what Nova answers, by class.
+var openstackRefusals = map[fn.ErrorCode]openstack.Fault{
+	fn.ErrorCapacityExhausted: {Status: http.StatusConflict, Code: "conflictingRequest", Message: "No valid host was found. There are not enough hosts available."},
+	fn.ErrorQuotaExceeded:     {Status: http.StatusForbidden, Code: "forbidden", Message: "Quota exceeded for instances: Requested 1, but already used 10 of 10 instances"},
+	fn.ErrorInvalidRequest:    {Status: http.StatusBadRequest, Code: "badRequest", Message: "Can not find requested image"},
+	fn.ErrorPermissionDenied:  {Status: http.StatusForbidden, Code: "forbidden", Message: "Policy doesn't allow os_compute_api:servers:create to be performed."},
+	// A pause that is longer than what the provider waits.
+	fn.ErrorThrottled: {Status: http.StatusTooManyRequests, Code: "overLimit", Message: "This request was rate-limited.", RetryAfter: "35"},
+}
+
+func (a *openStackAccount) Refuse(_ *testing.T, machine string, code fn.ErrorCode) {
+	fault := openstackRefusals[code]
+	fault.Call, fault.Match = "POST /compute/v2.1/servers", a.asksFor(machine)
+	a.mend[machine] = a.cloud.Break(fault)
+}
+
+// Lose a server: OpenStack's controller manager deletes its Node.
+func (a *openStackAccount) Lose(t *testing.T, id string) {
+	t.Helper()
+	a.cloud.Lose(id)
+	a.deleteNode(t, "openstack/"+id)
+}
+
+func (a *openStackAccount) SetCredentials(t *testing.T, c Credentials) {
+	t.Helper()
+	secret := "secret-of-" + a.fleet.Namespace
+	if c == CredentialsWrong {
+		secret = "not-the-secret-of-any"
+	}
+	b, err := json.Marshal(map[string]string{"applicationCredentialID": a.fleet.Namespace, "applicationCredentialSecret": secret})
+	must(t, err)
+	a.setSecret(t, c, b)
+}
+
+func (a *openStackAccount) CreateVM(_ *testing.T, name string, tags map[string]string) string {
+	return a.cloud.Create(a.fleet.Namespace, name, tags)
+}
