@@ -69,6 +69,10 @@ func TestCheck(t *testing.T) {
 			forProvider: `{"size": "small", "cores": "two"}`,
 			reason:      ReasonForProviderInvalid, want: []string{`forProvider.cores: Invalid value: "string"`},
 		},
+		"AValueOfAnotherTypeWhereTheBindingLeavesIt": {
+			forProvider: `{"size": "small", "zone": 1}`,
+			reason:      ReasonForProviderInvalid, want: []string{`forProvider.zone: Invalid value: "integer"`},
+		},
 		"AValueThatIsNotAllowed": {
 			forProvider: `{"size": "small", "disks": [{"kind": "floppy"}]}`,
 			reason:      ReasonForProviderInvalid, want: []string{`forProvider.disks[0].kind: Unsupported value: "floppy"`, `"ssd", "hdd"`},

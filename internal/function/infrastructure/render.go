@@ -64,10 +64,11 @@ func render(b *binding, o Observed) (rendering, *step.Problem) {
 		made := newResource(c.template, o.Machine, names.OfCompanion(o.Machine.Name, o.Machine.UID, c.name), spec)
 		made.SetAnnotations(map[string]string{machinev1alpha1.AnnotationOrder: strconv.Itoa(b.orderOf(c.name))})
 		variables["name"] = made.GetName()
-		if problem := fill(c.template, o, c.inClass(), made, variables); problem != nil {
+		set, problem := fill(c.template, o, c.inClass(), made, variables)
+		if problem != nil {
 			return r, problem
 		}
-		wrong.judge(c.template, c.inClass(), made, o.Validators[c.name])
+		wrong.judge(c.template, set, c.inClass(), made, o.Validators[c.name])
 		r.companions[c.name] = made
 		companions[c.name] = whole(made.Object)
 		if there, ok := o.Companions[c.name]; ok {
@@ -79,41 +80,43 @@ func render(b *binding, o Observed) (rendering, *step.Problem) {
 		r.vm.SetAnnotations(map[string]string{machinev1alpha1.AnnotationCompanions: strings.Join(with, ",")})
 	}
 	variables["name"] = name
-	if problem := fill(b.vm, o, "", r.vm, variables); problem != nil {
+	set, problem := fill(b.vm, o, "", r.vm, variables)
+	if problem != nil {
 		return r, problem
 	}
-	wrong.judge(b.vm, "", r.vm, o.Validator)
+	wrong.judge(b.vm, set, "", r.vm, o.Validator)
 	return r, wrong.of(o.Class)
 }
 
-// fill a resource with what the binding places into it. Paths of the class begin with
-// what is given.
-func fill(t template, o Observed, inClass string, made *unstructured.Unstructured, variables map[string]any) *step.Problem {
-	paved := fieldpath.Pave(made.Object)
+// fill a resource with what the binding places into it, and return where it did: a field
+// that it leaves is as the class has it. Paths of the class begin with what is given.
+func fill(t template, o Observed, inClass string, made *unstructured.Unstructured, variables map[string]any) (map[string]bool, *step.Problem) {
+	paved, set := fieldpath.Pave(made.Object), map[string]bool{}
 	for _, f := range t.fields {
 		value, err := f.value.eval(variables)
 		if err != nil {
-			return &step.Problem{Reason: ReasonBindingInvalid, Message: truncate(err.Error())}
+			return nil, &step.Problem{Reason: ReasonBindingInvalid, Message: truncate(err.Error())}
 		}
 		if value == nil {
 			continue
 		}
+		set[f.path] = true
 		if err := place(paved, f.path, value); err != nil {
-			return problemOf(ReasonForProviderInvalid, o.Class, fmt.Sprintf("%s%s: has no room for what Drover sets there: %v", inClass, strings.TrimPrefix(f.path, "spec."), err))
+			return nil, problemOf(ReasonForProviderInvalid, o.Class, fmt.Sprintf("%s%s: has no room for what Drover sets there: %v", inClass, strings.TrimPrefix(f.path, "spec."), err))
 		}
 	}
-	return nil
+	return set, nil
 }
 
 // problems that API servers would have with what was made.
 type problems struct{ ofBinding, ofClass []string }
 
-func (p *problems) judge(t template, inClass string, made *unstructured.Unstructured, v *validator) {
+func (p *problems) judge(t template, set map[string]bool, inClass string, made *unstructured.Unstructured, v *validator) {
 	spec, ok := made.Object["spec"].(map[string]any)
 	if v == nil || !ok {
 		return
 	}
-	ofBinding, ofClass := t.explain(inClass, v.validate(spec))
+	ofBinding, ofClass := t.explain(set, inClass, v.validate(spec))
 	p.ofBinding, p.ofClass = append(p.ofBinding, ofBinding...), append(p.ofClass, ofClass...)
 }
 

@@ -99,10 +99,13 @@ func (v *validator) validate(spec map[string]any) field.ErrorList {
 	return append(errs, invalid...)
 }
 
-// placed are the paths that the binding sets, by which an error is the binding's
+// placed are the paths that the binding has set, by which an error is the binding's
 // and not the class's.
-func (t template) placed(path string) (string, bool) {
+func (t template) placed(set map[string]bool, path string) (string, bool) {
 	for i, f := range t.fields {
+		if !set[f.path] {
+			continue
+		}
 		if path == f.path || strings.HasPrefix(path, f.path+".") || strings.HasPrefix(path, f.path+"[") {
 			return fmt.Sprintf("%s.fields[%d] (of %s)", t.place, i, f.path), true
 		}
@@ -113,10 +116,10 @@ func (t template) placed(path string) (string, bool) {
 // explain errors in the words of who has to mend them: those of fields that the
 // binding sets, without their values, of which one is the user data, and those of
 // the class, by their paths in it, which begin with what is given.
-func (t template) explain(inClass string, errs field.ErrorList) (ofBinding, ofClass []string) {
+func (t template) explain(set map[string]bool, inClass string, errs field.ErrorList) (ofBinding, ofClass []string) {
 	binding, class := map[string]bool{}, map[string]bool{}
 	for _, e := range errs {
-		if place, ok := t.placed(e.Field); ok {
+		if place, ok := t.placed(set, e.Field); ok {
 			e := *e
 			e.BadValue = field.OmitValueType{}
 			binding[place+": "+body(&e)] = true
