@@ -69,6 +69,14 @@ type OrphanAccount interface {
 	ProviderConfig() machinev1alpha1.VMProviderConfigReference
 }
 
+// CompanionAccount is an Account whose VMs may have resources beside them.
+type CompanionAccount interface {
+	Account
+	// Beside the VMs there are these things, and some were to be deleted while their VM
+	// had them.
+	Beside(ctx context.Context) (things, torn []string)
+}
+
 // A VM as its cloud has it.
 type VM struct {
 	// ID is its external name.

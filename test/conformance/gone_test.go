@@ -56,8 +56,8 @@ func drained(t *testing.T, _ Cloud, l *life) {
 	})
 	w.PatchIn(t, w.Cluster, pdb, `{"spec":{"minAvailable":0}}`)
 	kit.Eventually(t, kit.Patience, func(ctx context.Context) string { return w.gone(ctx, m) })
-	if s := w.noVMs(t.Context()); s != "" {
-		t.Errorf("the Machine is gone, and not its VM: %s", s)
+	if s := w.nothing(t.Context()); s != "" {
+		t.Errorf("the Machine is gone, and not its VM and what that had: %s", s)
 	}
 	if err := w.Cluster.Client.Get(t.Context(), client.ObjectKeyFromObject(node), node); !apierrors.IsNotFound(err) {
 		t.Errorf("the Machine is gone, and not its Node %s: %v", node.Name, err)

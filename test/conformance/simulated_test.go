@@ -144,6 +144,10 @@ func (a *simulatedAccount) VMs(context.Context) ([]VM, error) {
 	return out, nil
 }
 
+func (a *simulatedAccount) Beside(context.Context) (things, torn []string) {
+	return a.simulator.Beside(a.fleet.Namespace)
+}
+
 func (a *simulatedAccount) key(machine string) types.NamespacedName {
 	return types.NamespacedName{Namespace: a.fleet.Namespace, Name: machine}
 }

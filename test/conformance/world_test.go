@@ -121,13 +121,28 @@ func (w *world) noVMs(ctx context.Context) string {
 	return ""
 }
 
+// nothing says what VMs there are, and what is there beside them.
+func (w *world) nothing(ctx context.Context) string {
+	if a, ok := w.account.(CompanionAccount); ok {
+		if things, _ := a.Beside(ctx); len(things) > 0 {
+			return fmt.Sprintf("there is %v", things)
+		}
+	}
+	return w.noVMs(ctx)
+}
+
 // end deletes what a case made, and waits until nothing is left anywhere.
 func (w *world) end(t *testing.T, objects ...client.Object) {
 	t.Helper()
 	for _, o := range objects {
 		must(t, client.IgnoreNotFound(w.Client.Delete(t.Context(), o)))
 	}
-	kit.Eventually(t, kit.Patience, w.noVMs)
+	kit.Eventually(t, kit.Patience, w.nothing)
+	if a, ok := w.account.(CompanionAccount); ok {
+		if _, torn := a.Beside(t.Context()); len(torn) > 0 {
+			t.Errorf("not in their order: %v", torn)
+		}
+	}
 	w.AwaitNothing(t)
 }
 

@@ -32,8 +32,8 @@ var (
 	bin string
 	// function is where function-drover listens.
 	function string
-	// schemas is the file with the schemas of the API server.
-	schemas string
+	// schemas are the files with the schemas of the API server.
+	schemas []string
 )
 
 func TestMain(m *testing.M) {
@@ -51,7 +51,12 @@ func run(m *testing.M) int {
 		return 1
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
-	if schemas, err = publish(dir, "package/provider-local/crds/local.drover.dev_virtualmachines.yaml"); err != nil {
+	if schemas, err = publish(dir,
+		"package/provider-local/crds/local.drover.dev_virtualmachines.yaml",
+		"package/provider-vsphere/crds/vsphere.drover.dev_virtualmachines.yaml",
+		"test/providers/crds/compute.azure.m.upbound.io_linuxvirtualmachines.yaml",
+		"test/providers/crds/network.azure.m.upbound.io_networkinterfaces.yaml",
+	); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}

@@ -14,6 +14,8 @@ const (
 	machineDeployment = "machinedeployment.yaml"
 	machineSet        = "machineset.yaml"
 	machineLocal      = "machine-local.yaml"
+	machineVSphere    = "machine-vsphere.yaml"
+	machineAzure      = "machine-azure.yaml"
 	orphansLocal      = "orphancollector-local.yaml"
 )
 
@@ -130,6 +132,31 @@ func TestCompositions(t *testing.T) {
 			composed: "JoinToken", events: "BindingInvalid",
 		},
 		{
+			name:        "AMachineAtVSphereAsksForAClone",
+			composition: machineVSphere, dir: "machine-vsphere",
+			composed: "JoinToken Secret VirtualMachine", events: "VMRequested",
+		},
+		{
+			name:        "AMachineAtVSphereWhoseCloneRunsAwaitsItsNode",
+			composition: machineVSphere, dir: "machine-vsphere-running", before: "machine-vsphere",
+			composed: "JoinToken Secret VirtualMachine WorkerNode", events: "VMRunning",
+		},
+		{
+			name:        "AMachineAtAzureWritesItsUserDataFirst",
+			composition: machineAzure, dir: "machine-azure",
+			composed: "JoinToken Secret",
+		},
+		{
+			name:        "AMachineAtAzureAsksForItsNetworkInterfaceBeforeItsVM",
+			composition: machineAzure, dir: "machine-azure-nic", before: "machine-azure",
+			composed: "NetworkInterface JoinToken Secret", events: "VMRequested",
+		},
+		{
+			name:        "AMachineAtAzureWhoseNetworkInterfaceIsReadyAsksForItsVM",
+			composition: machineAzure, dir: "machine-azure-nic-ready", before: "machine-azure",
+			composed: "NetworkInterface JoinToken Secret LinuxVirtualMachine",
+		},
+		{
 			name:        "ACollectorAsksForAnInventoryOfItsInstallation",
 			composition: orphansLocal, dir: "orphancollector-fresh",
 			composed: "VirtualMachineInventory",
@@ -160,7 +187,10 @@ func TestCompositions(t *testing.T) {
 			args := []string{"--required", filepath.Join("testdata", "installation.yaml")}
 			compositions := filepath.Join(kit.Root(), "apis", "machine", "compositions")
 			if !tc.withoutProvider {
-				args = append(args, "--required-schema", schemas, "--required", filepath.Join(compositions, machineLocal))
+				args = append(args, "--required", filepath.Join(compositions, machineLocal))
+				for _, file := range schemas {
+					args = append(args, "--required-schema", file)
+				}
 			}
 			got := g.render(filepath.Join(compositions, tc.composition), g.observed(tc.before), args...)
 

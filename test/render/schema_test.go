@@ -13,9 +13,21 @@ import (
 	"github.com/drover-dev/drover/test/kit"
 )
 
-// publish the schema of a CRD's file as the API server would, as an OpenAPI
+// publish the schemas of CRDs' files as the API server would, each as an OpenAPI
 // document in a file of the folder.
-func publish(dir, crdFile string) (string, error) {
+func publish(dir string, crdFiles ...string) ([]string, error) {
+	var out []string
+	for _, f := range crdFiles {
+		file, err := publishOne(dir, f)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, file)
+	}
+	return out, nil
+}
+
+func publishOne(dir, crdFile string) (string, error) {
 	b, err := os.ReadFile(filepath.Join(kit.Root(), crdFile))
 	if err != nil {
 		return "", err
@@ -32,6 +44,6 @@ func publish(dir, crdFile string) (string, error) {
 	if b, err = json.Marshal(document); err != nil {
 		return "", err
 	}
-	file := filepath.Join(dir, "schemas.json")
+	file := filepath.Join(dir, crd.Name+".json")
 	return file, os.WriteFile(file, b, 0o600)
 }

@@ -33,6 +33,9 @@ type cloud struct {
 	made int
 	// refused VMs by the key of their Machine.
 	refused map[types.NamespacedName]fn.ErrorCode
+	// torn are things that were to be deleted while the VM of their Machine was there, by
+	// the namespace of that.
+	torn map[string][]string
 	// passwords that the cloud takes, by the name of the ProviderConfig.
 	passwords map[string]string
 }
@@ -62,7 +65,7 @@ type CloudVM struct {
 func newCloud(d *Description, host *guest.Host, c client.Client) *cloud {
 	return &cloud{
 		Description: d, host: host, client: c, things: map[string]*thing{},
-		refused: map[types.NamespacedName]fn.ErrorCode{}, passwords: map[string]string{},
+		refused: map[types.NamespacedName]fn.ErrorCode{}, torn: map[string][]string{}, passwords: map[string]string{},
 	}
 }
 
@@ -297,6 +300,16 @@ func (c *cloud) factsOf(t *thing) map[string]any {
 	return out
 }
 
+// userOf what belongs to a VM: the VM, as long as it is there.
+func (c *cloud) userOf(t *thing) string {
+	for _, other := range c.things {
+		if t.kind.VM == nil && other.kind.VM != nil && !other.lost && other.machine == t.machine {
+			return other.facts["name"].(string)
+		}
+	}
+	return ""
+}
+
 func expandMap(m, facts map[string]any) (map[string]any, error) {
 	out, err := expand(m, facts)
 	if err != nil || out == nil {
@@ -305,10 +318,18 @@ func expandMap(m, facts map[string]any) (map[string]any, error) {
 	return out.(map[string]any), nil
 }
 
-// remove a thing as its provider asks for.
+// remove a thing as its provider asks for. No cloud deletes what a VM has.
 func (c *cloud) remove(ctx context.Context, kind *Resource, id string) error {
 	c.mu.Lock()
 	t, ok := c.things[key(kind, id)]
+	if ok {
+		if vm := c.userOf(t); vm != "" {
+			why := fmt.Sprintf("%s %s is in use by VM %s", kind.Kind, id, vm)
+			c.torn[t.machine.Namespace] = append(c.torn[t.machine.Namespace], why)
+			c.mu.Unlock()
+			return fmt.Errorf("%s", why)
+		}
+	}
 	delete(c.things, key(kind, id))
 	c.mu.Unlock()
 	if !ok || t.guest == nil {
@@ -349,6 +370,19 @@ func (c *cloud) vms(namespace string) []CloudVM {
 		}
 	}
 	return out
+}
+
+// beside VMs are the things that are none, for the Machines of a namespace, and which of
+// them were to be deleted too soon.
+func (c *cloud) beside(namespace string) (things, torn []string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for name, t := range c.things {
+		if t.kind.VM == nil && t.machine.Namespace == namespace {
+			things = append(things, name)
+		}
+	}
+	return things, slices.Clone(c.torn[namespace])
 }
 
 func (c *cloud) refuse(machine types.NamespacedName, code fn.ErrorCode) error {

@@ -120,6 +120,12 @@ func (s *Simulator) play(life context.Context, m manager.Manager, kind *Resource
 // VMs that the cloud has for the Machines of a namespace.
 func (s *Simulator) VMs(namespace string) []CloudVM { return s.cloud.vms(namespace) }
 
+// Beside VMs are the things that are none, such as network interfaces, for the Machines of
+// a namespace, and which of them were to be deleted while their VM was there.
+func (s *Simulator) Beside(namespace string) (things, torn []string) {
+	return s.cloud.beside(namespace)
+}
+
 // Refuse to create the VM of a Machine, until Accept.
 func (s *Simulator) Refuse(machine types.NamespacedName, code fn.ErrorCode) error {
 	return s.cloud.refuse(machine, code)
