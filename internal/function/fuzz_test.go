@@ -24,7 +24,7 @@ const spoiltSeeds = 120
 
 func FuzzBootstrap(f *testing.F) {
 	fuzz(f, machineSeeds(f, "Bootstrap"), func(req *fnv1.RunFunctionRequest, rsp *fnv1.RunFunctionResponse) []string {
-		return keepsDesired(req, rsp, machinev1alpha1.ResourceJoinToken, machinev1alpha1.ResourceUserData)
+		return keepsDesired(req, rsp, machinev1alpha1.ResourceJoinToken)
 	})
 }
 

@@ -90,7 +90,9 @@ func setup(mgr ctrl.Manager, o tjcontroller.Options, resourceName string, kind s
 		WithOptions(co).
 		WithEventFilter(resource.DesiredStateChanged()).
 		Watches(obj.(client.Object), events).
-		Complete(ratelimiter.NewReconciler(name, Reconciler(mgr, o, resourceName, kind, b, recorder, requeue), o.GlobalRateLimiter))
+		Complete(ratelimiter.NewReconciler(name, awaitSecrets(Reconciler(mgr, o, resourceName, kind, b, recorder, requeue), mgr.GetClient(), func() ujresource.Terraformed {
+			return obj.DeepCopyObject().(ujresource.Terraformed) //nolint:forcetypeassert // All that upjet generates are.
+		}, time.Now), o.GlobalRateLimiter))
 }
 
 // Reconciler of a lifted resource. Requeue asks for a reconcile after some time.

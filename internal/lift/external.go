@@ -1,7 +1,6 @@
 package lift
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -10,20 +9,12 @@ import (
 	"github.com/crossplane/crossplane-runtime/v2/pkg/reconciler/managed"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
 	ujresource "github.com/crossplane/upjet/v2/pkg/resource"
-	kwait "k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 // createTimeout bounds one creation call. Terraform providers that wait for their
 // VM need it.
 const createTimeout = 20 * time.Minute
-
-// Secrets that are composed together with a VM are there within the reconcile that
-// composes them.
-const (
-	secretPoll     = 50 * time.Millisecond
-	secretPatience = 3 * time.Second
-)
 
 // looksAfterCreation are when to look at what was created, however long it had been
 // refused: the first look may still be of an old view.
@@ -44,14 +35,15 @@ type connector struct {
 	requeue func(mg resource.Managed, after time.Duration)
 }
 
-// Connect awaits the Secrets of what may be created: upjet reads them here, and for
-// good. One that is missing now and there when Create looks would be an empty one.
+// Connect fails for what may be created while its Secrets are missing: upjet reads them
+// here, and for good. One that is missing now and there when Create looks would be an
+// empty one.
 func (c *connector) Connect(ctx context.Context, mg resource.Managed) (managed.ExternalClient, error) {
 	if err := c.findLost(ctx, mg); err != nil {
 		return nil, err
 	}
-	if meta.GetExternalName(mg) == "" && !meta.WasDeleted(mg) {
-		if err := c.awaitSecrets(ctx, mg.(ujresource.Terraformed)); err != nil {
+	if tr := mg.(ujresource.Terraformed); mayBeCreated(tr) {
+		if err := checkSecrets(ctx, c.kube, tr); err != nil {
 			return nil, err
 		}
 	}
@@ -123,20 +115,6 @@ func (e *external) Observe(ctx context.Context, mg resource.Managed) (managed.Ex
 	mg.SetConditions(e.behaviour.Ready(state))
 	o.ResourceUpToDate = o.ResourceUpToDate || e.behaviour.Immutable
 	return o, nil
-}
-
-// awaitSecrets waits a moment for Secrets that are composed together with mg, which
-// may come after it. An attempt to create it without them would be put down as
-// one that failed. What is still missing then, Create tells.
-func (c *connector) awaitSecrets(ctx context.Context, tr ujresource.Terraformed) error {
-	var missing error
-	if err := kwait.PollUntilContextTimeout(ctx, secretPoll, secretPatience, true, func(ctx context.Context) (bool, error) {
-		missing = checkSecrets(ctx, c.kube, tr)
-		return missing == nil, nil
-	}); err != nil {
-		return cmp.Or(missing, err)
-	}
-	return nil
 }
 
 // Create is not interrupted when the provider is stopped: the manager waits for

@@ -53,14 +53,10 @@ func Orphan(collector string, uid types.UID, externalName string) string {
 	return join(collector, suffix(string(uid), externalName))
 }
 
-// UserData returns the name of the Secret that holds a Machine's user data.
+// UserData returns the name of the Secret with a Machine's user data, which its
+// JoinToken publishes.
 func UserData(machine string, uid types.UID) string {
 	return OfMachine(machine, uid) + "-user-data"
-}
-
-// JoinConnection returns the name of the Secret that a JoinToken publishes to.
-func JoinConnection(machine string, uid types.UID) string {
-	return OfMachine(machine, uid) + "-join"
 }
 
 // TokenID returns the public half of the bootstrap token of a JoinToken.

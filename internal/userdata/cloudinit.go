@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/yaml"
 
+	clusterv1alpha1 "github.com/drover-dev/drover/apis/cluster/v1alpha1"
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 )
 
@@ -18,12 +19,6 @@ type Input struct {
 	Version string
 	// DownloadURL is where kubelets are, by version. See MachineClass.
 	DownloadURL string
-
-	// Server is the URL of the target cluster's API server, CA the PEM bundle that
-	// its certificate is checked with, and Token a bootstrap token of it.
-	Server string
-	CA     []byte
-	Token  string
 
 	// Labels and taints that the Node shall have from its first moment. Labels that a
 	// kubelet may not set are left out.
@@ -63,28 +58,26 @@ type cloudConfig struct {
 type file struct {
 	Path        string `json:"path"`
 	Permissions string `json:"permissions"`
+	Encoding    string `json:"encoding,omitempty"`
 	Content     string `json:"content"`
 }
 
-// CloudInit renders a #cloud-config document. Its errors are a field.ErrorList
-// when fields of the Machine or of its class are to blame, with their paths in
-// them: spec is the Machine's, class.spec the class's.
+// CloudInit renders a #cloud-config document, with the placeholders of a JoinToken's
+// user data for what only the target cluster says. Its errors are a field.ErrorList
+// when fields of the Machine or of its class are to blame, with their paths in them:
+// spec is the Machine's, class.spec the class's.
 func CloudInit(in Input) ([]byte, error) {
 	flags, errs := kubeletFlags(in)
 	config, cerrs := kubeletConfiguration(in, field.NewPath("class", "spec", "kubelet"))
 	if errs = append(errs, cerrs...); len(errs) > 0 {
 		return nil, errs.ToAggregate()
 	}
-	kubeconfig, err := bootstrapKubeconfig(in)
-	if err != nil {
-		return nil, fmt.Errorf("cannot encode the bootstrap kubeconfig: %w", err)
-	}
 
 	c := cloudConfig{
 		Hostname: in.Hostname,
 		WriteFiles: []file{
-			{Path: pathBootstrapConfig, Permissions: "0600", Content: kubeconfig},
-			{Path: pathCA, Permissions: "0644", Content: string(in.CA)},
+			{Path: pathBootstrapConfig, Permissions: "0600", Content: bootstrapKubeconfig},
+			{Path: pathCA, Permissions: "0644", Encoding: "b64", Content: clusterv1alpha1.PlaceholderCA},
 			{Path: pathKubeletConfig, Permissions: "0644", Content: config},
 			{Path: pathKubeletFlags, Permissions: "0644", Content: flags},
 			{Path: pathKubeletUnit, Permissions: "0644", Content: kubeletUnit},

@@ -22,9 +22,6 @@ func input(change ...func(*Input)) Input {
 		Hostname:    "pool-a-x7k2p",
 		Version:     "v1.35.4",
 		DownloadURL: "https://dl.k8s.io/release",
-		Server:      "https://10.0.0.1:6443",
-		CA:          []byte("-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n"),
-		Token:       "abcdef.0123456789abcdef",
 		Kubelet:     machinev1alpha1.Kubelet{ClusterDomain: "cluster.local"},
 	}
 	for _, c := range change {

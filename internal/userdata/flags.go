@@ -9,6 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	kubeletapis "k8s.io/kubelet/pkg/apis"
+
+	clusterv1alpha1 "github.com/drover-dev/drover/apis/cluster/v1alpha1"
 )
 
 // kubeletFlags is what a KubeletConfiguration cannot say of one Node, as systemd
@@ -22,13 +24,18 @@ func kubeletFlags(in Input) (string, field.ErrorList) {
 	}
 
 	labels, errs := labelFlag(in.Labels, field.NewPath("spec", "metadata", "labels"))
-	if labels != "" {
-		args = append(args, "--node-labels="+labels)
-	}
+	args = append(args, "--node-labels="+strings.Join(slices.Concat(ofToken, labels), ","))
 	return fmt.Sprintf("KUBELET_EXTRA_ARGS=%q\n", strings.Join(args, " ")), errs
 }
 
-func labelFlag(labels map[string]string, path *field.Path) (string, field.ErrorList) {
+// ofToken are labels by which Drover knows a Node that joined when nobody waited for it
+// any more.
+var ofToken = []string{
+	clusterv1alpha1.LabelConfig + "=" + clusterv1alpha1.PlaceholderConfigUID,
+	clusterv1alpha1.LabelJoinToken + "=" + clusterv1alpha1.PlaceholderUID,
+}
+
+func labelFlag(labels map[string]string, path *field.Path) ([]string, field.ErrorList) {
 	var errs field.ErrorList
 	var pairs []string
 	for _, k := range slices.Sorted(maps.Keys(labels)) {
@@ -42,7 +49,7 @@ func labelFlag(labels map[string]string, path *field.Path) (string, field.ErrorL
 			pairs = append(pairs, k+"="+labels[k])
 		}
 	}
-	return strings.Join(pairs, ","), errs
+	return pairs, errs
 }
 
 // MaySet says whether a kubelet may put a label on its own Node: it refuses to

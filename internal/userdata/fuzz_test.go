@@ -1,8 +1,10 @@
 package userdata
 
 import (
+	"encoding/base64"
 	"encoding/json"
 	"errors"
+	"net/url"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -12,9 +14,11 @@ import (
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/client-go/tools/clientcmd"
+	bootstraputil "k8s.io/cluster-bootstrap/token/util"
 	kubeletv1 "k8s.io/kubelet/config/v1beta1"
 	"sigs.k8s.io/yaml"
 
+	clusterv1alpha1 "github.com/drover-dev/drover/apis/cluster/v1alpha1"
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 )
 
@@ -34,7 +38,6 @@ func FuzzCloudInit(f *testing.F) {
 		}
 		in := Input{
 			Hostname: hostname, Version: version, DownloadURL: "https://dl.k8s.io/release",
-			Server: server, Token: token, CA: []byte(ca),
 			Labels: map[string]string{label: value},
 			Taints: []machinev1alpha1.Taint{{Key: key, Value: taint, Effect: effect}},
 		}
@@ -46,7 +49,15 @@ func FuzzCloudInit(f *testing.F) {
 			mustNameFields(t, err)
 			return
 		}
-		checkDocument(t, in, doc)
+		// What fills the document in is no user's.
+		if u, err := url.Parse(server); err != nil || u.Host == "" || strings.ContainsAny(server, "\"\\ ") {
+			server = "https://10.0.0.1:6443"
+		}
+		if !bootstraputil.IsValidBootstrapToken(token) {
+			token = "123456.1234567890123456"
+		}
+		told := told{server: server, token: token, ca: ca}
+		checkDocument(t, in, told, Filling{Token: token, Server: server, CA: []byte(ca), UID: "u", ConfigUID: "c"}.Fill(clusterv1alpha1.JoinTokenParameters{UserData: string(doc)}))
 	})
 }
 
@@ -64,7 +75,10 @@ func mustNameFields(t *testing.T, err error) {
 	}
 }
 
-func checkDocument(t *testing.T, in Input, doc []byte) {
+// told is what the target cluster says.
+type told struct{ server, token, ca string }
+
+func checkDocument(t *testing.T, in Input, told told, doc []byte) {
 	t.Helper()
 	if !strings.HasPrefix(string(doc), "#cloud-config\n") {
 		t.Fatalf("no #cloud-config: %s", doc)
@@ -78,16 +92,23 @@ func checkDocument(t *testing.T, in Input, doc []byte) {
 	}
 	files := map[string]string{}
 	for _, f := range got.WriteFiles {
+		if f.Encoding == "b64" {
+			decoded, err := base64.StdEncoding.DecodeString(f.Content)
+			if err != nil {
+				t.Errorf("%s: %v", f.Path, err)
+			}
+			f.Content = string(decoded)
+		}
 		files[f.Path] = f.Content
 	}
-	if len(files) != 6 || files[pathCA] != string(in.CA) {
+	if len(files) != 6 || files[pathCA] != told.ca {
 		t.Errorf("%d files, CA %q", len(files), files[pathCA])
 	}
 	kc, err := clientcmd.Load([]byte(files[pathBootstrapConfig]))
 	if err != nil {
 		t.Fatalf("the bootstrap kubeconfig: %v", err)
 	}
-	if c := kc.Contexts[kc.CurrentContext]; c == nil || kc.AuthInfos[c.AuthInfo].Token != in.Token || kc.Clusters[c.Cluster].Server != in.Server {
+	if c := kc.Contexts[kc.CurrentContext]; c == nil || kc.AuthInfos[c.AuthInfo].Token != told.token || kc.Clusters[c.Cluster].Server != told.server {
 		t.Errorf("the bootstrap kubeconfig does not say what it was told: %+v", kc)
 	}
 	config := kubeletv1.KubeletConfiguration{}

@@ -50,7 +50,7 @@ echo "aws:///eu-west-1a/$(m instance-id)"
 }
 
 func TestTheKubeletOfAnExternalCloudProvider(t *testing.T) {
-	b, err := CloudInit(Input{Hostname: "w1", Version: "v1.35.4", DownloadURL: "https://example.org", Server: "https://api", ExternalCloudProvider: true, ProviderIDCommand: "echo x://1"})
+	b, err := CloudInit(Input{Hostname: "w1", Version: "v1.35.4", DownloadURL: "https://example.org", ExternalCloudProvider: true, ProviderIDCommand: "echo x://1"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -190,11 +190,11 @@ func TestACompanionThatAStaleWriteForgotIsComposedAgain(t *testing.T) {
 func TestTheUserDataOfAzureIsBase64InItsSecret(t *testing.T) {
 	p := newPlane(t, "azure", "")
 	p.Reconcile()
-	inSecret, _, _ := unstructured.NestedString(p.Composed[machinev1alpha1.ResourceUserData].Object, "data", "userData")
-	customData, err := base64.StdEncoding.DecodeString(inSecret)
-	if err != nil {
-		t.Fatal(err)
+	if p.Composed[machinev1alpha1.ResourceVM] != nil {
+		t.Error("there is a VM before its user data")
 	}
+	p.TokenIsThere()
+	customData := p.Connection[machinev1alpha1.ResourceJoinToken]["userData"]
 	userData, err := base64.StdEncoding.DecodeString(string(customData))
 	if err != nil || !strings.HasPrefix(string(userData), "#cloud-config\n") {
 		t.Errorf("%.40q, %v", customData, err)

@@ -86,35 +86,30 @@ func TestCompositions(t *testing.T) {
 			composed: "MachineGroup(2+1-1)", events: "CreatedMachine",
 		},
 		{
-			name:        "ANewMachineAsksForATokenFirst",
+			name:        "ANewMachineAsksForItsTokenAndItsVMAtOnce",
 			composition: machineLocal, dir: "machine-fresh",
-			composed: "JoinToken",
-		},
-		{
-			name:        "AMachineWithATokenWritesItsUserDataAndAsksForItsVM",
-			composition: machineLocal, dir: "machine-token",
-			composed: "JoinToken Secret VirtualMachine", events: "VMRequested",
+			composed: "JoinToken VirtualMachine", events: "VMRequested",
 		},
 		{
 			// Its status was not written then, and so the event was not emitted.
-			name:        "AMachineWhoseUserDataIsThereStillAsksForItsVM",
-			composition: machineLocal, dir: "machine-user-data", before: "machine-token",
-			composed: "JoinToken Secret VirtualMachine", events: "VMRequested",
+			name:        "AMachineThatAskedForItsVMStillDoes",
+			composition: machineLocal, dir: "machine-token", before: "machine-fresh",
+			composed: "JoinToken VirtualMachine", events: "VMRequested",
 		},
 		{
 			name:        "AMachineWhoseVMRunsAwaitsItsNode",
 			composition: machineLocal, dir: "machine-vm-running",
-			composed: "JoinToken Secret VirtualMachine WorkerNode", events: "VMRunning",
+			composed: "JoinToken VirtualMachine WorkerNode", events: "VMRunning",
 		},
 		{
-			name:        "AMachineWhoseNodeIsReadyRunsAndDropsItsToken",
+			name:        "AMachineWhoseNodeIsReadyRunsAndRevokesItsToken",
 			composition: machineLocal, dir: "machine-running",
-			composed: "Secret VirtualMachine WorkerNode", deleted: "JoinToken", events: "NodeReady",
+			composed: "JoinToken VirtualMachine WorkerNode", events: "NodeReady",
 		},
 		{
 			name:        "AMachineWhoseVMIsLostFailsForGood",
 			composition: machineLocal, dir: "machine-vm-lost",
-			composed: "Secret VirtualMachine WorkerNode", events: "VMLost",
+			composed: "VirtualMachine WorkerNode", events: "VMLost",
 		},
 		{
 			name:        "AClassOfAnotherProviderIsRefused",
@@ -124,7 +119,7 @@ func TestCompositions(t *testing.T) {
 		{
 			name:        "AMalformedForProviderIsRefusedFieldByField",
 			composition: machineLocal, dir: "machine-malformed-class",
-			composed: "JoinToken Secret", events: "ForProviderInvalid",
+			composed: "JoinToken", events: "ForProviderInvalid",
 		},
 		{
 			name:        "AMachineWithoutItsProviderSaysWhatIsMissing",

@@ -14,9 +14,29 @@ const (
 	ConnectionServer = "server"
 	// ConnectionCA is the PEM bundle that the API server's certificate is checked with.
 	ConnectionCA = "ca.crt"
+	// ConnectionUserData is the user data, if the JoinToken has any.
+	ConnectionUserData = "userData"
 )
 
+// What a JoinToken's user data has in place of what only its controller knows.
+const (
+	// PlaceholderToken stands for the bootstrap token.
+	PlaceholderToken = "$(token)"
+	// PlaceholderServer stands for the URL of the API server.
+	PlaceholderServer = "$(server)"
+	// PlaceholderCA stands for the PEM bundle, encoded as base64 in one line.
+	PlaceholderCA = "$(ca.crt|base64)"
+	// PlaceholderUID stands for the UID of the JoinToken, PlaceholderConfigUID for that
+	// of the configuration that it was made through.
+	PlaceholderUID       = "$(joinToken.uid)"
+	PlaceholderConfigUID = "$(config.uid)"
+)
+
+// ReasonRevoked is the reason of a JoinToken's condition Ready once its token is gone.
+const ReasonRevoked xpv1.ConditionReason = "Revoked"
+
 // JoinTokenParameters say what token is made.
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.revoked) || !oldSelf.revoked || has(self.revoked) && self.revoked",message="revoked: a token that was revoked is never made again"
 type JoinTokenParameters struct {
 	// TTL of the token: the target cluster forgets it so long after its creation,
 	// whether or not the JoinToken is deleted.
@@ -36,7 +56,37 @@ type JoinTokenParameters struct {
 	// +kubebuilder:validation:MaxItems=8
 	// +kubebuilder:validation:items:Pattern=`^system:bootstrappers:[a-z0-9:-]{0,255}[a-z0-9]$`
 	Groups []string `json:"groups,omitempty"`
+
+	// UserData is published among the connection details: what a VM is told at its
+	// first boot. What only the controller knows is filled in: $(token), $(server),
+	// $(ca.crt|base64), $(joinToken.uid) and $(config.uid).
+	// +optional
+	// +kubebuilder:validation:MaxLength=65536
+	UserData string `json:"userData,omitempty"`
+
+	// UserDataEncoding is that of the published user data.
+	// +optional
+	// +kubebuilder:default=Plain
+	UserDataEncoding UserDataEncoding `json:"userDataEncoding,omitempty"`
+
+	// Revoked JoinTokens have no token any more: it is deleted in the target cluster,
+	// and never made again. What was published stays, for a VM that reads its user
+	// data whenever it starts.
+	// +optional
+	Revoked bool `json:"revoked,omitempty"`
 }
+
+// A UserDataEncoding says how user data is published.
+// +kubebuilder:validation:Enum=Plain;Base64
+type UserDataEncoding string
+
+// Encodings of user data.
+const (
+	// UserDataPlain is no encoding.
+	UserDataPlain UserDataEncoding = "Plain"
+	// UserDataBase64 is that of RFC 4648, with padding and without line breaks.
+	UserDataBase64 UserDataEncoding = "Base64"
+)
 
 // JoinTokenObservation is what is known of the token.
 type JoinTokenObservation struct {
@@ -44,7 +94,7 @@ type JoinTokenObservation struct {
 	// +optional
 	TokenID string `json:"tokenID,omitempty"`
 
-	// ExpirationTime of the token.
+	// ExpirationTime of the token, none once it is revoked.
 	// +optional
 	ExpirationTime *metav1.Time `json:"expirationTime,omitempty"`
 
@@ -70,7 +120,8 @@ type JoinTokenStatus struct {
 }
 
 // A JoinToken is a bootstrap token in the target cluster. Its connection details
-// are all that a kubelet needs to join: token, server and CA.
+// are all that a kubelet needs to join: token, server and CA, and the user data of
+// its VM if it is given any.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status

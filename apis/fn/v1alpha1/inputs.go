@@ -78,9 +78,9 @@ type Bootstrap struct {
 	TokenGroups []string `json:"tokenGroups,omitempty"`
 
 	// ProviderAwaitsSecret says that the VM's provider creates no VM before the
-	// Secret of its user data is there. Secret and VM are then composed at once.
+	// Secret of its user data is there. VM and JoinToken are then composed at once.
 	// Providers that take a Secret that is missing for an empty one must not have
-	// it: the default is false, and the VM is composed when its Secret was observed.
+	// it: the default is false, and the VM is composed when its Secret was published.
 	// +optional
 	ProviderAwaitsSecret bool `json:"providerAwaitsSecret,omitempty"`
 

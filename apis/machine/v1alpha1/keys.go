@@ -188,7 +188,6 @@ const (
 	ResourceVM         = "vm"
 	ResourceWorkerNode = "worker-node"
 	ResourceJoinToken  = "join-token"
-	ResourceUserData   = "user-data"
 	// ResourceCompanionPrefix has the name of the companion after it.
 	ResourceCompanionPrefix = "companion-"
 )

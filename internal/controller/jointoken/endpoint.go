@@ -5,6 +5,8 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"net/url"
+	"strings"
 
 	kerrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -39,6 +41,18 @@ func endpointOf(override *v1alpha1.APIServer, says, ourselves endpoint) endpoint
 		}
 	}
 	return out
+}
+
+// check says what is wrong with the URL. Strings that are not part of any would be read
+// as something else in a kubeconfig.
+func (e endpoint) check() error {
+	if e.server == "" {
+		return errors.New("nobody says how Machines reach the API server: set spec.apiServer.endpoint of the configuration")
+	}
+	if u, err := url.Parse(e.server); err != nil || u.Host == "" || strings.ContainsAny(e.server, "\"\\ ") {
+		return fmt.Errorf("the API server that Machines shall join is %q, which is no URL: set spec.apiServer.endpoint of the configuration", e.server)
+	}
+	return nil
 }
 
 // checkCA says what is wrong with the bundle of a configuration. A kubelet would only

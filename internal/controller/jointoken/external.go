@@ -2,7 +2,6 @@ package jointoken
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -20,6 +19,7 @@ import (
 
 	"github.com/drover-dev/drover/apis/cluster/v1alpha1"
 	"github.com/drover-dev/drover/internal/target"
+	"github.com/drover-dev/drover/internal/userdata"
 )
 
 // Reasons of events.
@@ -88,16 +88,19 @@ func (x *external) Observe(ctx context.Context, jt *v1alpha1.JoinToken) (managed
 	if meta.WasDeleted(jt) {
 		return x.observeDeleting(jt, s, err)
 	}
-	if err == nil {
-		err = checkTTL(jt.Spec.ForProvider.TTL.Duration)
-	}
 	if err != nil {
+		return managed.ExternalObservation{}, err
+	}
+	if jt.Spec.ForProvider.Revoked {
+		return x.observeRevoked(ctx, jt, s)
+	}
+	if err := checkTTL(jt.Spec.ForProvider.TTL.Duration); err != nil {
 		return managed.ExternalObservation{}, err
 	}
 	if s == nil || !upToDate(s, jt.Spec.ForProvider, x.now()) || !meta.FinalizerExists(jt, managed.FinalizerName) {
 		return managed.ExternalObservation{ResourceExists: true}, nil
 	}
-	details, err := x.details(ctx, s)
+	details, err := x.details(ctx, jt, s)
 	x.report(jt, s)
 	return managed.ExternalObservation{ResourceExists: true, ResourceUpToDate: true, ConnectionDetails: details}, err
 }
@@ -115,13 +118,32 @@ func (x *external) observeDeleting(jt *v1alpha1.JoinToken, s *corev1.Secret, err
 	return managed.ExternalObservation{}, err
 }
 
-// Update makes the token, or makes it what is wanted, with a new life.
+// observeRevoked leaves what was published as it is.
+func (x *external) observeRevoked(ctx context.Context, jt *v1alpha1.JoinToken, s *corev1.Secret) (managed.ExternalObservation, error) {
+	if s != nil {
+		return managed.ExternalObservation{ResourceExists: true}, nil
+	}
+	details, err := x.published(ctx, jt)
+	x.reportRevoked(jt)
+	return managed.ExternalObservation{ResourceExists: true, ResourceUpToDate: true, ConnectionDetails: details}, err
+}
+
+// Update makes the token, or makes it what is wanted, with a new life. One that is
+// revoked it deletes.
 func (x *external) Update(ctx context.Context, jt *v1alpha1.JoinToken) (managed.ExternalUpdate, error) {
+	if jt.Spec.ForProvider.Revoked {
+		if _, err := x.Delete(ctx, jt); err != nil {
+			return managed.ExternalUpdate{}, err
+		}
+		details, err := x.published(ctx, jt)
+		x.reportRevoked(jt)
+		return managed.ExternalUpdate{ConnectionDetails: details}, err
+	}
 	s, err := x.apply(ctx, jt)
 	if err != nil {
 		return managed.ExternalUpdate{}, x.classify(err)
 	}
-	details, err := x.details(ctx, s)
+	details, err := x.details(ctx, jt, s)
 	if err != nil {
 		return managed.ExternalUpdate{}, err
 	}
@@ -149,10 +171,12 @@ func (x *external) apply(ctx context.Context, jt *v1alpha1.JoinToken) (*corev1.S
 	}
 
 	id := meta.GetExternalName(jt)
-	secret, err := x.published(ctx, jt, id)
+	published, err := x.published(ctx, jt)
 	if err != nil {
 		return nil, err
 	}
+	// A VM that is booting with it can still join when the token comes back as it was.
+	secret := secretHalf(id, published[v1alpha1.ConnectionToken])
 	if secret == "" {
 		if secret, err = newSecretHalf(); err != nil {
 			return nil, err
@@ -161,22 +185,21 @@ func (x *external) apply(ctx context.Context, jt *v1alpha1.JoinToken) (*corev1.S
 	return x.kube.CoreV1().Secrets(metav1.NamespaceSystem).Create(ctx, secretFor(jt, x.config, id, secret, x.now()), metav1.CreateOptions{})
 }
 
-// published returns the secret half that was published before. A VM that is booting
-// with it can still join when the token comes back as it was.
-func (x *external) published(ctx context.Context, jt *v1alpha1.JoinToken, id string) (string, error) {
+// published returns what was published before, nothing if there was nothing.
+func (x *external) published(ctx context.Context, jt *v1alpha1.JoinToken) (managed.ConnectionDetails, error) {
 	ref := jt.GetWriteConnectionSecretToReference()
 	if ref == nil {
-		return "", nil
+		return nil, nil
 	}
 	s := &corev1.Secret{}
 	err := x.control.Get(ctx, types.NamespacedName{Namespace: jt.GetNamespace(), Name: ref.Name}, s)
 	if kerrors.IsNotFound(err) {
-		return "", nil
+		return nil, nil
 	}
 	if err != nil {
-		return "", fmt.Errorf("cannot read the connection Secret %s: %w", ref.Name, err)
+		return nil, fmt.Errorf("cannot read the connection Secret %s: %w", ref.Name, err)
 	}
-	return secretHalf(id, s.Data[v1alpha1.ConnectionToken]), nil
+	return s.Data, nil
 }
 
 // Delete the token.
@@ -215,7 +238,7 @@ func (x *external) get(ctx context.Context, jt *v1alpha1.JoinToken) (*corev1.Sec
 	return nil, fmt.Errorf("the bootstrap token %s in the target cluster belongs to another: label %s is not this JoinToken's UID", id, v1alpha1.LabelJoinToken)
 }
 
-func (x *external) details(ctx context.Context, s *corev1.Secret) (managed.ConnectionDetails, error) {
+func (x *external) details(ctx context.Context, jt *v1alpha1.JoinToken, s *corev1.Secret) (managed.ConnectionDetails, error) {
 	if err := checkCA(x.override); err != nil {
 		return nil, err
 	}
@@ -224,18 +247,32 @@ func (x *external) details(ctx context.Context, s *corev1.Secret) (managed.Conne
 		return nil, x.classify(err)
 	}
 	e := endpointOf(x.override, says, x.ourselves)
-	if e.server == "" {
-		return nil, errors.New("nobody says how Machines reach the API server: set spec.apiServer.endpoint of the configuration")
+	if err := e.check(); err != nil {
+		return nil, err
 	}
-	return managed.ConnectionDetails{
+	details := managed.ConnectionDetails{
 		v1alpha1.ConnectionToken:  []byte(tokenOf(s)),
 		v1alpha1.ConnectionServer: []byte(e.server),
 		v1alpha1.ConnectionCA:     e.ca,
-	}, nil
+	}
+	if p := jt.Spec.ForProvider; p.UserData != "" {
+		details[v1alpha1.ConnectionUserData] = userdata.Filling{
+			Token: tokenOf(s), Server: e.server, CA: e.ca, UID: string(jt.GetUID()), ConfigUID: string(x.config),
+		}.Fill(p)
+	}
+	return details, nil
 }
 
 func (x *external) report(jt *v1alpha1.JoinToken, s *corev1.Secret) {
 	e := metav1.NewTime(expiration(s))
 	jt.Status.AtProvider = v1alpha1.JoinTokenObservation{TokenID: meta.GetExternalName(jt), ExpirationTime: &e, ConfigUID: string(x.config)}
 	jt.SetConditions(xpv1.Available())
+}
+
+// reportRevoked: there is nothing to be ready any more, and nothing to wait for.
+func (x *external) reportRevoked(jt *v1alpha1.JoinToken) {
+	jt.Status.AtProvider = v1alpha1.JoinTokenObservation{TokenID: meta.GetExternalName(jt), ConfigUID: string(x.config)}
+	c := xpv1.Available()
+	c.Reason = v1alpha1.ReasonRevoked
+	jt.SetConditions(c)
 }

@@ -106,6 +106,87 @@ func TestLifeOfAToken(t *testing.T) {
 	}
 }
 
+func TestUserDataIsPublishedWithAllFilledIn(t *testing.T) {
+	x, _ := newExternal(fake.NewClientset())
+	jt := joinToken(named, func(jt *v1alpha1.JoinToken) {
+		jt.Spec.ForProvider.UserData = "join $(server) as $(token) with $(ca.crt|base64), $(this) stays"
+	})
+	u, err := x.Update(t.Context(), jt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := "join https://self as " + string(u.ConnectionDetails[v1alpha1.ConnectionToken]) + " with Y2E=, $(this) stays"
+	if got := string(u.ConnectionDetails[v1alpha1.ConnectionUserData]); got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if o, err := x.Observe(t.Context(), jt); err != nil || string(o.ConnectionDetails[v1alpha1.ConnectionUserData]) != want {
+		t.Errorf("when looked at again: %q, %v", o.ConnectionDetails[v1alpha1.ConnectionUserData], err)
+	}
+	jt.Spec.ForProvider.UserData = ""
+	if o, err := x.Observe(t.Context(), jt); err != nil || len(o.ConnectionDetails) != 3 {
+		t.Errorf("without any: %d details, %v", len(o.ConnectionDetails), err)
+	}
+}
+
+func TestUserDataIsPublishedAsItIsAskedFor(t *testing.T) {
+	x, _ := newExternal(fake.NewClientset())
+	jt := joinToken(named, func(jt *v1alpha1.JoinToken) {
+		jt.Spec.ForProvider.UserData, jt.Spec.ForProvider.UserDataEncoding = "join $(server)", v1alpha1.UserDataBase64
+	})
+	u, err := x.Update(t.Context(), jt)
+	if got := string(u.ConnectionDetails[v1alpha1.ConnectionUserData]); err != nil || got != "am9pbiBodHRwczovL3NlbGY=" {
+		t.Errorf("%q, error %v", got, err)
+	}
+}
+
+func TestAnEndpointThatIsNoURLIsNamed(t *testing.T) {
+	for server, ok := range map[string]bool{
+		"https://10.0.0.1:6443": true, "https://[fd00::1]:6443": true, "https://api.example.org/k8s/a": true,
+		"": false, "10.0.0.1:6443": false, "https://": false, `https://a" b`: false, `https://a\b`: false,
+	} {
+		if err := (endpoint{server: server}).check(); (err == nil) != ok {
+			t.Errorf("%q: %v", server, err)
+		}
+	}
+}
+
+func TestARevokedTokenIsGoneForGoodAndWhatWasPublishedStays(t *testing.T) {
+	kube := fake.NewClientset()
+	jt := joinToken(named, func(jt *v1alpha1.JoinToken) {
+		jt.Namespace, jt.Spec.WriteConnectionSecretToReference = "ns", &xpv1.LocalSecretReference{Name: "user-data"}
+	})
+	published := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "user-data"}, Data: map[string][]byte{"userData": []byte("x")}}
+	x, _ := newExternal(kube, published)
+	if _, err := x.Update(t.Context(), jt); err != nil {
+		t.Fatal(err)
+	}
+	jt.Spec.ForProvider.Revoked = true
+	if o, err := x.Observe(t.Context(), jt); err != nil || !o.ResourceExists || o.ResourceUpToDate {
+		t.Fatalf("%+v, error %v: it must ask for Update", o, err)
+	}
+	u, err := x.Update(t.Context(), jt)
+	if err != nil || string(u.ConnectionDetails["userData"]) != "x" {
+		t.Errorf("published %v, error %v", u.ConnectionDetails, err)
+	}
+	if l, err := kube.CoreV1().Secrets("kube-system").List(t.Context(), metav1.ListOptions{}); err != nil || len(l.Items) != 0 {
+		t.Errorf("%d tokens, error %v", len(l.Items), err)
+	}
+	// Whoever looks again makes none.
+	o, err := x.Observe(t.Context(), jt)
+	if err != nil || !o.ResourceExists || !o.ResourceUpToDate || string(o.ConnectionDetails["userData"]) != "x" {
+		t.Errorf("%+v, error %v", o, err)
+	}
+	if c := jt.GetCondition(xpv1.TypeReady); c.Status != corev1.ConditionTrue || c.Reason != v1alpha1.ReasonRevoked || jt.Status.AtProvider.ExpirationTime != nil {
+		t.Errorf("status %+v", jt.Status)
+	}
+	// Nothing is left to delete.
+	now := metav1.Now()
+	jt.DeletionTimestamp = &now
+	if o, err := x.Observe(t.Context(), jt); err != nil || o.ResourceExists {
+		t.Errorf("%+v, error %v", o, err)
+	}
+}
+
 func TestATokenThatWasLostComesBackAsItWas(t *testing.T) {
 	token := names.TokenID("uid-1") + ".0123456789abcdef"
 	x, _ := newExternal(fake.NewClientset(), &corev1.Secret{

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	clusterv1alpha1 "github.com/drover-dev/drover/apis/cluster/v1alpha1"
 	fn "github.com/drover-dev/drover/apis/fn/v1alpha1"
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/function/step"
@@ -31,19 +32,19 @@ func class(configuration string) *machinev1alpha1.MachineClass {
 	return c
 }
 
-func token() *Token {
-	return &Token{Token: []byte("abcdef.0123456789abcdef"), Server: []byte("https://10.0.0.1:6443"), CA: []byte("CA"), Ready: true}
-}
-
 func TestPlan(t *testing.T) {
-	old := map[string][]byte{userDataKey: []byte("#cloud-config\nold: true\n")}
-	current := Plan(Observed{Machine: machine("Pending"), Class: class(""), Token: token()}, Settings{TokenTTL: time.Hour}).Secret.Data
+	const old = "#cloud-config\nold: true\n"
+	current, problem := render(Observed{Machine: machine("Pending"), Class: class("")}, Settings{})
+	if problem != nil {
+		t.Fatal(problem.Message)
+	}
+	const waiting = "waiting for the join token and user data"
+	unauthorized := &Token{UserData: current, Error: "connect failed: Unauthorized"}
 
 	type want struct {
-		token bool
-		// userData is a part of it, "" for no Secret.
+		// userData is that of the token, "" for no token.
 		userData string
-		ready    bool
+		revoked  bool
 		given    bool
 		waiting  string
 		problem  string
@@ -52,88 +53,80 @@ func TestPlan(t *testing.T) {
 		o    Observed
 		want want
 	}{
-		"AsksForATokenFirst": {
+		"AsksForATokenAndUserDataFirst": {
 			Observed{Machine: machine(""), Class: class("")},
-			want{token: true, waiting: "waiting for the join token and user data"},
+			want{userData: current, waiting: waiting},
+		},
+		"LetsAProviderThatAwaitsUserDataBeginAtOnce": {
+			Observed{Machine: machine(""), Class: class(""), ProviderAwaitsSecret: true},
+			want{userData: current, given: true},
 		},
 		"SaysWhyThereIsNoToken": {
-			Observed{Machine: machine("Pending"), Class: class(""), Token: &Token{Error: "connect failed: Unauthorized"}},
-			want{token: true, waiting: "waiting for the join token: connect failed: Unauthorized"},
+			Observed{Machine: machine("Pending"), Class: class(""), Token: unauthorized},
+			want{userData: current, waiting: "waiting for the join token: connect failed: Unauthorized"},
 		},
-		"WaitsForAllThatATokenComesWith": {
-			Observed{Machine: machine("Pending"), Class: class(""), Token: &Token{Token: []byte("abcdef.0123456789abcdef")}},
-			want{token: true, waiting: "waiting for the join token and user data"},
+		"SaysItToThoseWhoBeganAlready": {
+			Observed{Machine: machine("Pending"), Class: class(""), Token: unauthorized, ProviderAwaitsSecret: true},
+			want{userData: current, waiting: "waiting for the join token: connect failed: Unauthorized", given: true},
 		},
-		"WritesUserDataWhenTheTokenIsThere": {
-			Observed{Machine: machine("Pending"), Class: class(""), Token: token()},
-			want{token: true, userData: "abcdef.0123456789abcdef", waiting: "waiting for the join token and user data"},
+		"WaitsUntilUserDataIsPublished": {
+			Observed{Machine: machine("Pending"), Class: class(""), Token: &Token{UserData: current, Ready: true}},
+			want{userData: current, waiting: waiting},
 		},
-		"GivesUserDataAtOnceToAProviderThatAwaitsIt": {
-			Observed{Machine: machine("Pending"), Class: class(""), Token: token(), ProviderAwaitsSecret: true},
-			want{token: true, userData: "abcdef.0123456789abcdef", given: true},
+		"GivesUserDataWhenItIsPublished": {
+			Observed{Machine: machine("Pending"), Class: class(""), Token: &Token{UserData: current, Published: true}},
+			want{userData: current, given: true},
 		},
 		"DoesNotGiveUserDataThatIsOld": {
-			Observed{Machine: machine("Pending"), Class: class(""), Token: token(), UserData: old, ProviderAwaitsSecret: true},
-			want{token: true, userData: "abcdef.0123456789abcdef", waiting: "waiting for the join token and user data"},
-		},
-		"GivesUserDataWhenItIsWritten": {
-			Observed{Machine: machine("Pending"), Class: class(""), Token: token(), UserData: current},
-			want{token: true, userData: "abcdef.0123456789abcdef", ready: true, given: true},
-		},
-		"WritesAnewWhatIsOldWhileThereIsNoVM": {
-			Observed{Machine: machine("Pending"), Class: class(""), Token: token(), UserData: old},
-			want{token: true, userData: "abcdef.0123456789abcdef", waiting: "waiting for the join token and user data"},
-		},
-		"KeepsWhatItCannotRenderAnew": {
-			Observed{Machine: machine("Pending"), Class: class(""), UserData: old},
-			want{token: true, userData: "old: true", ready: true, waiting: "waiting for the join token and user data"},
+			Observed{Machine: machine("Pending"), Class: class(""), Token: &Token{UserData: old, Published: true}, ProviderAwaitsSecret: true},
+			want{userData: current, waiting: waiting},
 		},
 		"KeepsAllWhenTheClassIsGone": {
-			Observed{Machine: machine("Pending"), ClassProblem: &step.Problem{Reason: "ClassNotFound", Message: "none"}, Token: token(), UserData: old},
-			want{token: true, userData: "old: true", ready: true, problem: "ClassNotFound: none"},
+			Observed{Machine: machine("Pending"), ClassProblem: &step.Problem{Reason: "ClassNotFound", Message: "none"}, Token: &Token{UserData: old, Published: true}},
+			want{userData: old, problem: "ClassNotFound: none"},
 		},
-		"NamesWhatCannotBeRendered": {
-			Observed{Machine: machine("Pending"), Class: class(`{"maxPods": "x"}`), Token: token()},
-			want{token: true, problem: `UserDataInvalid: class "small": class.spec.kubelet.configuration`},
+		"NamesWhatCannotBeRenderedAndMakesNoTokenForIt": {
+			Observed{Machine: machine("Pending"), Class: class(`{"maxPods": "x"}`)},
+			want{problem: `UserDataInvalid: class "small": class.spec.kubelet.configuration`},
 		},
 		"NeverTouchesUserDataOfAVM": {
-			Observed{Machine: machine("Provisioning"), Token: token(), UserData: old, VMMayExist: true},
-			want{token: true, userData: "old: true", ready: true, given: true},
+			Observed{Machine: machine("Provisioning"), Token: &Token{UserData: old, Published: true}, VMMayExist: true},
+			want{userData: old, given: true},
 		},
-		"DoesNotMakeUserDataAgainThatVanished": {
-			Observed{Machine: machine("Joining"), Token: token(), VMMayExist: true},
-			want{token: true},
+		"RevokesTheTokenWhenTheNodeIsThere": {
+			Observed{Machine: machine("Joining"), Token: &Token{UserData: old, Published: true}, VMMayExist: true, NodeJoined: true},
+			want{userData: old, revoked: true, given: true},
 		},
-		"DropsTheTokenWhenTheNodeIsThere": {
-			Observed{Machine: machine("Joining"), Token: token(), UserData: old, VMMayExist: true, NodeJoined: true},
-			want{userData: "old: true", ready: true, given: true},
+		"RevokesTheTokenOfAMachineThatFailed": {
+			Observed{Machine: machine("Failed"), Token: &Token{UserData: old, Published: true}, VMMayExist: true},
+			want{userData: old, revoked: true, given: true},
 		},
-		"DropsTheTokenOfAMachineThatFailed": {
-			Observed{Machine: machine("Failed"), Token: token(), UserData: old, VMMayExist: true},
-			want{userData: "old: true", ready: true, given: true},
+		"NeverUnrevokesAToken": {
+			Observed{Machine: machine("Joining"), Token: &Token{UserData: old, Published: true, Revoked: true}, VMMayExist: true},
+			want{userData: old, revoked: true, given: true},
+		},
+		"MakesNoTokenOnlyToRevokeIt": {
+			Observed{Machine: machine("Running"), VMMayExist: true, NodeJoined: true},
+			want{},
 		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			d := Plan(tc.o, Settings{TokenTTL: time.Hour, TokenGroups: []string{"system:bootstrappers:a"}})
-			if got := d.JoinToken != nil; got != tc.want.token {
-				t.Errorf("token: want %v, got %v", tc.want.token, got)
+			jt := d.JoinToken
+			if got := jt != nil; got != (tc.want.userData != "") {
+				t.Fatalf("token: %v", got)
 			}
-			if jt := d.JoinToken; jt != nil && (jt.Spec.ForProvider.TTL.Duration != time.Hour || !slices.Equal(jt.Spec.ForProvider.Groups, []string{"system:bootstrappers:a"})) {
-				t.Errorf("token: %+v", jt.Spec.ForProvider)
-			}
-			switch {
-			case d.Secret == nil:
-				if tc.want.userData != "" {
-					t.Error("want user data, got none")
+			if jt != nil {
+				p := jt.Spec.ForProvider
+				if p.UserData != tc.want.userData || p.Revoked != tc.want.revoked || p.TTL.Duration != time.Hour || !slices.Equal(p.Groups, []string{"system:bootstrappers:a"}) {
+					t.Errorf("token: %+v", p)
 				}
-			case tc.want.userData == "" || !strings.Contains(string(d.Secret.Data[userDataKey]), tc.want.userData):
-				t.Errorf("user data: want %q, got %s", tc.want.userData, d.Secret.Data[userDataKey])
+				if d.Bootstrap.SecretName != "" && d.Bootstrap.SecretName != jt.Spec.WriteConnectionSecretToReference.Name {
+					t.Errorf("the Secret %s is not the token's", d.Bootstrap.SecretName)
+				}
 			}
-			if d.SecretReady != tc.want.ready {
-				t.Errorf("ready: want %v, got %v", tc.want.ready, d.SecretReady)
-			}
-			if got := d.Secret != nil && d.Bootstrap.SecretName == d.Secret.Name && d.Bootstrap.Key == userDataKey; got != tc.want.given {
+			if got := d.Bootstrap.SecretName != "" && d.Bootstrap.Key == "userData"; got != tc.want.given {
 				t.Errorf("given: want %v, got %+v", tc.want.given, d.Bootstrap)
 			}
 			if d.Bootstrap.Waiting != tc.want.waiting {
@@ -156,13 +149,44 @@ func TestATokenHasItsFinalizerFromTheFirst(t *testing.T) {
 		want  bool
 	}{
 		"WhenItIsMade":                         {nil, true},
-		"WhileItIsThere":                       {token(), true},
+		"WhileItIsThere":                       {&Token{}, true},
 		"NotWhenItsControllerLetGoOfItAlready": {&Token{Ending: true}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := Plan(Observed{Machine: machine(""), Class: class(""), Token: tc.token}, Settings{})
 			if got := len(d.JoinToken.Finalizers) > 0; got != tc.want {
 				t.Errorf("got %v", d.JoinToken.Finalizers)
+			}
+		})
+	}
+}
+
+func TestPublishedUserDataIsThatOfItsTemplateAndOfTheToken(t *testing.T) {
+	const template = "a $(token) $(server) $(ca.crt|base64) $(joinToken.uid) $(config.uid)"
+	details := func(data string) map[string][]byte {
+		return map[string][]byte{"token": []byte("t"), "server": []byte("s"), "ca.crt": []byte("c"), "userData": []byte(data)}
+	}
+	partly := details("a t s Yw== u g")
+	delete(partly, "server")
+	for name, tc := range map[string]struct {
+		details map[string][]byte
+		config  string
+		want    bool
+	}{
+		"AllOfIt":                     {details("a t s Yw== u g"), "g", true},
+		"OfAnotherTemplate":           {details("b t s Yw== u g"), "g", false},
+		"OfAnotherToken":              {details("a u s Yw== u g"), "g", false},
+		"OfAnotherConfiguration":      {details("a t s Yw== u g"), "h", false},
+		"OfAConfigurationNobodyKnows": {details("a t s Yw== u "), "", false},
+		"NotFilledIn":                 {details(template), "g", false},
+		"WithoutAllItNeeds":           {partly, "g", false},
+		"WithNothingAtAllYet":         {nil, "g", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			jt := &clusterv1alpha1.JoinToken{}
+			jt.UID, jt.Spec.ForProvider.UserData, jt.Status.AtProvider.ConfigUID = "u", template, tc.config
+			if got := published(jt, tc.details); got != tc.want {
+				t.Errorf("got %v", got)
 			}
 		})
 	}
@@ -182,21 +206,10 @@ func TestSettingsHaveTheDefaultsOfTheSchema(t *testing.T) {
 func TestANodeRegistersWithItsToken(t *testing.T) {
 	m := machine("Pending")
 	m.Spec.Metadata.Labels = map[string]string{"team": "blue"}
-	labelsOf := func(tok *Token) string {
-		data := string(Plan(Observed{Machine: m, Class: class(""), Token: tok}, Settings{TokenTTL: time.Hour}).Secret.Data[userDataKey])
-		_, rest, _ := strings.Cut(data, "--node-labels=")
-		labels, _, _ := strings.Cut(rest, `"`)
-		return labels
-	}
-	tok := token()
-	if got := labelsOf(tok); got != "team=blue" {
-		t.Errorf("of a configuration that nobody knows it has the labels %s", got)
-	}
-	tok.UID, tok.ConfigUID = "t-1", "c-1"
-	if got, want := labelsOf(tok), "cluster.drover.dev/config=c-1,cluster.drover.dev/join-token=t-1,team=blue"; got != want {
+	d := Plan(Observed{Machine: m, Class: class("")}, Settings{TokenTTL: time.Hour})
+	_, rest, _ := strings.Cut(d.JoinToken.Spec.ForProvider.UserData, "--node-labels=")
+	got, _, _ := strings.Cut(rest, `"`)
+	if want := "cluster.drover.dev/config=$(config.uid),cluster.drover.dev/join-token=$(joinToken.uid),team=blue"; got != want {
 		t.Errorf("it has the labels %s, want %s", got, want)
-	}
-	if len(m.Spec.Metadata.Labels) != 1 {
-		t.Errorf("the Machine has the labels %v", m.Spec.Metadata.Labels)
 	}
 }

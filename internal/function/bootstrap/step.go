@@ -1,8 +1,7 @@
 package bootstrap
 
 import (
-	"encoding/base64"
-	"fmt"
+	"bytes"
 	"slices"
 	"time"
 
@@ -16,6 +15,7 @@ import (
 	fn "github.com/drover-dev/drover/apis/fn/v1alpha1"
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/function/step"
+	"github.com/drover-dev/drover/internal/userdata"
 )
 
 // Defaults are those of the input's schema, which Crossplane does not apply.
@@ -53,11 +53,6 @@ func Run(_ time.Time, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, 
 			return nil, err
 		}
 	}
-	if d.Secret != nil {
-		if err := rsp.Compose(machinev1alpha1.ResourceUserData, d.Secret, d.SecretReady); err != nil {
-			return nil, err
-		}
-	}
 	return rsp.RunFunctionResponse, rsp.SetContext(step.ContextBootstrap, d.Bootstrap)
 }
 
@@ -66,7 +61,7 @@ func settingsOf(input *fn.Bootstrap) Settings {
 		TokenTTL: input.TokenTTL.Duration, TokenGroups: input.TokenGroups,
 		ExternalCloudProvider: input.CloudProvider == fn.ExternalCloudProvider,
 		ProviderIDCommand:     input.ProviderIDCommand,
-		Base64:                input.Encoding == fn.EncodingBase64,
+		Encoding:              clusterv1alpha1.UserDataEncoding(input.Encoding),
 	}
 	if s.TokenTTL <= 0 {
 		s.TokenTTL = defaultTokenTTL
@@ -87,13 +82,6 @@ func observe(req *fnv1.RunFunctionRequest) (Observed, error) {
 	if t, ok := observed[machinev1alpha1.ResourceJoinToken]; ok {
 		o.Token = observeToken(t)
 	}
-	if s, ok := observed[machinev1alpha1.ResourceUserData]; ok {
-		var err error
-		if o.UserData, err = secretData(s); err != nil {
-			return o, err
-		}
-	}
-
 	// The Machine remembers what its composed resources may have been forgotten
 	// with, or lost.
 	vm, ok := observed[machinev1alpha1.ResourceVM]
@@ -109,35 +97,32 @@ func observe(req *fnv1.RunFunctionRequest) (Observed, error) {
 // observeToken reads a JoinToken. One that cannot be decoded is one that is there
 // and of which nothing is known.
 func observeToken(o step.Object) *Token {
-	t := &Token{
-		Token:  o.Connection[clusterv1alpha1.ConnectionToken],
-		Server: o.Connection[clusterv1alpha1.ConnectionServer],
-		CA:     o.Connection[clusterv1alpha1.ConnectionCA],
-	}
 	jt, err := step.As[clusterv1alpha1.JoinToken](o)
 	if err != nil {
-		t.Error = err.Error()
-		return t
+		return &Token{Error: err.Error()}
 	}
-	t.UID, t.ConfigUID = string(jt.UID), jt.Status.AtProvider.ConfigUID
-	t.Ending = jt.DeletionTimestamp != nil && !slices.Contains(jt.Finalizers, managed.FinalizerName)
-	t.Ready = jt.Status.GetCondition(xpv1.TypeReady).Status == corev1.ConditionTrue
+	t := &Token{
+		UserData:  jt.Spec.ForProvider.UserData,
+		Published: published(jt, o.Connection),
+		Revoked:   jt.Spec.ForProvider.Revoked,
+		Ready:     jt.Status.GetCondition(xpv1.TypeReady).Status == corev1.ConditionTrue,
+		Ending:    jt.DeletionTimestamp != nil && !slices.Contains(jt.Finalizers, managed.FinalizerName),
+	}
 	if c := jt.Status.GetCondition(xpv1.TypeSynced); c.Status == corev1.ConditionFalse {
 		t.Error = c.Message
 	}
 	return t
 }
 
-func secretData(o step.Object) (map[string][]byte, error) {
-	encoded, _, err := unstructured.NestedStringMap(o.Object, "data")
-	if err != nil {
-		return nil, fmt.Errorf("cannot read Secret %q: %w", o.GetName(), err)
+// published says whether the user data is what is made of the template with all that it
+// needs. Details may be older than the JoinToken.
+func published(jt *clusterv1alpha1.JoinToken, details map[string][]byte) bool {
+	f := userdata.Filling{
+		Token:  string(details[clusterv1alpha1.ConnectionToken]),
+		Server: string(details[clusterv1alpha1.ConnectionServer]),
+		CA:     details[clusterv1alpha1.ConnectionCA],
+		UID:    string(jt.UID), ConfigUID: jt.Status.AtProvider.ConfigUID,
 	}
-	data := make(map[string][]byte, len(encoded))
-	for k, v := range encoded {
-		if data[k], err = base64.StdEncoding.DecodeString(v); err != nil {
-			return nil, fmt.Errorf("cannot read key %q of Secret %q: %w", k, o.GetName(), err)
-		}
-	}
-	return data, nil
+	p := jt.Spec.ForProvider
+	return p.UserData != "" && f.IsComplete() && bytes.Equal(details[clusterv1alpha1.ConnectionUserData], f.Fill(p))
 }

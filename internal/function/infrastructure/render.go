@@ -45,7 +45,7 @@ func render(b *binding, o Observed) (rendering, *step.Problem) {
 	variables := map[string]any{
 		"machine":       o.RawMachine,
 		"class":         rawClass(o.Class),
-		"userData":      map[string]string{"secretName": o.Bootstrap.SecretName, "key": o.Bootstrap.Key, "value": o.UserData},
+		"userData":      userData(o),
 		"tags":          tags(o.Machine, o.Installation),
 		"failureDomain": "",
 		"companions":    companions,
@@ -86,6 +86,15 @@ func render(b *binding, o Observed) (rendering, *step.Problem) {
 	}
 	wrong.judge(b.vm, set, "", r.vm, o.Validator)
 	return r, wrong.of(o.Class)
+}
+
+// userData has no value as long as none is known: no VM is made of an empty one.
+func userData(o Observed) map[string]string {
+	out := map[string]string{"secretName": o.Bootstrap.SecretName, "key": o.Bootstrap.Key}
+	if o.UserData != "" {
+		out["value"] = o.UserData
+	}
+	return out
 }
 
 // fill a resource with what the binding places into it, and return where it did: a field

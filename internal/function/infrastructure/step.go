@@ -1,7 +1,6 @@
 package infrastructure
 
 import (
-	"encoding/base64"
 	"fmt"
 	"strings"
 	"time"
@@ -12,7 +11,6 @@ import (
 	"github.com/crossplane/function-sdk-go/response"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	fn "github.com/drover-dev/drover/apis/fn/v1alpha1"
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
@@ -214,7 +212,8 @@ func observe(req *fnv1.RunFunctionRequest) (Observed, error) {
 	}
 	o.RawMachine = map[string]any{"metadata": raw.Metadata, "spec": raw.Spec}
 
-	for name, there := range step.Observed(req) {
+	observed := step.Observed(req)
+	for name, there := range observed {
 		switch {
 		case name == machinev1alpha1.ResourceVM:
 			o.VM = &there
@@ -225,13 +224,8 @@ func observe(req *fnv1.RunFunctionRequest) (Observed, error) {
 	if _, err := step.Context(req, step.ContextBootstrap, &o.Bootstrap); err != nil {
 		return o, err
 	}
-	if s, ok := step.Desired(req, machinev1alpha1.ResourceUserData); ok && o.Bootstrap.Key != "" {
-		encoded, _, _ := unstructured.NestedString(s.Object, "data", o.Bootstrap.Key)
-		b, err := base64.StdEncoding.DecodeString(encoded)
-		if err != nil {
-			return o, fmt.Errorf("cannot read key %q of Secret %q: %w", o.Bootstrap.Key, s.GetName(), err)
-		}
-		o.UserData = string(b)
+	if o.Bootstrap.Key != "" {
+		o.UserData = string(observed[machinev1alpha1.ResourceJoinToken].Connection[o.Bootstrap.Key])
 	}
 	return o, nil
 }

@@ -93,6 +93,8 @@ func infrastructureReady(o Observed, n node) step.Condition {
 		c.Reason = string(machinev1alpha1.FailureCreateUnknown)
 	case step.VMCreating:
 		switch {
+		case o.Bootstrap.Waiting != "":
+			c.Reason, c.Message = ReasonWaiting, o.Bootstrap.Waiting
 		case o.VM.ErrorCode != "":
 			c.Reason = o.VM.ErrorCode
 		case everJoined(o, n):

@@ -137,6 +137,8 @@ func waitsFor(o Observed, n node) string {
 		return o.Bootstrap.Waiting
 	case o.VM.State == step.VMAbsent:
 		return "waiting for user data"
+	case o.VM.State == step.VMCreating && o.Bootstrap.Waiting != "":
+		return o.Bootstrap.Waiting
 	case o.VM.State == step.VMCreating && o.VM.Message != "":
 		return o.VM.Message
 	case o.VM.State == step.VMCreating:

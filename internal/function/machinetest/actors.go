@@ -5,7 +5,9 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	clusterv1alpha1 "github.com/drover-dev/drover/apis/cluster/v1alpha1"
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/userdata"
 )
 
 // Set a field of an object.
@@ -34,13 +36,27 @@ func conditionSince(o *unstructured.Unstructured, since, typ, status, reason, me
 	}), "status", "conditions")
 }
 
+// What a target cluster says in its connection details.
+const (
+	config = "6d3a3c6e-0000-4000-8000-000000000000"
+	token  = "abcdef.0123456789abcdef"
+	server = "https://10.0.0.1:6443"
+	ca     = "-----BEGIN CERTIFICATE-----\n"
+)
+
 // TokenIsThere is what provider-drover makes of a JoinToken.
 func (p *Plane) TokenIsThere() {
 	jt := p.Composed[machinev1alpha1.ResourceJoinToken]
 	Condition(jt, "Synced", "True", "ReconcileSuccess", "")
 	Condition(jt, "Ready", "True", "Available", "")
+	Set(jt, config, "status", "atProvider", "configUID")
+	params := clusterv1alpha1.JoinTokenParameters{}
+	template, _, _ := unstructured.NestedString(jt.Object, "spec", "forProvider", "userData")
+	encoding, _, _ := unstructured.NestedString(jt.Object, "spec", "forProvider", "userDataEncoding")
+	params.UserData, params.UserDataEncoding = template, clusterv1alpha1.UserDataEncoding(encoding)
 	p.Connection[machinev1alpha1.ResourceJoinToken] = map[string][]byte{
-		"token": []byte("abcdef.0123456789abcdef"), "server": []byte("https://10.0.0.1:6443"), "ca.crt": []byte("-----BEGIN CERTIFICATE-----\n"),
+		"token": []byte(token), "server": []byte(server), "ca.crt": []byte(ca),
+		"userData": userdata.Filling{Token: token, Server: server, CA: []byte(ca), UID: string(jt.GetUID()), ConfigUID: config}.Fill(params),
 	}
 }
 
@@ -107,7 +123,6 @@ func (p *Plane) ToRunning() {
 	p.t.Helper()
 	p.Reconcile()
 	p.TokenIsThere()
-	p.Reconcile()
 	p.Reconcile()
 	p.VMIsCreated()
 	p.VMRuns()

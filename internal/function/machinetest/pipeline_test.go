@@ -2,7 +2,6 @@ package machinetest
 
 import (
 	"context"
-	"encoding/base64"
 	"fmt"
 	"maps"
 	"slices"
@@ -14,6 +13,7 @@ import (
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
 	"github.com/google/go-cmp/cmp"
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/structpb"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
@@ -65,60 +65,60 @@ func TestAMachineGoesFromNothingToRunning(t *testing.T) {
 		ttl        time.Duration
 	}{
 		{
-			name: "AJoinTokenIsAskedFor", world: func() {},
-			phase: "Pending", desired: []string{"join-token"},
-			conditions: []string{"InfrastructureReady=Waiting", "NodeReady=NodeNotJoined", "Valid=Valid"},
-			ttl:        step.InFlight,
-		},
-		{
-			name: "UserDataIsWrittenAndTheVMIsAskedForAtOnce", world: p.TokenIsThere,
-			phase: "Provisioning", desired: []string{"join-token", "user-data", "vm"},
+			name: "AJoinTokenAndTheVMAreAskedForAtOnce", world: func() {},
+			phase: "Provisioning", desired: []string{"join-token", "vm"},
 			conditions: []string{"InfrastructureReady=VMCreating", "NodeReady=NodeNotJoined", "Valid=Valid"},
 			events:     []string{"VMRequested"},
 			ttl:        step.InFlight,
 		},
 		{
+			name: "TheUserDataIsPublished", world: p.TokenIsThere,
+			phase: "Provisioning", desired: []string{"join-token", "vm"},
+			conditions: []string{"InfrastructureReady=VMCreating", "NodeReady=NodeNotJoined", "Valid=Valid"},
+			ttl:        step.InFlight,
+		},
+		{
 			name: "TheVMIsCreatedAndItsNodeIsAwaited", world: p.VMIsCreated,
-			phase: "Provisioning", desired: []string{"join-token", "user-data", "vm", "worker-node"},
+			phase: "Provisioning", desired: []string{"join-token", "vm", "worker-node"},
 			conditions: []string{"InfrastructureReady=VMCreating", "NodeReady=NodeNotJoined", "Valid=Valid"},
 			ttl:        step.InFlight,
 		},
 		{
 			name: "TheVMRuns", world: p.VMRuns,
-			phase: "Joining", desired: []string{"join-token", "user-data", "vm", "worker-node"},
+			phase: "Joining", desired: []string{"join-token", "vm", "worker-node"},
 			conditions: []string{"InfrastructureReady=VMRunning", "NodeReady=NodeNotJoined", "Valid=Valid"},
 			events:     []string{"VMRunning"},
 			ttl:        step.InFlight,
 		},
 		{
-			name: "TheNodeIsThereAndTheTokenGoes", world: func() { p.NodeIs("False", p.Now) },
-			phase: "Joining", desired: []string{"user-data", "vm", "worker-node"},
+			name: "TheNodeIsThereAndTheTokenIsRevoked", world: func() { p.NodeIs("False", p.Now) },
+			phase: "Joining", desired: []string{"join-token", "vm", "worker-node"},
 			conditions: []string{"InfrastructureReady=VMRunning", "NodeReady=NodeNotReady", "Valid=Valid"},
 			ttl:        step.InFlight,
 		},
 		{
 			name: "TheNodeIsReady", world: func() { p.NodeIs("True", p.Now) },
-			phase: "Running", desired: []string{"user-data", "vm", "worker-node"},
+			phase: "Running", desired: []string{"join-token", "vm", "worker-node"},
 			conditions: []string{"InfrastructureReady=VMRunning", "NodeReady=NodeReady", "Valid=Valid"},
 			events:     []string{"NodeReady"},
 			ttl:        step.AtRest,
 		},
 		{
 			name: "TheNodeStopsToBeReady", world: func() { p.NodeIs("False", p.Now) },
-			phase: "Unknown", desired: []string{"user-data", "vm", "worker-node"},
+			phase: "Unknown", desired: []string{"join-token", "vm", "worker-node"},
 			conditions: []string{"InfrastructureReady=VMRunning", "NodeHealthy=NodeUnhealthy", "NodeReady=NodeNotReady", "Valid=Valid"},
 			events:     []string{"NodeNotReady"},
 			ttl:        step.InFlight,
 		},
 		{
 			name: "TheNodeIsGone", world: func() { p.NodeIs("", p.Now) },
-			phase: "Unknown", desired: []string{"user-data", "vm", "worker-node"},
+			phase: "Unknown", desired: []string{"join-token", "vm", "worker-node"},
 			conditions: []string{"InfrastructureReady=VMRunning", "NodeHealthy=NodeUnhealthy", "NodeReady=NodeGone", "Valid=Valid"},
 			ttl:        step.InFlight,
 		},
 		{
 			name: "TheNodeIsReadyAgain", world: func() { p.NodeIs("True", p.Now) },
-			phase: "Running", desired: []string{"user-data", "vm", "worker-node"},
+			phase: "Running", desired: []string{"join-token", "vm", "worker-node"},
 			conditions: []string{"InfrastructureReady=VMRunning", "NodeHealthy=NodeHealthy", "NodeReady=NodeReady", "Valid=Valid"},
 			events:     []string{"NodeReady"},
 			ttl:        step.AtRest,
@@ -127,7 +127,7 @@ func TestAMachineGoesFromNothingToRunning(t *testing.T) {
 			name: "TheVMVanishes", world: func() {
 				Condition(p.Composed["vm"], "Ready", "False", "Missing", "vm-0123456789 is no longer there")
 			},
-			phase: "Failed", desired: []string{"user-data", "vm", "worker-node"},
+			phase: "Failed", desired: []string{"join-token", "vm", "worker-node"},
 			conditions: []string{"InfrastructureReady=VMLost", "NodeHealthy=NodeHealthy", "NodeReady=NodeReady", "Valid=Valid"},
 			events:     []string{"VMLost"},
 			ttl:        step.AtRest,
@@ -142,14 +142,13 @@ func TestAMachineGoesFromNothingToRunning(t *testing.T) {
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%s: -want +got:\n%s", s.name, diff)
 		}
+		if got, want := revoked(p), s.phase != "Provisioning" && s.name != "TheVMRuns"; got != want {
+			t.Errorf("%s: the token is revoked: %v", s.name, got)
+		}
 		if isReady := r.Desired.GetComposite().GetReady() == fnv1.Ready_READY_TRUE; isReady != (s.phase == "Running") {
 			t.Errorf("%s: the Machine's readiness is %v in phase %s", s.name, isReady, s.phase)
 		}
-		// A second look at the same world tells nothing, and changes nothing but what
-		// waits for the Secret that it wrote itself.
-		if s.name == "UserDataIsWritten" {
-			continue
-		}
+		// A second look at the same world tells nothing, and changes nothing.
 		before := p.Machine.DeepCopy().Object["status"].(map[string]any)
 		delete(before, "conditions")
 		p.Now = p.Now.Add(3 * time.Second)
@@ -237,12 +236,36 @@ func TestAJoinTokenOfTheMachineIsAskedFor(t *testing.T) {
 	if diff := cmp.Diff(map[string]any{
 		"forProvider": map[string]any{
 			"ttl": "1h0m0s", "description": "machine ns/workers-x7k2p",
-			"groups": []any{"system:bootstrappers:kubeadm:default-node-token"},
+			"groups": []any{"system:bootstrappers:kubeadm:default-node-token"}, "userData": userDataOf(p),
 		},
 		"providerConfigRef":          map[string]any{"kind": "ClusterProviderConfig", "name": "target"},
-		"writeConnectionSecretToRef": map[string]any{"name": name + "-join"},
+		"writeConnectionSecretToRef": map[string]any{"name": name + "-user-data"},
 	}, p.Composed["join-token"].Object["spec"]); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+func TestAVMOfWhichUserDataIsAPartIsAskedForWhenThatIsPublished(t *testing.T) {
+	for name, awaits := range map[string]bool{"AsItShall": false, "ThoughItsProviderIsSaidToAwaitASecret": true} {
+		t.Run(name, func(t *testing.T) {
+			p := newPlane(t)
+			p.Pipeline[0].Fields["providerAwaitsSecret"] = structpb.NewBoolValue(awaits)
+			fields := p.Pipeline[1].Fields["virtualMachine"].GetStructValue().Fields["fields"].GetListValue()
+			fields.Values[2].GetStructValue().Fields["value"] = structpb.NewStringValue(`{"text": userData.value}`)
+			p.Reconcile()
+			if diff := cmp.Diff([]string{"join-token"}, slices.Sorted(maps.Keys(p.Composed))); diff != "" {
+				t.Fatalf("-want +got:\n%s", diff)
+			}
+			p.TokenIsThere()
+			p.Reconcile()
+			if p.Composed["vm"] == nil {
+				t.Fatal("there is no VM")
+			}
+			text, _, _ := unstructured.NestedString(p.Composed["vm"].Object, "spec", "forProvider", "tags", "text")
+			if !strings.HasPrefix(text, "#cloud-config") || !strings.Contains(text, token) || strings.Contains(text, "$(token)") {
+				t.Errorf("got %s", text)
+			}
+		})
 	}
 }
 
@@ -286,11 +309,11 @@ func TestAVMThatIsThereIsTouchedByNothing(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p := newPlane(t)
 			p.ToRunning()
-			vm, userData := p.Composed["vm"].DeepCopy(), p.Composed["user-data"].DeepCopy()
+			vm := p.Composed["vm"].DeepCopy()
 			change(p)
 			p.Reconcile()
 			p.Reconcile()
-			for _, resource := range []string{"vm", "worker-node", "user-data"} {
+			for _, resource := range []string{"vm", "worker-node"} {
 				if p.Composed[resource] == nil {
 					t.Fatalf("%s is gone", resource)
 				}
@@ -301,9 +324,6 @@ func TestAVMThatIsThereIsTouchedByNothing(t *testing.T) {
 			if diff := cmp.Diff(vm.GetFinalizers(), p.Composed["vm"].GetFinalizers()); diff != "" {
 				t.Errorf("finalizers: -before +after:\n%s", diff)
 			}
-			if diff := cmp.Diff(userData.Object["data"], p.Composed["user-data"].Object["data"]); diff != "" {
-				t.Errorf("user data: -before +after:\n%s", diff)
-			}
 		})
 	}
 }
@@ -313,31 +333,29 @@ func TestAVMWhoseCreationBeganIsAskedForAsItWas(t *testing.T) {
 	p.Reconcile()
 	p.TokenIsThere()
 	p.Reconcile()
-	p.Reconcile()
 	p.Composed["vm"].SetAnnotations(map[string]string{"crossplane.io/external-create-pending": "2030-01-01T12:00:01Z"})
-	before := p.Composed["vm"].DeepCopy()
+	before, userData := p.Composed["vm"].DeepCopy(), userDataOf(p)
 
 	Set(p.Others[0], "large", "spec", "forProvider", "size")
-	p.Connection["join-token"]["token"] = []byte("ffffff.0123456789abcdef")
+	Set(p.Machine, "v9.9.9", "spec", "version")
 	p.Reconcile()
 	if diff := cmp.Diff(before.Object["spec"], p.Composed["vm"].Object["spec"]); diff != "" {
 		t.Errorf("-before +after:\n%s", diff)
 	}
-	if text := userDataOf(t, p); !strings.Contains(text, "abcdef.0123456789abcdef") {
-		t.Errorf("the user data was rendered anew:\n%s", text)
+	if diff := cmp.Diff(userData, userDataOf(p)); diff != "" {
+		t.Errorf("the user data was rendered anew: -before +after:\n%s", diff)
 	}
 }
 
-func TestUserDataFollowsItsTokenUntilTheVMIsCreated(t *testing.T) {
+func TestUserDataFollowsItsMachineUntilTheVMIsCreated(t *testing.T) {
 	p := newPlane(t)
 	p.Reconcile()
 	p.TokenIsThere()
 	p.Reconcile()
+	Set(p.Machine, "v9.9.9", "spec", "version")
 	p.Reconcile()
-	p.Connection["join-token"]["token"] = []byte("ffffff.0123456789abcdef")
-	p.Reconcile()
-	if text := userDataOf(t, p); !strings.Contains(text, "ffffff.0123456789abcdef") {
-		t.Errorf("the user data has an old token:\n%s", text)
+	if text := userDataOf(p); !strings.Contains(text, "v9.9.9") {
+		t.Errorf("the user data is old:\n%s", text)
 	}
 	if p.Composed["vm"] == nil {
 		t.Error("the VM is gone")
@@ -448,7 +466,9 @@ func TestProblemsAreToldAndNothingIsCreated(t *testing.T) {
 			p := newPlane(t)
 			tc.world(p)
 			told := eventReasons(p.Reconcile())
-			p.TokenIsThere()
+			if p.Composed["join-token"] != nil {
+				p.TokenIsThere()
+			}
 			for range 4 {
 				p.Now = p.Now.Add(5 * time.Second)
 				told = append(told, eventReasons(p.Reconcile())...)
@@ -492,7 +512,6 @@ func TestAnErrorOfTheProviderIsClassifiedAndToldOnce(t *testing.T) {
 	p.Reconcile()
 	p.TokenIsThere()
 	p.Reconcile()
-	p.Reconcile()
 	p.Composed["vm"].SetAnnotations(map[string]string{
 		"crossplane.io/external-create-pending": "2030-01-01T12:00:01Z", "crossplane.io/external-create-failed": "2030-01-01T12:00:02Z",
 	})
@@ -526,7 +545,7 @@ func TestAnErrorOfTheProviderIsClassifiedAndToldOnce(t *testing.T) {
 		t.Errorf("status: %v", p.Machine.Object["status"])
 	}
 	// Nobody waits for its Node any more.
-	if p.Reconcile(); p.Composed["vm"] == nil || p.Composed["join-token"] != nil {
+	if p.Reconcile(); p.Composed["vm"] == nil || !revoked(p) {
 		t.Errorf("composed: %v", slices.Sorted(maps.Keys(p.Composed)))
 	}
 }
@@ -535,7 +554,6 @@ func TestACreationWhoseResultNobodyKnowsIsFinal(t *testing.T) {
 	p := newPlane(t)
 	p.Reconcile()
 	p.TokenIsThere()
-	p.Reconcile()
 	p.Reconcile()
 	p.Composed["vm"].SetAnnotations(map[string]string{"crossplane.io/external-create-pending": "2030-01-01T12:00:01Z"})
 	if p.Reconcile(); phase(p) != "Provisioning" {
@@ -559,7 +577,7 @@ func TestCrossplaneCallsAgainWhenTheTimeToJoinIsOver(t *testing.T) {
 	p := newPlane(t)
 	p.Reconcile()
 	p.Now = p.Now.Add(20*time.Minute - 3*time.Second)
-	if r := p.Reconcile(); r.TTL != 3*time.Second || phase(p) != "Pending" {
+	if r := p.Reconcile(); r.TTL != 3*time.Second || phase(p) != "Provisioning" {
 		t.Errorf("TTL %s, phase %s", r.TTL, phase(p))
 	}
 	p.Now = p.Now.Add(3 * time.Second)
@@ -577,8 +595,6 @@ func TestAnOlderCrossplaneLeavesTheSchemaToTheAPIServer(t *testing.T) {
 
 func TestAStepOfTheUsersBetweenOursIsHeard(t *testing.T) {
 	p := newPlane(t)
-	p.Reconcile()
-	p.TokenIsThere()
 	p.Run = func(now time.Time, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
 		rsp, err := run(now, req)
 		if vm := rsp.GetDesired().GetResources()["vm"]; vm != nil && req.GetInput().GetFields()["kind"].GetStringValue() == "Infrastructure" {
@@ -658,12 +674,14 @@ func eventReasons(r Result) []string {
 	return out
 }
 
-func userDataOf(t *testing.T, p *Plane) string {
-	t.Helper()
-	encoded, _, _ := unstructured.NestedString(p.Composed["user-data"].Object, "data", "userData")
-	b, err := base64.StdEncoding.DecodeString(encoded)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(b)
+// revoked says whether the Machine's token shall be no more.
+func revoked(p *Plane) bool {
+	is, _, _ := unstructured.NestedBool(p.Composed["join-token"].Object, "spec", "forProvider", "revoked")
+	return is
+}
+
+// userDataOf the Machine, before it is filled in.
+func userDataOf(p *Plane) string {
+	s, _, _ := unstructured.NestedString(p.Composed["join-token"].Object, "spec", "forProvider", "userData")
+	return s
 }
