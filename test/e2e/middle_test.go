@@ -3,10 +3,13 @@ package e2e
 import (
 	"context"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/localcloud"
@@ -40,6 +43,7 @@ func TestARolloutThatIsPausedInTheMiddleHoldsUntilItIsResumed(t *testing.T) {
 	if held[kit.OldVersion] == 0 || held[kit.NewVersion] == 0 {
 		t.Fatalf("the rollout was not held in the middle: %v", held)
 	}
+	nodesOfOldTemplatesAreMarked(t, f)
 	// A paused deployment scales: what it does to the others while it does so, it
 	// does because it is not paused.
 	f.Patch(t, md, `{"spec":{"replicas":7}}`)
@@ -54,6 +58,29 @@ func TestARolloutThatIsPausedInTheMiddleHoldsUntilItIsResumed(t *testing.T) {
 	f.AwaitDeployment(t, md.Name)
 	tellsInOrder(t, f, "MachineDeployment/middle", "for revision 2", "spec.paused is true", "replaced and updated again", "Revision 2 is rolled out")
 	f.DeleteDeployment(t, md.Name)
+}
+
+func nodesOfOldTemplatesAreMarked(t *testing.T, f kit.Fleet) {
+	t.Helper()
+	kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+		machines, err := f.Machines(ctx)
+		if err != nil {
+			return err.Error()
+		}
+		for _, m := range machines {
+			n := &corev1.Node{}
+			if err := f.Cluster.Client.Get(ctx, client.ObjectKey{Name: m.Status.NodeRef.Name}, n); err != nil {
+				return err.Error()
+			}
+			marked := slices.ContainsFunc(n.Spec.Taints, func(taint corev1.Taint) bool {
+				return taint.Key == machinev1alpha1.TaintOutdated && taint.Effect == corev1.TaintEffectPreferNoSchedule
+			})
+			if marked != (m.Spec.Version == kit.OldVersion) {
+				return fmt.Sprintf("Node %s of version %s has taints %v", n.Name, m.Spec.Version, n.Spec.Taints)
+			}
+		}
+		return ""
+	})
 }
 
 func TestARolloutThatIsSupersededInTheMiddleGoesToTheNewestTemplate(t *testing.T) {

@@ -80,6 +80,10 @@ type MachineGroupSpec struct {
 	// +kubebuilder:validation:MaxItems=10000
 	Machines []GroupMember `json:"machines,omitempty"`
 
+	// NodeMarks are on the Nodes of all of the set's Machines.
+	// +optional
+	NodeMarks NodeMarks `json:"nodeMarks,omitempty,omitzero"`
+
 	// Delete names the Machines that shall go.
 	// +optional
 	// +listType=atomic

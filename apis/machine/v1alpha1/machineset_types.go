@@ -24,6 +24,11 @@ type MachineSetSpec struct {
 	// after it; the rest reaches all.
 	Template MachineTemplate `json:"template"`
 
+	// NodeMarks are on the Nodes of all of the set's Machines. A MachineDeployment puts
+	// there what Nodes show during a rollout.
+	// +optional
+	NodeMarks NodeMarks `json:"nodeMarks,omitempty,omitzero"`
+
 	// MinReadySeconds is for how long a Machine's Node must have been Ready, in
 	// seconds, until the Machine counts as available.
 	// +kubebuilder:default=0

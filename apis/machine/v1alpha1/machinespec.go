@@ -126,6 +126,23 @@ type NodeMetadata struct {
 	Annotations map[string]string `json:"annotations,omitempty"`
 }
 
+// NodeMarks are on all Nodes of a MachineSet, beside what its template says. No Machine
+// changes for them: they come and go with what a fleet does, such as a rollout.
+type NodeMarks struct {
+	// Annotations of the Nodes. What the template says goes before.
+	// +optional
+	// +kubebuilder:validation:MaxProperties=16
+	Annotations map[string]string `json:"annotations,omitempty"`
+
+	// Taints of the Nodes. What the template says goes before.
+	// +optional
+	// +listType=map
+	// +listMapKey=key
+	// +listMapKey=effect
+	// +kubebuilder:validation:MaxItems=16
+	Taints []Taint `json:"taints,omitempty"`
+}
+
 // A Taint of a Node.
 type Taint struct {
 	// Key of the taint.

@@ -19,6 +19,7 @@ import (
 	"k8s.io/client-go/util/retry"
 
 	"github.com/drover-dev/drover/apis/cluster/v1alpha1"
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/controller/mr"
 	"github.com/drover-dev/drover/internal/target"
 )
@@ -60,6 +61,8 @@ type shared struct {
 	rivals func(context.Context, *v1alpha1.WorkerNode) ([]v1alpha1.WorkerNode, error)
 	// hooks that hold the drain.
 	hooks func(context.Context, *v1alpha1.WorkerNode) ([]string, error)
+	// marks that its Node has as all of its MachineSet.
+	marks func(context.Context, *v1alpha1.WorkerNode) (machinev1alpha1.NodeMarks, error)
 	// drains has the memory of drains, by the UIDs of WorkerNodes.
 	drains sync.Map
 	// attachments of volumes are the same for all drains of a cluster.
@@ -121,7 +124,7 @@ func (x *external) Observe(ctx context.Context, wn *v1alpha1.WorkerNode) (manage
 		return managed.ExternalObservation{}, err
 	}
 	x.report(wn, node)
-	patch, err := patchFor(node, wn)
+	patch, err := x.patchFor(ctx, node, wn)
 	return managed.ExternalObservation{
 		ResourceExists: true,
 		// The first reconcile writes the finalizer, which takes the status back that
@@ -151,7 +154,7 @@ func (x *external) Update(ctx context.Context, wn *v1alpha1.WorkerNode) (managed
 // sync starts from the Node as cached, and reads it only if that was too old.
 func (x *external) sync(ctx context.Context, wn *v1alpha1.WorkerNode, node *corev1.Node) error {
 	return retry.RetryOnConflict(retry.DefaultRetry, func() error {
-		patch, err := patchFor(node, wn)
+		patch, err := x.patchFor(ctx, node, wn)
 		if err != nil || patch == nil {
 			return err
 		}
@@ -177,11 +180,15 @@ func (x *external) report(wn *v1alpha1.WorkerNode, node *corev1.Node) {
 	}
 }
 
-func patchFor(node *corev1.Node, wn *v1alpha1.WorkerNode) ([]byte, error) {
+func (x *external) patchFor(ctx context.Context, node *corev1.Node, wn *v1alpha1.WorkerNode) ([]byte, error) {
 	if node == nil {
 		return nil, nil
 	}
-	return syncPatch(node, wn.Spec.ForProvider)
+	marks, err := x.marks(ctx, wn)
+	if err != nil {
+		return nil, err
+	}
+	return syncPatch(node, withMarks(wn.Spec.ForProvider, marks))
 }
 
 // only returns the one Node of the providerID, or nil if there is none.

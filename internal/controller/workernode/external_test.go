@@ -70,11 +70,15 @@ func noRivals(context.Context, *v1alpha1.WorkerNode) ([]v1alpha1.WorkerNode, err
 
 func noHooks(context.Context, *v1alpha1.WorkerNode) ([]string, error) { return nil, nil }
 
+func noMarks(context.Context, *v1alpha1.WorkerNode) (machinev1alpha1.NodeMarks, error) {
+	return machinev1alpha1.NodeMarks{}, nil
+}
+
 func newExternal(now time.Time, kube *fake.Clientset, nodes ...*corev1.Node) (*external, *events) {
 	e := &events{}
 	return &external{
 		cluster: cluster{kube: kube, nodes: always(nodes...), classify: passed},
-		shared:  &shared{again: &mr.Again{}, record: e, now: func() time.Time { return now }, rivals: noRivals, hooks: noHooks},
+		shared:  &shared{again: &mr.Again{}, record: e, now: func() time.Time { return now }, rivals: noRivals, hooks: noHooks, marks: noMarks},
 	}, e
 }
 

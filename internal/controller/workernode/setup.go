@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/drover-dev/drover/apis/cluster/v1alpha1"
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/controller/mr"
 	"github.com/drover-dev/drover/internal/target"
 )
@@ -41,10 +42,13 @@ func Setup(ctx context.Context, mgr ctrl.Manager, o controller.Options, pool *ta
 		Kind:      v1alpha1.WorkerNodeGroupVersionKind,
 		Object:    &v1alpha1.WorkerNode{},
 		List:      &v1alpha1.WorkerNodeList{},
-		Connector: &connector{pool: pool, shared: &shared{again: again, record: recorder, now: time.Now, rivals: rivals(mgr.GetClient()), hooks: hooksOfOwner(mgr.GetAPIReader())}},
+		Connector: &connector{pool: pool, shared: &shared{again: again, record: recorder, now: time.Now, rivals: rivals(mgr.GetClient()), hooks: hooksOfOwner(mgr.GetAPIReader()), marks: marksOfSet(mgr.GetClient())}},
 		Again:     again,
 		Recorder:  recorder,
-		Sources:   []source.Source{nodes(mgr.GetClient(), pool)},
+		Sources: []source.Source{
+			nodes(mgr.GetClient(), pool),
+			source.Kind(mgr.GetCache(), client.Object(&machinev1alpha1.MachineGroup{}), ofGroup(mgr.GetClient()), marksChanged()),
+		},
 	}.Setup(mgr, o)
 }
 

@@ -24,7 +24,7 @@ func group(set *machinev1alpha1.MachineSet, d Decision, s selections) (*machinev
 	g := &machinev1alpha1.MachineGroup{
 		TypeMeta:   metav1.TypeMeta{APIVersion: machinev1alpha1.SchemeGroupVersion.String(), Kind: machinev1alpha1.MachineGroupGroupVersionKind.Kind},
 		ObjectMeta: metav1.ObjectMeta{Namespace: set.Namespace, Name: set.Name},
-		Spec:       machinev1alpha1.MachineGroupSpec{Delete: d.Delete},
+		Spec:       machinev1alpha1.MachineGroupSpec{Delete: d.Delete, NodeMarks: set.Spec.NodeMarks},
 	}
 	known := map[string]bool{}
 	for _, m := range d.Machines {

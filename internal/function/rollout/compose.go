@@ -72,6 +72,7 @@ func (p *plan) composed(s *set) *machinev1alpha1.MachineSet {
 			Replicas:                     s.told,
 			Selector:                     *s.Spec.Selector.DeepCopy(),
 			Template:                     t,
+			NodeMarks:                    p.nodeMarks(s),
 			MinReadySeconds:              d.Spec.MinReadySeconds,
 			Deletion:                     d.Spec.Deletion,
 			Creation:                     creation,
@@ -82,8 +83,7 @@ func (p *plan) composed(s *set) *machinev1alpha1.MachineSet {
 	}
 }
 
-// templateOf a set: its own, but for what does not start a rollout and what Nodes
-// show during one.
+// templateOf a set: its own, but for what does not start a rollout.
 func (p *plan) templateOf(s *set) machinev1alpha1.MachineTemplate {
 	own := s.Spec.Template
 	if s == p.current && p.inPlace() && !p.held() {
@@ -94,15 +94,19 @@ func (p *plan) templateOf(s *set) machinev1alpha1.MachineTemplate {
 			machinev1alpha1.LabelTemplateHash: labels[machinev1alpha1.LabelTemplateHash],
 		})
 	}
-	t := inPlace(own, p.Deployment.Spec.Template)
-	outdated := machinev1alpha1.Taint{Key: machinev1alpha1.TaintOutdated, Effect: string(corev1.TaintEffectPreferNoSchedule)}
-	if p.rolls() && s != p.head() && !slices.Contains(t.Spec.Taints, outdated) {
-		t.Spec.Taints = append(t.Spec.Taints, outdated)
+	return inPlace(own, p.Deployment.Spec.Template)
+}
+
+// nodeMarks are what Nodes of a set show during a rollout.
+func (p *plan) nodeMarks(s *set) machinev1alpha1.NodeMarks {
+	m := machinev1alpha1.NodeMarks{}
+	if p.rolls() && s != p.head() {
+		m.Taints = []machinev1alpha1.Taint{{Key: machinev1alpha1.TaintOutdated, Effect: string(corev1.TaintEffectPreferNoSchedule)}}
 	}
 	if p.Deployment.Spec.Rollout.DisableScaleDown && !p.complete() && !p.wasComplete() {
-		t.Spec.Metadata.Annotations = merged(map[string]string{machinev1alpha1.AnnotationScaleDownDisabled: "true"}, t.Spec.Metadata.Annotations)
+		m.Annotations = map[string]string{machinev1alpha1.AnnotationScaleDownDisabled: "true"}
 	}
-	return t
+	return m
 }
 
 // rolls means that Machines of old sets are on their way out.

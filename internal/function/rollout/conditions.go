@@ -88,16 +88,18 @@ func (p *plan) valid() step.Condition {
 // available does not count on what is preserved for analysis.
 func (p *plan) available(s machinev1alpha1.MachineDeploymentStatus) step.Condition {
 	least := max(0, p.bounds.least()-s.PreservedFailedReplicas)
-	c := step.Condition{
-		Type:    conditionAvailable,
-		Status:  isTrue,
-		Reason:  "MinimumReplicasAvailable",
-		Message: fmt.Sprintf("%d Machines are available: %d are wanted, and at least %d must be", s.AvailableReplicas, p.bounds.replicas, least),
+	// What is available now stands in the status. A text that followed it would have
+	// every change of a rollout reconciled two times more.
+	if s.AvailableReplicas >= least {
+		return step.Condition{
+			Type: conditionAvailable, Status: isTrue, Reason: "MinimumReplicasAvailable",
+			Message: fmt.Sprintf("%d Machines are wanted, and the %d that must be are available", p.bounds.replicas, least),
+		}
 	}
-	if s.AvailableReplicas < least {
-		c.Status, c.Reason = isFalse, "MinimumReplicasUnavailable"
+	return step.Condition{
+		Type: conditionAvailable, Status: isFalse, Reason: "MinimumReplicasUnavailable",
+		Message: fmt.Sprintf("%d Machines are wanted, and less than the %d that must be are available", p.bounds.replicas, least),
 	}
-	return c
 }
 
 // isDone means that there is no rollout: the revision is, or once was, complete, and

@@ -620,8 +620,8 @@ func TestSets(t *testing.T) {
 		want := old.MachineSet.DeepCopy()
 		want.Spec.Remediation.MaxUnhealthy, want.Spec.Remediation.Order = ptr.To(intstr.FromInt32(2)), machinev1alpha1.CreateFirst
 		want.UID, want.Generation, want.Status = "", 0, machinev1alpha1.MachineSetStatus{}
-		want.Spec.Template.Spec.Taints = append(want.Spec.Template.Spec.Taints, d.Spec.Template.Spec.Taints[0],
-			machinev1alpha1.Taint{Key: machinev1alpha1.TaintOutdated, Effect: "PreferNoSchedule"})
+		want.Spec.Template.Spec.Taints = append(want.Spec.Template.Spec.Taints, d.Spec.Template.Spec.Taints[0])
+		want.Spec.NodeMarks.Taints = []machinev1alpha1.Taint{{Key: machinev1alpha1.TaintOutdated, Effect: "PreferNoSchedule"}}
 		want.Spec.MinReadySeconds = 30
 		if diff := cmp.Diff(want, sets["v1"]); diff != "" {
 			t.Errorf("-want +got:\n%s", diff)
@@ -630,20 +630,20 @@ func TestSets(t *testing.T) {
 	t.Run("TheMarkIsTakenOffASetThatIsGoneBackTo", func(t *testing.T) {
 		back := deployment(3, func(d *machinev1alpha1.MachineDeployment) { d.Spec.Template = template("v1") })
 		marked := machineSet("v1", 4, 3)
-		marked.Spec.Template.Spec.Taints = []machinev1alpha1.Taint{{Key: machinev1alpha1.TaintOutdated, Effect: "PreferNoSchedule"}}
+		marked.Spec.NodeMarks.Taints = []machinev1alpha1.Taint{{Key: machinev1alpha1.TaintOutdated, Effect: "PreferNoSchedule"}}
 		s := Plan(now, Observed{Deployment: back, ClassFound: true, Sets: []Set{marked, machineSet("v2", 5, 1)}}).Sets
-		if got := s[1]; got.Name != marked.Name || len(got.Spec.Template.Spec.Taints) > 0 {
-			t.Errorf("%s has taints %v", got.Name, got.Spec.Template.Spec.Taints)
+		if got := s[1]; got.Name != marked.Name || len(got.Spec.NodeMarks.Taints) > 0 {
+			t.Errorf("%s has taints %v", got.Name, got.Spec.NodeMarks.Taints)
 		}
-		if got := s[0]; len(got.Spec.Template.Spec.Taints) != 1 {
-			t.Errorf("%s has taints %v", got.Name, got.Spec.Template.Spec.Taints)
+		if got := s[0]; len(got.Spec.NodeMarks.Taints) != 1 {
+			t.Errorf("%s has taints %v", got.Name, got.Spec.NodeMarks.Taints)
 		}
 	})
 	t.Run("TheAutoscalerIsHeldOffDuringARolloutWhereThatIsAskedFor", func(t *testing.T) {
 		ask := func(d *machinev1alpha1.MachineDeployment) { d.Spec.Rollout.DisableScaleDown = true }
 		annotations := func(d *machinev1alpha1.MachineDeployment, sets ...Set) (out []string) {
 			for _, s := range Plan(now, Observed{Deployment: d, ClassFound: true, Sets: sets}).Sets {
-				out = append(out, s.Spec.Template.Spec.Metadata.Annotations[machinev1alpha1.AnnotationScaleDownDisabled])
+				out = append(out, s.Spec.NodeMarks.Annotations[machinev1alpha1.AnnotationScaleDownDisabled])
 			}
 			return out
 		}
