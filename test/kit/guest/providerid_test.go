@@ -13,7 +13,7 @@ import (
 func userData(t *testing.T, command string) []byte {
 	t.Helper()
 	b, err := userdata.CloudInit(userdata.Input{
-		Hostname: "workers-1", Version: "v1.35.4", Server: "https://10.0.0.1:6443", CA: []byte("ca"), Token: "abcdef.0123456789abcdef",
+		Hostname: "workers-1", Version: "v1.35.4",
 		ExternalCloudProvider: true, ProviderIDCommand: command,
 	})
 	if err != nil {
