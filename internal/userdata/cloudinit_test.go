@@ -82,7 +82,7 @@ func TestWhatAKubeletMayNotSetIsNotAmongItsFlags(t *testing.T) {
 	got := files(t, input(func(in *Input) {
 		in.Labels = map[string]string{"node-role.kubernetes.io/worker": "", "pool": "a"}
 	}))[pathKubeletFlags]
-	want := "KUBELET_EXTRA_ARGS=\"--hostname-override=pool-a-x7k2p --node-labels=pool=a\"\n"
+	want := "KUBELET_EXTRA_ARGS=\"--hostname-override=pool-a-x7k2p --node-labels=cluster.drover.dev/config=$(config.uid),cluster.drover.dev/join-token=$(joinToken.uid),pool=a\"\n"
 	if got != want {
 		t.Errorf("want %q, got %q", want, got)
 	}

@@ -58,9 +58,9 @@ func readYAML(t *testing.T, file string) *unstructured.Unstructured {
 	return machinetest.Object(t, string(b))
 }
 
-// newPlane with a Machine of the class of a cloud's example, in a failure domain if it
-// is not empty, whose join token is there.
-func newPlane(t *testing.T, cloud, failureDomain string) *machinetest.Plane {
+// newPlane with a Machine of the class of a cloud's example, with its changes, in a
+// failure domain if it is not empty, whose join token is there.
+func newPlane(t *testing.T, cloud, failureDomain string, changes ...func(class *unstructured.Unstructured)) *machinetest.Plane {
 	t.Helper()
 	p := machinetest.New(t, run, root+"apis/machine/compositions/machine-"+cloud+".yaml")
 	if crd, ok := crds[cloud]; ok {
@@ -73,6 +73,9 @@ func newPlane(t *testing.T, cloud, failureDomain string) *machinetest.Plane {
 	}
 	class := readYAML(t, root+"examples/"+cloud+"/machineclass.yaml")
 	class.SetNamespace(p.Machine.GetNamespace())
+	for _, change := range changes {
+		change(class)
+	}
 	p.Others = append(p.Others, class, machinetest.Object(t, `
 apiVersion: apiextensions.crossplane.io/v2
 kind: CompositeResourceDefinition
@@ -192,12 +195,11 @@ func TestAWrongFieldIsRefusedBeforeThereIsAVM(t *testing.T) {
 	for cloud := range crds {
 		for name, tc := range cases {
 			t.Run(cloud+name, func(t *testing.T) {
-				p := newPlane(t, cloud, "")
-				class := p.Others[0]
-				f, _, _ := unstructured.NestedMap(class.Object, "spec", "forProvider")
-				tc.change(f)
-				class.Object["spec"].(map[string]any)["forProvider"] = f
-				p.Reconcile()
+				p := newPlane(t, cloud, "", func(class *unstructured.Unstructured) {
+					f, _, _ := unstructured.NestedMap(class.Object, "spec", "forProvider")
+					tc.change(f)
+					class.Object["spec"].(map[string]any)["forProvider"] = f
+				})
 				p.Reconcile() // A Secret that the VM refers to is there first.
 				b, _ := json.Marshal(p.Machine.Object["status"])
 				if p.Composed[machinev1alpha1.ResourceVM] != nil || !strings.Contains(string(b), tc.want) || !strings.Contains(string(b), "ForProviderInvalid") {

@@ -93,12 +93,12 @@ func (p *plan) available(s machinev1alpha1.MachineDeploymentStatus) step.Conditi
 	if s.AvailableReplicas >= least {
 		return step.Condition{
 			Type: conditionAvailable, Status: isTrue, Reason: "MinimumReplicasAvailable",
-			Message: fmt.Sprintf("%d Machines are wanted, and the %d that must be are available", p.bounds.replicas, least),
+			Message: fmt.Sprintf("At least %d Machines are available, of %d that are wanted", least, p.bounds.replicas),
 		}
 	}
 	return step.Condition{
 		Type: conditionAvailable, Status: isFalse, Reason: "MinimumReplicasUnavailable",
-		Message: fmt.Sprintf("%d Machines are wanted, and less than the %d that must be are available", p.bounds.replicas, least),
+		Message: fmt.Sprintf("Fewer than %d Machines are available, of %d that are wanted", least, p.bounds.replicas),
 	}
 }
 
