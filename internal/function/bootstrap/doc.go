@@ -4,6 +4,6 @@
 // fills it in, and publishes the whole as a Secret, so that a VM whose provider awaits
 // that can be asked for at the same time.
 //
-// Token and Secret live only until the Machine's Node is there. From the moment that a
-// VM may have been made from it, the user data stays as it is.
+// The token lives only until the Machine's Node is there: then its JoinToken is revoked.
+// The user data stays as it is from the moment that a VM may have been made from it.
 package bootstrap
