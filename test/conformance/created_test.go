@@ -10,13 +10,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	certificatesv1 "k8s.io/api/certificates/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/yaml"
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/names"
@@ -116,32 +114,11 @@ func created(t *testing.T, _ Cloud, l *life) {
 	if vm.UserData == nil {
 		t.Log("the cloud shows user data to nobody: the Node that joined had it")
 	} else if string(vm.UserData) != string(rendered) {
-		// Until its provider is seen to create the VM, what it is made from may be rendered anew.
-		t.Logf("rendered since the VM was created, -VM +now:\n%s", cmp.Diff(strings.Split(string(vm.UserData), "\n"), strings.Split(string(rendered), "\n")))
-		if had, now := filesOf(t, vm.UserData), filesOf(t, rendered); !cmp.Equal(had, now) {
-			t.Errorf("the VM has the host name and the files %v, rendered were %v", had, now)
-		}
+		t.Errorf("the VM reads %d bytes of user data, rendered were %d", len(vm.UserData), len(rendered))
 	}
 	if !strings.HasPrefix(string(rendered), "#cloud-config\n") {
 		t.Errorf("%d bytes in Secret %s are no cloud-config", len(rendered), s.Name)
 	}
-}
-
-// filesOf user data: the host name, and the paths of all files.
-func filesOf(t *testing.T, userData []byte) []string {
-	t.Helper()
-	doc := struct {
-		Hostname   string `json:"hostname"`
-		WriteFiles []struct {
-			Path string `json:"path"`
-		} `json:"write_files"`
-	}{}
-	must(t, yaml.Unmarshal(userData, &doc))
-	out := []string{doc.Hostname}
-	for _, f := range doc.WriteFiles {
-		out = append(out, f.Path)
-	}
-	return out
 }
 
 func providerID(t *testing.T, _ Cloud, l *life) {
