@@ -79,6 +79,8 @@ func (k *kubelet) podWatch(ctx context.Context, events chan<- informer.Event[*co
 			},
 		},
 		ObjectType: &corev1.Pod{},
+		// What could not be done while the VM was cut off is told again: kwok gives up on it.
+		ResyncPeriod: 30 * time.Second,
 		Handler: cache.ResourceEventHandlerFuncs{
 			AddFunc:    func(obj any) { send(informer.Added, obj) },
 			UpdateFunc: func(_, obj any) { send(informer.Modified, obj) },
