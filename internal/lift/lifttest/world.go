@@ -155,7 +155,8 @@ func (w *World) run(ctx context.Context, key types.NamespacedName, kind client.O
 		res, err := r.Reconcile(ctx, reconcile.Request{NamespacedName: key})
 		<-w.busy
 		after := res.RequeueAfter
-		if err != nil || res.Requeue { //nolint:staticcheck // What crossplane-runtime returns.
+		//lint:ignore SA1019 It is what crossplane-runtime returns.
+		if err != nil || res.Requeue {
 			after = min(100*time.Millisecond<<min(failures, 20), time.Minute)
 			failures++
 		} else {
