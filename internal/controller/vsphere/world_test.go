@@ -5,8 +5,6 @@ import (
 	"crypto/tls"
 	"encoding/json"
 	"net/url"
-	"slices"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -36,6 +34,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/drover-dev/drover/apis/vsphere/v1alpha1"
+	fakevcenter "github.com/drover-dev/drover/test/fakes/vcenter"
 )
 
 const (
@@ -126,7 +125,7 @@ func newWorld(t *testing.T, change ...func(*simulator.Model)) *world {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		w.calls[m.Name]++
-		if m.Name == "Destroy_Task" && cloning(ctx) {
+		if m.Name == "Destroy_Task" && fakevcenter.Cloning(ctx) {
 			return nil, &types.TaskInProgress{}
 		}
 		return nil, nil
@@ -149,17 +148,6 @@ func newWorld(t *testing.T, change ...func(*simulator.Model)) *world {
 	w.makeKube()
 	w.restart()
 	return w
-}
-
-// cloning says whether a clone is being made. The simulator shows it before it is
-// done with it, and panics if it is destroyed meanwhile, which a vCenter refuses.
-func cloning(ctx *simulator.Context) bool {
-	return slices.ContainsFunc(ctx.Map.AllReference("Task"), func(ref mo.Reference) (running bool) {
-		if t, ok := ref.(*simulator.Task); ok {
-			ctx.WithLock(t, func() { running = strings.HasPrefix(t.Info.DescriptionId, "VirtualMachine.clone") && runs(t.Info) })
-		}
-		return running
-	})
 }
 
 // makeTemplate of one of the model's VMs.

@@ -1,0 +1,142 @@
+package conformance
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/vmware/govmomi/vim25/types"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	fn "github.com/drover-dev/drover/apis/fn/v1alpha1"
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/test/fakes/vcenter"
+	"github.com/drover-dev/drover/test/kit"
+	"github.com/drover-dev/drover/test/kit/guest"
+)
+
+// vSphere is a vCenter: the real provider, from its package, against govmomi's simulator.
+type vSphere struct {
+	guests
+	vcenter *vcenter.VCenter
+}
+
+func (*vSphere) Provider() string          { return "vsphere" }
+func (*vSphere) Cannot() map[string]string { return nil }
+
+func (v *vSphere) Install(ctx context.Context, p *kit.Plane) error {
+	v.host = newHost(p)
+	var err error
+	if v.vcenter, err = vcenter.New(ctx, vcenter.Options{Boot: v.boot, Stop: v.stop, Failed: v.host.Failed}); err != nil {
+		return err
+	}
+	return installLifted(ctx, p, "vsphere", vsphereKind)
+}
+
+func vsphereKind(kind string) schema.GroupVersionKind {
+	return schema.GroupVersionKind{Group: "vsphere.drover.dev", Version: "v1alpha1", Kind: kind}
+}
+
+func (v *vSphere) Close() {
+	if v.vcenter != nil {
+		v.vcenter.Close()
+	}
+}
+
+// boot a guest whose Node the cloud-controller-manager finds by the UUID of its BIOS.
+func (v *vSphere) boot(b vcenter.Booted) string {
+	return v.start(guest.Request{
+		ID: "vsphere/" + b.ID, Name: b.Name, UserData: b.UserData, ProviderID: "vsphere://" + strings.ToLower(b.BIOSUUID),
+	})
+}
+
+func (v *vSphere) stop(b vcenter.Booted) { v.end("vsphere/" + b.ID) }
+
+// Account is a user with a folder for its VMs, both with the name of the fleet.
+func (v *vSphere) Account(t *testing.T, f kit.Fleet) Account {
+	t.Helper()
+	a := &vSphereAccount{vSphere: v}
+	v.vcenter.SetPassword(f.Namespace, "password-of-"+f.Namespace)
+	var err error
+	a.folder, err = v.vcenter.CreateFolder(t.Context(), f.Namespace)
+	must(t, err)
+	a.liftedAccount = newLiftedAccount(t, f, vsphereKind, map[string]any{"server": v.vcenter.Server(), "caBundle": base64.StdEncoding.EncodeToString(v.vcenter.CA())})
+	a.SetCredentials(t, CredentialsRight)
+	return a
+}
+
+type vSphereAccount struct {
+	*vSphere
+	*liftedAccount
+	// folder is an inventory path.
+	folder string
+}
+
+var _ OrphanAccount = &vSphereAccount{}
+
+// Class is that of the example, in the folder of the account.
+func (a *vSphereAccount) Class(t *testing.T) *machinev1alpha1.MachineClass {
+	t.Helper()
+	c := classOf(t, a.fleet, "examples/vsphere/machineclass.yaml", a.ProviderConfig())
+	forProvider := map[string]any{}
+	must(t, json.Unmarshal(c.Spec.ForProvider.Raw, &forProvider))
+	forProvider["folder"] = a.folder
+	raw, err := json.Marshal(forProvider)
+	must(t, err)
+	c.Spec.ForProvider.Raw = raw
+	return c
+}
+
+func (a *vSphereAccount) VMs(context.Context) ([]VM, error) {
+	var out []VM
+	for _, vm := range a.vcenter.VMs(a.fleet.Namespace) {
+		out = append(out, VM{ID: vm.InstanceUUID, Tags: vm.Attributes, UserData: vm.UserData})
+	}
+	return out, nil
+}
+
+// vsphereRefusals are what a vCenter answers, or its tasks fail with, by class.
+var vsphereRefusals = map[fn.ErrorCode]vcenter.Refusal{
+	fn.ErrorCapacityExhausted: {Fault: &types.NoDiskSpace{Datastore: "LocalDS_1"}, ByTask: true},
+	fn.ErrorQuotaExceeded:     {Fault: &types.NotEnoughLicenses{}},
+	fn.ErrorInvalidRequest:    {Fault: &types.NotEnoughCpus{NumCpuDest: 2, NumCpuVm: 4}, ByTask: true},
+	fn.ErrorPermissionDenied:  {Fault: &types.NoPermission{PrivilegeId: "VirtualMachine.Inventory.CreateFromExisting"}},
+	fn.ErrorThrottled:         {Fault: &types.TooManyConcurrentNativeClones{}, ByTask: true},
+}
+
+// Refuse to clone: of the Machine the vCenter is told its VM's name, which begins with it.
+func (a *vSphereAccount) Refuse(_ *testing.T, machine string, code fn.ErrorCode) {
+	r := vsphereRefusals[code]
+	r.Match = func(folder, name string) bool {
+		return folder == a.fleet.Namespace && strings.HasPrefix(name, machine+"-")
+	}
+	a.mend[machine] = a.vcenter.Refuse(r)
+}
+
+// Lose a VM: vSphere's controller manager deletes its Node.
+func (a *vSphereAccount) Lose(t *testing.T, id string) {
+	t.Helper()
+	vm, err := a.vcenter.Lose(t.Context(), id)
+	must(t, err)
+	a.deleteNode(t, "vsphere/"+vm.ID)
+}
+
+func (a *vSphereAccount) SetCredentials(t *testing.T, c Credentials) {
+	t.Helper()
+	password := "password-of-" + a.fleet.Namespace
+	if c == CredentialsWrong {
+		password = "not-the-password-of-any"
+	}
+	b, err := json.Marshal(map[string]string{"username": a.fleet.Namespace, "password": password})
+	must(t, err)
+	a.setSecret(t, c, b)
+}
+
+func (a *vSphereAccount) CreateVM(t *testing.T, name string, tags map[string]string) string {
+	t.Helper()
+	id, err := a.vcenter.Create(t.Context(), a.folder, name, tags)
+	must(t, err)
+	return id
+}

@@ -1,0 +1,92 @@
+package vcenter
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/vmware/govmomi/simulator"
+	"github.com/vmware/govmomi/vim25/methods"
+	"github.com/vmware/govmomi/vim25/mo"
+	"github.com/vmware/govmomi/vim25/soap"
+	"github.com/vmware/govmomi/vim25/types"
+)
+
+// A Refusal of clones.
+type Refusal struct {
+	// Match says which, by the names of the folder and of the VM that is to be.
+	Match func(folder, name string) bool
+	Fault types.BaseMethodFault
+	// ByTask says that the clone begins, and fails.
+	ByTask bool
+}
+
+// Refuse clones. What it returns ends it.
+func (v *VCenter) Refuse(r Refusal) (mend func()) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.refusals = append(v.refusals, &r)
+	return func() {
+		v.mu.Lock()
+		defer v.mu.Unlock()
+		v.refusals = slices.DeleteFunc(v.refusals, func(other *Refusal) bool { return other == &r })
+	}
+}
+
+// handle is called before each method. A fault that it returns is the answer.
+func (*VCenter) handle(ctx *simulator.Context, m *simulator.Method) (mo.Reference, types.BaseMethodFault) {
+	if m.Name == "Destroy_Task" && Cloning(ctx) {
+		return nil, &types.TaskInProgress{}
+	}
+	return nil, nil
+}
+
+// Cloning says whether a clone is being made. The simulator shows it before it is done
+// with it, and panics if it is destroyed meanwhile, which a vCenter refuses: a Handler of
+// the simulator has to.
+func Cloning(ctx *simulator.Context) bool {
+	return slices.ContainsFunc(ctx.Map.AllReference("Task"), func(ref mo.Reference) (running bool) {
+		if t, ok := ref.(*simulator.Task); ok {
+			ctx.WithLock(t, func() {
+				running = strings.HasPrefix(t.Info.DescriptionId, "VirtualMachine.clone") &&
+					(t.Info.State == types.TaskInfoStateQueued || t.Info.State == types.TaskInfoStateRunning)
+			})
+		}
+		return running
+	})
+}
+
+// A refusable template is cloned unless that is refused.
+type refusable struct {
+	*simulator.VirtualMachine
+	refusal func(ctx *simulator.Context, clone *types.CloneVM_Task) *Refusal
+}
+
+// CloneVMTask is called by its name.
+func (vm *refusable) CloneVMTask(ctx *simulator.Context, req *types.CloneVM_Task) soap.HasFault {
+	r := vm.refusal(ctx, req)
+	switch {
+	case r == nil:
+		return vm.VirtualMachine.CloneVMTask(ctx, req)
+	case !r.ByTask:
+		return &methods.CloneVM_TaskBody{Fault_: simulator.Fault("the clone is refused", r.Fault)}
+	}
+	task := simulator.CreateTask(vm.VirtualMachine, "cloneVm", func(*simulator.Task) (types.AnyType, types.BaseMethodFault) {
+		return nil, r.Fault
+	})
+	return &methods.CloneVM_TaskBody{Res: &types.CloneVM_TaskResponse{Returnval: task.Run(ctx)}}
+}
+
+func (v *VCenter) refusal(ctx *simulator.Context, clone *types.CloneVM_Task) *Refusal {
+	f, ok := ctx.Map.Get(clone.Folder).(*simulator.Folder)
+	if !ok {
+		return nil
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	for _, r := range v.refusals {
+		if r.Match(f.Name, clone.Name) {
+			return r
+		}
+	}
+	return nil
+}

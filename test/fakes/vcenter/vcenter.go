@@ -1,0 +1,128 @@
+package vcenter
+
+import (
+	"context"
+	"crypto/tls"
+	"encoding/pem"
+	"net/url"
+	"sync"
+	"time"
+
+	"github.com/vmware/govmomi"
+	"github.com/vmware/govmomi/simulator"
+	_ "github.com/vmware/govmomi/vapi/simulator" // tags
+	"github.com/vmware/govmomi/vim25/types"
+)
+
+// root is the user of the tests themselves.
+var root = url.UserPassword("root", "root")
+
+// A Booted VM is what a hook is told.
+type Booted struct {
+	// ID is the managed object ID.
+	ID   string
+	Name string
+	// BIOSUUID is what the guest reads of its hardware.
+	BIOSUUID string
+	// UserData in plain text.
+	UserData []byte
+}
+
+// Options of a vCenter.
+type Options struct {
+	// Boot is called when a VM begins to run, and returns its address, "" for none. Stop
+	// is called after Boot returned, when the VM runs no more. They may be called at the
+	// same time, for different VMs.
+	Boot func(Booted) (ip string)
+	Stop func(Booted)
+	// Failed is told what went wrong when nobody waits for it. Optional.
+	Failed func(error)
+}
+
+// A VCenter listens on 127.0.0.1.
+type VCenter struct {
+	opts   Options
+	model  *simulator.Model
+	server *simulator.Server
+	admin  *govmomi.Client
+	end    context.CancelFunc
+	hosts  sync.WaitGroup
+
+	mu        sync.Mutex
+	passwords map[string]string
+	refusals  []*Refusal
+	running   map[string]*running
+}
+
+// New makes a vCenter with the inventory. Close ends it.
+func New(ctx context.Context, o Options) (*VCenter, error) {
+	v := &VCenter{opts: o, model: simulator.VPX(), passwords: map[string]string{}, running: map[string]*running{}}
+	v.model.Autostart, v.model.Host, v.model.ClusterHost, v.model.Machine, v.model.Datastore = false, 0, 1, 1, 2
+	if err := v.model.Create(); err != nil {
+		return nil, err
+	}
+	v.model.Service.TLS = &tls.Config{MinVersion: tls.VersionTLS12}
+	v.model.Service.RegisterEndpoints = true
+	v.model.Service.Listen = &url.URL{Host: "127.0.0.1:0", User: root}
+	v.registry().SessionManager().ValidLogin = v.validLogin
+	v.registry().Handler = v.handle
+	v.server = v.model.Service.NewServer()
+	life, end := context.WithCancel(context.WithoutCancel(ctx))
+	v.end = end
+	var err error
+	if v.admin, err = govmomi.NewClient(ctx, v.server.URL, true); err == nil {
+		err = v.furnish(ctx)
+	}
+	if err != nil {
+		v.Close()
+		return nil, err
+	}
+	v.hosts.Go(func() { v.runVMs(life) })
+	return v, nil
+}
+
+// Close ends it, and calls no hook for VMs that run.
+func (v *VCenter) Close() {
+	v.end()
+	v.hosts.Wait()
+	v.server.Close()
+	v.model.Remove()
+}
+
+// Server is the host and port of its API.
+func (v *VCenter) Server() string { return v.server.URL.Host }
+
+// CA is the PEM bundle that its certificate is checked with.
+func (v *VCenter) CA() []byte {
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: v.server.Certificate().Raw})
+}
+
+// SetPassword of an account. The simulator knows no rights: an account may do everything.
+func (v *VCenter) SetPassword(user, password string) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.passwords[user] = password
+}
+
+func (v *VCenter) validLogin(l *types.Login) bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	password, ok := v.passwords[l.UserName]
+	return ok && l.Password == password || l.UserName == root.Username()
+}
+
+func (v *VCenter) registry() *simulator.Registry { return v.model.Map() }
+
+// locks are taken on behalf of a context: one of its own for each that reads objects.
+func (v *VCenter) context() *simulator.Context {
+	return &simulator.Context{Context: context.Background(), Map: v.registry()}
+}
+
+func (v *VCenter) failed(err error) {
+	if v.opts.Failed != nil {
+		v.opts.Failed(err)
+	}
+}
+
+// interval of looks at the VMs. They are in memory.
+const interval = 100 * time.Millisecond
