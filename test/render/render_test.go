@@ -129,27 +129,27 @@ func TestCompositions(t *testing.T) {
 		{
 			name:        "AMachineAtVSphereAsksForAClone",
 			composition: machineVSphere, dir: "machine-vsphere",
-			composed: "JoinToken Secret VirtualMachine", events: "VMRequested",
+			composed: "JoinToken VirtualMachine", events: "VMRequested",
 		},
 		{
 			name:        "AMachineAtVSphereWhoseCloneRunsAwaitsItsNode",
 			composition: machineVSphere, dir: "machine-vsphere-running", before: "machine-vsphere",
-			composed: "JoinToken Secret VirtualMachine WorkerNode", events: "VMRunning",
+			composed: "JoinToken VirtualMachine WorkerNode", events: "VMRunning",
 		},
 		{
-			name:        "AMachineAtAzureWritesItsUserDataFirst",
+			name:        "AMachineAtAzureAsksForTheTokenOfItsUserDataFirst",
 			composition: machineAzure, dir: "machine-azure",
-			composed: "JoinToken Secret",
+			composed: "JoinToken",
 		},
 		{
 			name:        "AMachineAtAzureAsksForItsNetworkInterfaceBeforeItsVM",
 			composition: machineAzure, dir: "machine-azure-nic", before: "machine-azure",
-			composed: "NetworkInterface JoinToken Secret", events: "VMRequested",
+			composed: "NetworkInterface JoinToken", events: "VMRequested",
 		},
 		{
 			name:        "AMachineAtAzureWhoseNetworkInterfaceIsReadyAsksForItsVM",
 			composition: machineAzure, dir: "machine-azure-nic-ready", before: "machine-azure",
-			composed: "NetworkInterface JoinToken Secret LinuxVirtualMachine",
+			composed: "NetworkInterface JoinToken LinuxVirtualMachine",
 		},
 		{
 			name:        "ACollectorAsksForAnInventoryOfItsInstallation",
