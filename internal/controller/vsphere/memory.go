@@ -28,7 +28,7 @@ type note struct {
 	// failure of the last attempt, and of which clone.
 	failure     error
 	failedClone string
-	failures    int
+	failures    int // of its class, one after the other
 	// until then nothing is tried, unless the object or the account changed.
 	until      time.Time
 	generation int64
@@ -64,6 +64,10 @@ func (m *memory) forget(uid types.UID) {
 // fail notes a failure. It returns how long to wait.
 func (n *note) fail(now time.Time, err error, generation int64, v *vcenter) time.Duration {
 	p := patience[classOf(err)]
+	// Each class has its own patience, of which one that came before took nothing.
+	if n.failure == nil || classOf(n.failure) != classOf(err) {
+		n.failures = 0
+	}
 	wait := backoff(p.first, p.most, n.failures)
 	n.failures++
 	n.failure, n.until, n.generation, n.session = err, now.Add(wait), generation, v
