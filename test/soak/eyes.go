@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	xpv1 "github.com/crossplane/crossplane-runtime/v2/apis/common/v1"
 	corev1 "k8s.io/api/core/v1"
 	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/clientcmd"
@@ -202,8 +203,11 @@ func (s *soak) unwell(ctx context.Context) string {
 	if err := s.Client.List(ctx, tokens, client.InNamespace(s.Namespace)); err != nil {
 		return err.Error()
 	}
+	want("JoinTokens", len(tokens.Items))
 	for _, t := range tokens.Items {
-		wrong = append(wrong, "the JoinToken "+t.Name+" is left")
+		if t.Status.GetCondition(xpv1.TypeReady).Reason != clusterv1alpha1.ReasonRevoked {
+			wrong = append(wrong, "the JoinToken "+t.Name+" is not revoked")
+		}
 	}
 	left, err := s.BootstrapTokens(ctx)
 	if err != nil {
