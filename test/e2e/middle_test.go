@@ -37,7 +37,7 @@ func TestARolloutThatIsPausedInTheMiddleHoldsUntilItIsResumed(t *testing.T) {
 	f.Patch(t, md, `{"spec":{"paused":true}}`)
 	awaitReason(t, f, md, "Progressing", "MachineDeploymentPaused")
 	awaitStatus(t, f, md, "what was under way to be done", func(s machinev1alpha1.MachineDeploymentStatus) bool {
-		return s.TerminatingReplicas == 0 && s.AvailableReplicas == s.Replicas && s.Replicas >= 5
+		return isAtRest(s) && s.Replicas >= 5
 	})
 	held := versions(t, f)
 	if held[kit.OldVersion] == 0 || held[kit.NewVersion] == 0 {
@@ -48,7 +48,7 @@ func TestARolloutThatIsPausedInTheMiddleHoldsUntilItIsResumed(t *testing.T) {
 	// does because it is not paused.
 	f.Patch(t, md, `{"spec":{"replicas":7}}`)
 	awaitStatus(t, f, md, "two more Machines", func(s machinev1alpha1.MachineDeploymentStatus) bool {
-		return s.AvailableReplicas >= 7 && s.AvailableReplicas == s.Replicas && s.TerminatingReplicas == 0
+		return isAtRest(s) && s.Replicas >= 7
 	})
 	if now := versions(t, f); now[kit.OldVersion] < held[kit.OldVersion] || now[kit.NewVersion] < held[kit.NewVersion] {
 		t.Errorf("while paused, %v became %v", held, now)
@@ -58,6 +58,15 @@ func TestARolloutThatIsPausedInTheMiddleHoldsUntilItIsResumed(t *testing.T) {
 	f.AwaitDeployment(t, md.Name)
 	tellsInOrder(t, f, "MachineDeployment/middle", "for revision 2", "spec.paused is true", "replaced and updated again", "Revision 2 is rolled out")
 	f.DeleteDeployment(t, md.Name)
+}
+
+// isAtRest says whether there are as many Machines as were decided on, and all available.
+func isAtRest(s machinev1alpha1.MachineDeploymentStatus) bool {
+	decided := int32(0)
+	for _, set := range s.MachineSets {
+		decided += set.Replicas
+	}
+	return s.Replicas == decided && s.AvailableReplicas == decided && s.TerminatingReplicas == 0
 }
 
 func nodesOfOldTemplatesAreMarked(t *testing.T, f kit.Fleet) {

@@ -169,8 +169,9 @@ func (r *refusal) recovers(t *testing.T) {
 	r.DeleteDeployment(t, r.md.Name)
 }
 
-// TestVMsThatFailAfterTheyWereAcceptedAreNotReplacedInAStorm: each is replaced, at the
-// pace that fits the error.
+// TestVMsThatFailAfterTheyWereAcceptedAreNotReplacedInAStorm: one is replaced, and no other
+// until the time that fits the error has passed. How many there are by then is how many
+// the cloud had accepted before the first failed.
 func TestVMsThatFailAfterTheyWereAcceptedAreNotReplacedInAStorm(t *testing.T) {
 	t.Parallel()
 	r := &refusal{Fleet: plane.NewFleet(t)}
@@ -186,12 +187,16 @@ func TestVMsThatFailAfterTheyWereAcceptedAreNotReplacedInAStorm(t *testing.T) {
 		}
 		return ""
 	})
+	created := s.Status.Created
+	if created > 5 {
+		t.Errorf("%d Machines were created for 5 replicas\n%s", created, r.Describe(t.Context()))
+	}
 	kit.Throughout(t, 5*time.Second, func(ctx context.Context) string {
 		if err := r.Client.Get(ctx, client.ObjectKeyFromObject(s), s); err != nil {
 			return err.Error()
 		}
-		if s.Status.Created > 1 {
-			return fmt.Sprintf("%d Machines were created\n%s", s.Status.Created, r.Describe(ctx))
+		if s.Status.Created != created || s.Status.Backoff == nil || s.Status.Backoff.Failures != 1 {
+			return fmt.Sprintf("%d Machines were created, then %d\n%s", created, s.Status.Created, r.Describe(ctx))
 		}
 		return ""
 	})

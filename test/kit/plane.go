@@ -21,7 +21,7 @@ import (
 
 // Patience is how long a test waits for what must come. It is generous, since a
 // slow machine is no failure, and bounded, since what never comes is one.
-const Patience = 3 * time.Minute
+const Patience = 5 * time.Minute
 
 // Environment variables that the Makefile sets.
 const (
