@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	xpv1 "github.com/crossplane/crossplane-runtime/v2/apis/common/v1"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/controller"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/reconciler/managed"
@@ -55,11 +56,16 @@ func nameByUID(_ context.Context, mg resource.Managed) error {
 }
 
 // pollUntilRenewal makes sure that a token is renewed in time, however long the
-// poll interval is.
+// poll interval is. One that is revoked is not looked at again: nothing becomes of it.
 func pollUntilRenewal(now func() time.Time) managed.PollIntervalHook {
 	return func(mg resource.Managed, poll time.Duration) time.Duration {
 		jt, ok := mg.(*v1alpha1.JoinToken)
-		if !ok || jt.Status.AtProvider.ExpirationTime == nil {
+		switch {
+		case !ok:
+			return poll
+		case jt.Spec.ForProvider.Revoked && jt.Status.GetCondition(xpv1.TypeReady).Reason == v1alpha1.ReasonRevoked:
+			return 0
+		case jt.Status.AtProvider.ExpirationTime == nil:
 			return poll
 		}
 		life := time.Duration(float64(jt.Spec.ForProvider.TTL.Duration) * (1 - renewAt))

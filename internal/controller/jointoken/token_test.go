@@ -83,6 +83,7 @@ func TestPollComesInTimeForTheRenewal(t *testing.T) {
 			jt.Status.AtProvider.ExpirationTime = &at
 		}
 	}
+	revoked := func(jt *v1alpha1.JoinToken) { jt.Spec.ForProvider.Revoked = true }
 	for name, tc := range map[string]struct {
 		jt   *v1alpha1.JoinToken
 		want time.Duration
@@ -91,6 +92,8 @@ func TestPollComesInTimeForTheRenewal(t *testing.T) {
 		"TheRenewalIsLater":  {joinToken(expires(time.Hour)), 10 * time.Minute},
 		"TheRenewalIsSooner": {joinToken(expires(32 * time.Minute)), 2 * time.Minute},
 		"TheRenewalIsDue":    {joinToken(expires(0)), time.Second},
+		"ItIsToBeRevoked":    {joinToken(revoked, expires(0)), time.Second},
+		"ItIsRevoked":        {joinToken(revoked, func(jt *v1alpha1.JoinToken) { (&external{shared: &shared{}}).reportRevoked(jt) }), 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := hook(tc.jt, 10*time.Minute); got != tc.want {
