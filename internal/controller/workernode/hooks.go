@@ -7,7 +7,6 @@ import (
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/drover-dev/drover/apis/cluster/v1alpha1"
@@ -50,21 +49,10 @@ func (x *external) begin(ctx context.Context, wn *v1alpha1.WorkerNode) (held boo
 // It is not read from a cache: one that lags would let a hook be missed.
 func hooksOfOwner(live client.Reader) func(context.Context, *v1alpha1.WorkerNode) ([]string, error) {
 	return func(ctx context.Context, wn *v1alpha1.WorkerNode) ([]string, error) {
-		owner := metav1.GetControllerOf(wn)
-		if owner == nil || owner.Kind != machinev1alpha1.MachineGroupVersionKind.Kind {
-			return nil, nil
-		}
-		if gv, err := schema.ParseGroupVersion(owner.APIVersion); err != nil || gv.Group != machinev1alpha1.Group {
-			return nil, nil
-		}
 		m := &metav1.PartialObjectMetadata{}
 		m.SetGroupVersionKind(machinev1alpha1.MachineGroupVersionKind)
-		err := live.Get(ctx, client.ObjectKey{Namespace: wn.GetNamespace(), Name: owner.Name}, m)
-		if client.IgnoreNotFound(err) != nil {
+		if ok, err := readMachine(ctx, live, wn, m); err != nil || !ok {
 			return nil, err
-		}
-		if err != nil || m.GetUID() != owner.UID {
-			return nil, nil
 		}
 		return machinev1alpha1.HooksIn(m.GetAnnotations(), machinev1alpha1.HookPreDrain), nil
 	}

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/api/equality"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
@@ -23,16 +23,12 @@ import (
 func marksOfSet(reader client.Reader) func(context.Context, *v1alpha1.WorkerNode) (machinev1alpha1.NodeMarks, error) {
 	return func(ctx context.Context, wn *v1alpha1.WorkerNode) (machinev1alpha1.NodeMarks, error) {
 		none := machinev1alpha1.NodeMarks{}
-		owner := metav1.GetControllerOf(wn)
-		if owner == nil || owner.Kind != machinev1alpha1.MachineGroupVersionKind.Kind {
-			return none, nil
-		}
 		m := &machinev1alpha1.Machine{}
-		if err := reader.Get(ctx, client.ObjectKey{Namespace: wn.GetNamespace(), Name: owner.Name}, m); err != nil {
-			return none, client.IgnoreNotFound(err)
+		if ok, err := readMachine(ctx, reader, wn, m); err != nil || !ok {
+			return none, err
 		}
-		set := metav1.GetControllerOf(m)
-		if m.GetUID() != owner.UID || set == nil || set.Kind != machinev1alpha1.MachineSetGroupVersionKind.Kind {
+		set, ok := controllerOf(m, machinev1alpha1.MachineSetGroupVersionKind)
+		if !ok {
 			return none, nil
 		}
 		g := &machinev1alpha1.MachineGroup{}
@@ -46,13 +42,7 @@ func marksOfSet(reader client.Reader) func(context.Context, *v1alpha1.WorkerNode
 // withMarks is what a Node shall be like, marks included.
 func withMarks(p v1alpha1.WorkerNodeParameters, m machinev1alpha1.NodeMarks) v1alpha1.WorkerNodeParameters {
 	if len(m.Annotations) > 0 {
-		all := map[string]string{}
-		for _, from := range []map[string]string{m.Annotations, p.Annotations} {
-			for k, v := range from {
-				all[k] = v
-			}
-		}
-		p.Annotations = all
+		p.Annotations = labels.Merge(m.Annotations, p.Annotations)
 	}
 	for _, t := range m.Taints {
 		if !slices.ContainsFunc(p.Taints, func(have v1alpha1.NodeTaint) bool { return have.Key == t.Key && have.Effect == t.Effect }) {
