@@ -73,8 +73,9 @@ func (c *creations) UpdateCriticalAnnotations(ctx context.Context, o client.Obje
 func (c *creations) Initialize(ctx context.Context, mg resource.Managed) error {
 	if failed := meta.GetExternalCreateFailed(mg); !failed.IsZero() {
 		// A creation that begins in the second of a failed one would not show
-		// as pending, and be tried again after a crash.
-		if err := wait(ctx, failed.Add(time.Second).Sub(c.now())); err != nil {
+		// as pending, and be tried again after a crash. A clock that is wrong delays
+		// it by no more than that second.
+		if err := sleep(ctx, min(failed.Add(time.Second).Sub(c.now()), time.Second)); err != nil {
 			return err
 		}
 	}
@@ -103,19 +104,4 @@ func (c *creations) succeeded(ctx context.Context, mg resource.Managed, name str
 	meta.SetExternalName(mg, name)
 	meta.SetExternalCreateSucceeded(mg, c.now())
 	return c.annotations.UpdateCriticalAnnotations(ctx, mg)
-}
-
-// wait waits for d, at most the second that the times of annotations have.
-func wait(ctx context.Context, d time.Duration) error {
-	if d <= 0 {
-		return nil
-	}
-	t := time.NewTimer(min(d, time.Second))
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }

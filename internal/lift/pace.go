@@ -106,8 +106,13 @@ func (p *Pace) turn(ctx context.Context, host string) error {
 	if !ok {
 		return &unsentError{host: host, due: d}
 	}
+	return sleep(ctx, d)
+}
+
+// sleep for d, and no longer than ctx.
+func sleep(ctx context.Context, d time.Duration) error {
 	if d <= 0 {
-		return ctx.Err()
+		return nil
 	}
 	t := time.NewTimer(d)
 	defer t.Stop()

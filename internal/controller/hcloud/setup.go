@@ -36,7 +36,7 @@ func Setup(_ context.Context, mgr ctrl.Manager, o controller.Options) error {
 		Options:               o,
 		Provider:              pc,
 		OperationTrackerStore: tjcontroller.NewOperationStore(o.Logger),
-		SetupFn:               p.terraformSetup,
+		SetupFn:               lift.Namespaced(p.terraformSetup),
 	}, p.behaviours())
 }
 
@@ -47,12 +47,8 @@ func (p *projects) behaviours() map[string]lift.Behaviour {
 }
 
 // terraformSetup gives the Terraform provider the client of mg's project.
-func (p *projects) terraformSetup(ctx context.Context, _ client.Client, mg resource.Managed) (terraform.Setup, error) {
-	m, ok := mg.(resource.ModernManaged)
-	if !ok {
-		return terraform.Setup{}, fmt.Errorf("%T is not a namespaced managed resource", mg)
-	}
-	project, err := p.of(ctx, m)
+func (p *projects) terraformSetup(ctx context.Context, _ client.Reader, mg resource.ModernManaged) (terraform.Setup, error) {
+	project, err := p.of(ctx, mg)
 	if err != nil {
 		return terraform.Setup{}, err
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/drover-dev/drover/apis/hcloud/v1alpha1"
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	config "github.com/drover-dev/drover/config/hcloud"
+	"github.com/drover-dev/drover/internal/lift"
 	"github.com/drover-dev/drover/internal/lift/lifttest"
 	fakecloud "github.com/drover-dev/drover/test/fakes/hcloud"
 )
@@ -67,7 +68,7 @@ func (w *world) process(t *testing.T) func(client.Client) lifttest.Process {
 		p.transport = lifttest.Transport(w.cloud)
 		return lifttest.Process{
 			Provider: pc, Resource: config.Server, Kind: v1alpha1.VirtualMachine_GroupVersionKind,
-			Setup: p.terraformSetup, Behaviours: p.behaviours(),
+			Setup: lift.Namespaced(p.terraformSetup), Behaviours: p.behaviours(),
 		}
 	}
 }

@@ -27,12 +27,8 @@ type credentials struct {
 }
 
 // terraformSetup configures the Terraform provider for mg.
-func terraformSetup(ctx context.Context, c client.Client, mg resource.Managed) (terraform.Setup, error) {
-	m, ok := mg.(resource.ModernManaged)
-	if !ok {
-		return terraform.Setup{}, fmt.Errorf("%T is not a namespaced managed resource", mg)
-	}
-	cr, err := findCredentials(ctx, c, m)
+func terraformSetup(ctx context.Context, c client.Reader, mg resource.ModernManaged) (terraform.Setup, error) {
+	cr, err := findCredentials(ctx, c, mg)
 	if err != nil {
 		return terraform.Setup{}, err
 	}

@@ -29,6 +29,6 @@ func Setup(ctx context.Context, mgr ctrl.Manager, o controller.Options) error {
 		Options:               o,
 		Provider:              pc,
 		OperationTrackerStore: tjcontroller.NewOperationStore(o.Logger),
-		SetupFn:               terraformSetup,
+		SetupFn:               lift.Namespaced(terraformSetup),
 	}, config.Behaviours)
 }

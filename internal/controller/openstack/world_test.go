@@ -17,6 +17,7 @@ import (
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/apis/openstack/v1alpha1"
 	config "github.com/drover-dev/drover/config/openstack"
+	"github.com/drover-dev/drover/internal/lift"
 	"github.com/drover-dev/drover/internal/lift/lifttest"
 	fakecloud "github.com/drover-dev/drover/test/fakes/openstack"
 )
@@ -69,7 +70,7 @@ func (w *world) process(t *testing.T) func(client.Client) lifttest.Process {
 		p.transport = w.transport
 		return lifttest.Process{
 			Provider: pc, Resource: config.Instance, Kind: v1alpha1.VirtualMachine_GroupVersionKind,
-			Setup: p.terraformSetup, Behaviours: p.behaviours(),
+			Setup: lift.Namespaced(p.terraformSetup), Behaviours: p.behaviours(),
 		}
 	}
 }
