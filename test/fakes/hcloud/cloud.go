@@ -140,24 +140,30 @@ func (c *Cloud) Servers(name string) map[string]schema.Server {
 func (c *Cloud) UserData(id int64) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, p := range c.projects {
-		if s := p.servers[id]; s != nil {
-			return s.userData
-		}
+	if _, s := c.find(id); s != nil {
+		return s.userData
 	}
 	return ""
+}
+
+// find a server in any project.
+func (c *Cloud) find(id int64) (*project, *server) {
+	for _, p := range c.projects {
+		if s := p.servers[id]; s != nil {
+			return p, s
+		}
+	}
+	return nil, nil
 }
 
 // SetPrivateIP that a server has in the network it is attached to.
 func (c *Cloud) SetPrivateIP(id int64, ip string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, p := range c.projects {
-		if s := p.servers[id]; s != nil {
-			s.privateIP = ip
-			for i := range s.PrivateNet {
-				s.PrivateNet[i].IP = ip
-			}
+	if _, s := c.find(id); s != nil {
+		s.privateIP = ip
+		for i := range s.PrivateNet {
+			s.PrivateNet[i].IP = ip
 		}
 	}
 }
@@ -175,12 +181,9 @@ func (c *Cloud) Create(project, name string, labels map[string]string) int64 {
 // Lose a server, as if somebody had deleted it.
 func (c *Cloud) Lose(id int64) {
 	c.mu.Lock()
-	var gone *server
-	for _, p := range c.projects {
-		if s := p.servers[id]; s != nil {
-			gone = s
-			delete(p.servers, id)
-		}
+	p, gone := c.find(id)
+	if gone != nil {
+		delete(p.servers, id)
 	}
 	c.mu.Unlock()
 	if gone != nil {
@@ -192,10 +195,8 @@ func (c *Cloud) Lose(id int64) {
 func (c *Cloud) PowerOff(id int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, p := range c.projects {
-		if s := p.servers[id]; s != nil {
-			s.off = true
-		}
+	if _, s := c.find(id); s != nil {
+		s.off = true
 	}
 }
 

@@ -13,6 +13,9 @@ import (
 
 	"github.com/hetznercloud/hcloud-go/v2/hcloud/schema"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/utils/ptr"
+
+	"github.com/drover-dev/drover/test/fakes"
 )
 
 // A failure is an error of the API.
@@ -73,7 +76,7 @@ func (c *Cloud) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case problem != nil:
 		answerFailure(w, problem)
 	default:
-		answerJSON(w, status, answer)
+		fakes.AnswerJSON(w, status, answer)
 	}
 }
 
@@ -137,7 +140,7 @@ func (c *call) route(h http.Header, r *http.Request, name string) (int, any, *fa
 	case "GET /server_types", "GET /server_types/{id}":
 		return one(c, id, "server_type", serverTypes, func(t schema.ServerType) (int64, string) { return t.ID, t.Name })
 	case "GET /images", "GET /images/{id}":
-		return one(c, id, "image", c.images(), func(i schema.Image) (int64, string) { return i.ID, deref(i.Name) })
+		return one(c, id, "image", c.images(), func(i schema.Image) (int64, string) { return i.ID, ptr.Deref(i.Name, "") })
 	case "GET /locations", "GET /locations/{id}":
 		return one(c, id, "location", locations, func(l schema.Location) (int64, string) { return l.ID, l.Name })
 	case "GET /ssh_keys", "GET /ssh_keys/{id}":
@@ -218,22 +221,5 @@ func (c *call) listServers() (int, any, *failure) {
 }
 
 func answerFailure(w http.ResponseWriter, f *failure) {
-	answerJSON(w, f.status, map[string]any{"error": map[string]any{"code": f.code, "message": f.message, "details": f.details}})
-}
-
-func answerJSON(w http.ResponseWriter, status int, answer any) {
-	b, err := json.Marshal(answer)
-	if err != nil {
-		panic(err)
-	}
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(status)
-	_, _ = w.Write(b)
-}
-
-func deref(s *string) string {
-	if s == nil {
-		return ""
-	}
-	return *s
+	fakes.AnswerJSON(w, f.status, map[string]any{"error": map[string]any{"code": f.code, "message": f.message, "details": f.details}})
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/hetznercloud/hcloud-go/v2/hcloud/schema"
+	"k8s.io/utils/ptr"
 )
 
 // maxUserData is the most that a server's user data may have, in bytes.
@@ -69,7 +70,7 @@ func (c *call) check(r schema.ServerCreateRequest) *failure {
 	case typeOf(r.ServerType) == nil:
 		return invalid("server_type", "server type not found")
 	case !slices.ContainsFunc(c.images(), func(i schema.Image) bool {
-		return i.ID == r.Image.ID || deref(i.Name) == r.Image.Name && r.Image.Name != ""
+		return i.ID == r.Image.ID || ptr.Deref(i.Name, "") == r.Image.Name && r.Image.Name != ""
 	}):
 		return invalid("image", "image not found")
 	case !slices.ContainsFunc(locations, func(l schema.Location) bool { return l.Name == location }):

@@ -76,7 +76,7 @@ func (c *Cloud) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case problem != nil:
 		answerFailure(w, problem)
 	default:
-		answerJSON(w, status, answer)
+		fakes.AnswerJSON(w, status, answer)
 	}
 }
 
@@ -197,19 +197,5 @@ func (c *call) authenticate() (int, any, *failure) {
 }
 
 func answerFailure(w http.ResponseWriter, f *failure) {
-	answerJSON(w, f.status, map[string]any{f.kind: map[string]any{"code": f.status, "message": f.message}})
-}
-
-func answerJSON(w http.ResponseWriter, status int, answer any) {
-	if answer == nil {
-		w.WriteHeader(status)
-		return
-	}
-	b, err := json.Marshal(answer)
-	if err != nil {
-		panic(err)
-	}
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(status)
-	_, _ = w.Write(b)
+	fakes.AnswerJSON(w, f.status, map[string]any{f.kind: map[string]any{"code": f.status, "message": f.message}})
 }
