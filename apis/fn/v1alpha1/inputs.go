@@ -2,6 +2,8 @@ package v1alpha1
 
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	clusterv1alpha1 "github.com/drover-dev/drover/apis/cluster/v1alpha1"
 )
 
 // Safety decides whether Machines may be created and replaced. It tells the steps
@@ -103,7 +105,7 @@ type Bootstrap struct {
 	// the Secret's value on to an API that wants base64.
 	// +optional
 	// +kubebuilder:default=Plain
-	Encoding Encoding `json:"encoding,omitempty"`
+	Encoding clusterv1alpha1.UserDataEncoding `json:"encoding,omitempty"`
 }
 
 // A CloudProvider says who initialises Nodes.
@@ -112,13 +114,6 @@ type CloudProvider string
 
 // ExternalCloudProvider is a cloud-controller-manager.
 const ExternalCloudProvider CloudProvider = "External"
-
-// An Encoding of user data.
-// +kubebuilder:validation:Enum=Plain;Base64
-type Encoding string
-
-// EncodingBase64 is that of RFC 4648, with padding and without line breaks.
-const EncodingBase64 Encoding = "Base64"
 
 // Lifecycle composes a Machine's WorkerNode, keeps its VM from being deleted
 // before the Node is drained, and sums up the Machine's status.

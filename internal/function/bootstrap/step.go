@@ -61,7 +61,7 @@ func settingsOf(input *fn.Bootstrap) Settings {
 		TokenTTL: input.TokenTTL.Duration, TokenGroups: input.TokenGroups,
 		ExternalCloudProvider: input.CloudProvider == fn.ExternalCloudProvider,
 		ProviderIDCommand:     input.ProviderIDCommand,
-		Encoding:              clusterv1alpha1.UserDataEncoding(input.Encoding),
+		Encoding:              input.Encoding,
 	}
 	if s.TokenTTL <= 0 {
 		s.TokenTTL = defaultTokenTTL
