@@ -11,6 +11,7 @@ import (
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/drover-dev/drover/apis/machine/v1alpha1"
 )
@@ -39,13 +40,29 @@ func Facts(m *v1alpha1.Machine) *v1alpha1.Machine {
 	return f
 }
 
-// Digest of the facts of Machines, in any order.
-func Digest(ms []*v1alpha1.Machine) (string, error) {
+// Digest of what a MachineSet of the UID sees of Machines, in any order: the facts of its
+// own and of those that nobody controls, and of others whose they are. Of those that are
+// not its own it does not see what is being deleted.
+func Digest(set types.UID, ms []*v1alpha1.Machine) (string, error) {
+	type seen struct {
+		By types.UID
+		*v1alpha1.Machine
+	}
 	sorted := slices.SortedFunc(slices.Values(ms), func(a, b *v1alpha1.Machine) int { return cmp.Compare(a.Name, b.Name) })
 	h := sha256.New()
 	enc := json.NewEncoder(h)
 	for _, m := range sorted {
-		if err := enc.Encode(Facts(m)); err != nil {
+		s := seen{Machine: Facts(m)}
+		if by := metav1.GetControllerOfNoCopy(m); by != nil {
+			s.By = by.UID
+		}
+		if s.By != set && m.DeletionTimestamp != nil {
+			continue
+		}
+		if s.By != set && s.By != "" {
+			s.Machine = &v1alpha1.Machine{ObjectMeta: metav1.ObjectMeta{Name: m.Name}}
+		}
+		if err := enc.Encode(s); err != nil {
 			return "", fmt.Errorf("cannot encode Machine %q: %w", m.Name, err)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
 	"github.com/drover-dev/drover/apis/machine/v1alpha1"
@@ -178,7 +179,7 @@ func TestPlanOf(t *testing.T) {
 
 func TestDigest(t *testing.T) {
 	digest := func(ms ...*v1alpha1.Machine) string {
-		d, err := Digest(ms)
+		d, err := Digest(setUID, ms)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -213,6 +214,30 @@ func TestDigest(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			if digest(machine("a", quiet)) == digest(machine("a", quiet, o)) {
 				t.Error("the digest stayed")
+			}
+		})
+	}
+	controlled := func(by, phase string) option {
+		return func(m *v1alpha1.Machine) {
+			m.OwnerReferences[0].UID, m.Status.Phase = types.UID(by), v1alpha1.MachinePhase(phase)
+		}
+	}
+	orphan := func(m *v1alpha1.Machine) { m.OwnerReferences = nil }
+	going := func(m *v1alpha1.Machine) { m.DeletionTimestamp = ptr.To(metav1.Now()) }
+	for name, tc := range map[string]struct {
+		a, b []*v1alpha1.Machine
+		news bool
+	}{
+		"AMachineOfAnotherSetIsNews":          {nil, []*v1alpha1.Machine{machine("a", controlled("other", ""))}, true},
+		"WhatBecomesOfItIsNot":                {[]*v1alpha1.Machine{machine("a", controlled("other", "Joining"))}, []*v1alpha1.Machine{machine("a", controlled("other", "Running"))}, false},
+		"ThatAThirdSetTakesItIs":              {[]*v1alpha1.Machine{machine("a", controlled("other", ""))}, []*v1alpha1.Machine{machine("a", controlled("third", ""))}, true},
+		"OneThatNobodyControlsIsNews":         {nil, []*v1alpha1.Machine{machine("a", orphan)}, true},
+		"ThatItIsAdoptedIsNews":               {[]*v1alpha1.Machine{machine("a", orphan)}, []*v1alpha1.Machine{machine("a")}, true},
+		"OneOfNobodyThatIsBeingDeletedIsNone": {nil, []*v1alpha1.Machine{machine("a", orphan, going)}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if news := digest(tc.a...) != digest(tc.b...); news != tc.news {
+				t.Errorf("news: %v", news)
 			}
 		})
 	}

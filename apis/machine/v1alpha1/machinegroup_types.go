@@ -84,6 +84,11 @@ type MachineGroupSpec struct {
 	// +optional
 	NodeMarks NodeMarks `json:"nodeMarks,omitempty,omitzero"`
 
+	// MatchLabels are those of the set's selector: the set is woken also by Machines that
+	// have them and that it does not control.
+	// +optional
+	MatchLabels map[string]string `json:"matchLabels,omitempty"`
+
 	// Delete names the Machines that shall go.
 	// +optional
 	// +listType=atomic

@@ -779,6 +779,13 @@ func (in *MachineGroupSpec) DeepCopyInto(out *MachineGroupSpec) {
 		copy(*out, *in)
 	}
 	in.NodeMarks.DeepCopyInto(&out.NodeMarks)
+	if in.MatchLabels != nil {
+		in, out := &in.MatchLabels, &out.MatchLabels
+		*out = make(map[string]string, len(*in))
+		for key, val := range *in {
+			(*out)[key] = val
+		}
+	}
 	if in.Delete != nil {
 		in, out := &in.Delete, &out.Delete
 		*out = make([]string, len(*in))

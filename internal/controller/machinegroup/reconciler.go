@@ -71,7 +71,8 @@ func (r *reconciler) ending(ctx context.Context, namespace string, owner *metav1
 	return err == nil && (set.DeletionTimestamp != nil || set.UID != owner.UID), err
 }
 
-// machines that the group names, or that its set controls, and the digest of the latter.
+// machines that the group names, or that its set controls, and the digest of what the set
+// sees.
 func (r *reconciler) machines(ctx context.Context, g *v1alpha1.MachineGroup, owner types.UID) (map[string]*v1alpha1.Machine, string, error) {
 	list := &v1alpha1.MachineList{}
 	err := r.client.List(ctx, list, client.InNamespace(g.Namespace), client.MatchingFields{byController: string(owner)}, client.UnsafeDisableDeepCopy)
@@ -98,8 +99,31 @@ func (r *reconciler) machines(ctx context.Context, g *v1alpha1.MachineGroup, own
 			return nil, "", err
 		}
 	}
-	digest, err := machinegroup.Digest(ours)
+	others, err := r.others(ctx, g, owner)
+	if err != nil {
+		return nil, "", err
+	}
+	digest, err := machinegroup.Digest(owner, slices.Concat(ours, others))
 	return machines, digest, err
+}
+
+// others are Machines that the set's selector matches, and that it does not control.
+func (r *reconciler) others(ctx context.Context, g *v1alpha1.MachineGroup, owner types.UID) ([]*v1alpha1.Machine, error) {
+	if len(g.Spec.MatchLabels) == 0 {
+		return nil, nil
+	}
+	list := &v1alpha1.MachineList{}
+	err := r.client.List(ctx, list, client.InNamespace(g.Namespace), client.MatchingLabels(g.Spec.MatchLabels), client.UnsafeDisableDeepCopy)
+	if err != nil {
+		return nil, err
+	}
+	var out []*v1alpha1.Machine
+	for i := range list.Items {
+		if by := metav1.GetControllerOfNoCopy(&list.Items[i]); by == nil || by.UID != owner {
+			out = append(out, &list.Items[i])
+		}
+	}
+	return out, nil
 }
 
 // write what the plan says, and return the names of the Machines that it created. What goes, goes first: what

@@ -273,3 +273,37 @@ func TestASetThatIsBeingDeletedGetsNoMachine(t *testing.T) {
 		})
 	}
 }
+
+func TestAMachineThatASelectorMatchesIsTold(t *testing.T) {
+	spec := ordered("a")
+	spec.MatchLabels = map[string]string{"pool": "a"}
+	w := newWorld(t, spec)
+	w.settle()
+	told := w.group().Status.Digest
+	stranger := &v1alpha1.Machine{}
+	stranger.Namespace, stranger.Name, stranger.Labels = key.Namespace, "stranger", map[string]string{"pool": "b"}
+	if err := w.Create(t.Context(), stranger); err != nil {
+		t.Fatal(err)
+	}
+	if got := groupsOf(w.Client)(t.Context(), stranger); len(got) > 0 {
+		t.Errorf("wakes %v", got)
+	}
+	w.settle()
+	if w.group().Status.Digest != told {
+		t.Error("one that it does not match is told")
+	}
+	stranger.Labels["pool"] = "a"
+	if err := w.Update(t.Context(), stranger); err != nil {
+		t.Fatal(err)
+	}
+	if got := groupsOf(w.Client)(t.Context(), stranger); !slices.Equal(got, []reconcile.Request{{NamespacedName: key}}) {
+		t.Errorf("wakes %v", got)
+	}
+	w.settle()
+	if w.group().Status.Digest == told {
+		t.Error("it is not told")
+	}
+	if got := w.machines(); !slices.Equal(got, []string{"a", "stranger"}) {
+		t.Errorf("there are %v", got)
+	}
+}

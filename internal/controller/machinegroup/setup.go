@@ -6,7 +6,9 @@ import (
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/controller"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -35,7 +37,7 @@ func Setup(ctx context.Context, mgr ctrl.Manager, o controller.Options) error {
 		Named("machinegroup").
 		WithOptions(co).
 		For(&v1alpha1.MachineGroup{}).
-		Watches(&v1alpha1.Machine{}, handler.EnqueueRequestsFromMapFunc(groupOf)).
+		Watches(&v1alpha1.Machine{}, handler.EnqueueRequestsFromMapFunc(groupsOf(mgr.GetClient()))).
 		Complete(&reconciler{client: mgr.GetClient(), live: mgr.GetAPIReader(), pace: newPace(time.Now)})
 }
 
@@ -46,11 +48,26 @@ func controllerOf(obj client.Object) []string {
 	return nil
 }
 
-// groupOf a Machine has the name of its MachineSet.
-func groupOf(_ context.Context, m client.Object) []reconcile.Request {
-	by := metav1.GetControllerOfNoCopy(m)
-	if by == nil || by.Kind != v1alpha1.MachineSetGroupVersionKind.Kind {
-		return nil
+// groupsOf a Machine are that of its MachineSet, which has the set's name, and those of
+// sets whose selectors match it.
+func groupsOf(reader client.Reader) handler.MapFunc {
+	return func(ctx context.Context, m client.Object) []reconcile.Request {
+		names := sets.New[string]()
+		if by := metav1.GetControllerOfNoCopy(m); by != nil && by.Kind == v1alpha1.MachineSetGroupVersionKind.Kind {
+			names.Insert(by.Name)
+		}
+		groups := &v1alpha1.MachineGroupList{}
+		if reader.List(ctx, groups, client.InNamespace(m.GetNamespace()), client.UnsafeDisableDeepCopy) == nil { // It fails only while the cache stops.
+			for i := range groups.Items {
+				if l := groups.Items[i].Spec.MatchLabels; len(l) > 0 && labels.SelectorFromSet(l).Matches(labels.Set(m.GetLabels())) {
+					names.Insert(groups.Items[i].Name)
+				}
+			}
+		}
+		out := make([]reconcile.Request, 0, len(names))
+		for _, name := range sets.List(names) {
+			out = append(out, reconcile.Request{NamespacedName: types.NamespacedName{Namespace: m.GetNamespace(), Name: name}})
+		}
+		return out
 	}
-	return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: m.GetNamespace(), Name: by.Name}}}
 }

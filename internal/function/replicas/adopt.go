@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/drover-dev/drover/internal/function/step"
 )
 
@@ -33,7 +35,11 @@ func (p *plan) exclusive() *step.Condition {
 	c := step.Condition{Type: conditionSelectorExclusive, Status: "True", Reason: reasonExclusive}
 	if len(p.Foreign) > 0 {
 		// The Machines may come and go: who controls them says enough.
-		by := slices.Clone(p.Foreign)
+		var by []string
+		for _, m := range p.Foreign {
+			owner := metav1.GetControllerOfNoCopy(m)
+			by = append(by, owner.Kind+" "+owner.Name)
+		}
 		slices.Sort(by)
 		c.Status, c.Reason = "False", reasonControlledByOthers
 		c.Message = fmt.Sprintf("Machines that spec.selector matches are controlled by %s, and left alone", strings.Join(slices.Compact(by), ", "))

@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/function/step"
@@ -73,7 +74,12 @@ func TestMachinesThatNobodyControlsAreAdopted(t *testing.T) {
 
 func TestMachinesOfOthersAreLeftAlone(t *testing.T) {
 	s := set(1)
-	o := Observed{Set: s, Provider: "local", Machines: []Machine{machine("a", running)}, Foreign: []string{"MachineSet z", "MachineSet b", "MachineSet z"}}
+	of := func(other string) *machinev1alpha1.Machine {
+		m := &machinev1alpha1.Machine{}
+		m.OwnerReferences = []metav1.OwnerReference{{Kind: "MachineSet", Name: other, Controller: ptr.To(true)}}
+		return m
+	}
+	o := Observed{Set: s, Provider: "local", Machines: []Machine{machine("a", running)}, Foreign: []*machinev1alpha1.Machine{of("z"), of("b"), of("z")}}
 	d := Plan(now, o)
 	want := step.Condition{
 		Type: "SelectorExclusive", Status: "False", Reason: "ControlledByOthers",

@@ -24,7 +24,7 @@ func group(set *machinev1alpha1.MachineSet, d Decision, s selections) (*machinev
 	g := &machinev1alpha1.MachineGroup{
 		TypeMeta:   metav1.TypeMeta{APIVersion: machinev1alpha1.SchemeGroupVersion.String(), Kind: machinev1alpha1.MachineGroupGroupVersionKind.Kind},
 		ObjectMeta: metav1.ObjectMeta{Namespace: set.Namespace, Name: set.Name},
-		Spec:       machinev1alpha1.MachineGroupSpec{Delete: d.Delete, NodeMarks: set.Spec.NodeMarks},
+		Spec:       machinev1alpha1.MachineGroupSpec{Delete: d.Delete, NodeMarks: set.Spec.NodeMarks, MatchLabels: matchLabels(set)},
 	}
 	known := map[string]bool{}
 	for _, m := range d.Machines {
@@ -90,11 +90,11 @@ func notApplied(g *machinev1alpha1.MachineGroup) string {
 // isBehind says whether the Machines are seen otherwise than by the group's controller.
 // Either is a little late: what wakes the set is the group, and what it decides by are
 // the Machines, and each comes by a cache of its own.
-func isBehind(g *machinev1alpha1.MachineGroup, machines []Machine) (bool, error) {
-	all := make([]*machinev1alpha1.Machine, 0, len(machines))
-	for _, m := range machines {
+func isBehind(g *machinev1alpha1.MachineGroup, o Observed) (bool, error) {
+	all := slices.Clone(o.Foreign)
+	for _, m := range slices.Concat(o.Machines, o.Orphans) {
 		all = append(all, m.Machine)
 	}
-	digest, err := machinegroup.Digest(all)
+	digest, err := machinegroup.Digest(o.Set.UID, all)
 	return digest != g.Status.Digest, err
 }

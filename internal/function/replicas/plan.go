@@ -34,9 +34,9 @@ type Observed struct {
 	NotApplied string
 	// Orphans match the selector, and nobody controls them.
 	Orphans []Machine
-	// Foreign are the controllers, as kind and name, of Machines that match the
-	// selector and are not the set's.
-	Foreign []string
+	// Foreign Machines match the selector, and somebody else controls them: their names
+	// and owners.
+	Foreign []*machinev1alpha1.Machine
 	// Provider of the template's class. It is empty when there is no such class.
 	Provider string
 	// Problem with the class, for which no Machines are created.

@@ -29,6 +29,9 @@ func Run(now time.Time, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse
 	if err := step.Input(req, &fn.Replicas{}); err != nil {
 		return nil, err
 	}
+	if rsp, decided, err := step.Again(req); decided || err != nil {
+		return rsp, err
+	}
 	set := &machinev1alpha1.MachineSet{}
 	if err := step.Composite(req, set); err != nil {
 		return nil, err
@@ -48,7 +51,11 @@ func Run(now time.Time, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse
 	if err := expectGroup(req, rsp, &o); err != nil {
 		return nil, err
 	}
-	return rsp.RunFunctionResponse, respond(req, rsp, set, Plan(now, o), selections)
+	if err := respond(req, rsp, set, Plan(now, o), selections); err != nil {
+		return nil, err
+	}
+	// The set is woken by its MachineGroup, which tells of Machines in batches.
+	return rsp.RunFunctionResponse, rsp.Decided(requirementMachines)
 }
 
 // expectGroup adds what the set's MachineGroup says of its Machines.
@@ -58,7 +65,7 @@ func expectGroup(req *fnv1.RunFunctionRequest, rsp step.Response, o *Observed) e
 		return err
 	}
 	o.Gone, o.NotApplied = g.Status.Gone, notApplied(g)
-	late, err := isBehind(g, o.Machines)
+	late, err := isBehind(g, *o)
 	if late {
 		rsp.CallAgain(behind)
 	}
@@ -106,8 +113,7 @@ func observe(req *fnv1.RunFunctionRequest, rsp step.Response, set *machinev1alph
 		}
 	}
 	for _, f := range foreign {
-		by := metav1.GetControllerOfNoCopy(f)
-		o.Foreign = append(o.Foreign, by.Kind+" "+by.Name)
+		o.Foreign = append(o.Foreign, &machinev1alpha1.Machine{ObjectMeta: metav1.ObjectMeta{Name: f.GetName(), OwnerReferences: f.GetOwnerReferences()}})
 	}
 	return o, s, true, nil
 }

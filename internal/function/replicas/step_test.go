@@ -337,7 +337,7 @@ func TestTheGroupSaysWhatBecameOfItsMachines(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	digest, err := machinegroup.Digest([]*machinev1alpha1.Machine{a})
+	digest, err := machinegroup.Digest(a.OwnerReferences[0].UID, []*machinev1alpha1.Machine{a})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -92,7 +92,7 @@ func (c *Cluster) reconcileGroup(name string) error {
 			gone = append(gone, n)
 		}
 	}
-	digest, err := machinegroup.Digest(ours)
+	digest, err := machinegroup.Digest(owner.UID, ours)
 	if err != nil {
 		return err
 	}
