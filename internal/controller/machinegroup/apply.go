@@ -7,6 +7,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -16,6 +17,10 @@ import (
 
 // fieldOwner of what templates say of Machines.
 const fieldOwner = client.FieldOwner("drover-machinegroup")
+
+// labelComposite is on all composite resources. Crossplane adds it, with a write of its
+// own, to one that comes without.
+const labelComposite = "crossplane.io/composite"
 
 // apply a change, as one server-side apply: it creates what does not exist, takes on
 // what nobody controls, and takes back what an earlier template said.
@@ -47,7 +52,7 @@ func manifest(g *v1alpha1.MachineGroup, ch machinegroup.Change) (*unstructured.U
 		// refuses to create.
 		m.SetUID(ch.Existing.UID)
 	}
-	m.SetLabels(ch.Template.Metadata.Labels)
+	m.SetLabels(labels.Merge(ch.Template.Metadata.Labels, labels.Set{labelComposite: composite(ch)}))
 	annotations := map[string]string{v1alpha1.AnnotationTemplate: ch.Template.Name}
 	for k, v := range ch.Template.Metadata.Annotations {
 		annotations[k] = v
@@ -72,4 +77,13 @@ func providerID(m *v1alpha1.Machine) string {
 		return *m.Spec.ProviderID
 	}
 	return m.Status.ProviderID
+}
+
+// composite is the Machine itself, as Crossplane has it, or what it was composed by before
+// it was taken on.
+func composite(ch machinegroup.Change) string {
+	if ch.Existing != nil && ch.Existing.Labels[labelComposite] != "" {
+		return ch.Existing.Labels[labelComposite]
+	}
+	return ch.Name
 }

@@ -18,7 +18,7 @@ import (
 // Crossplane's default circuit breaker, two tokens. So news of Machines are told at
 // once as long as they are few, and then so often.
 const (
-	tellEvery = 500 * time.Millisecond
+	tellEvery = time.Second
 	tellBurst = 10
 
 	// afterConflict the cache has what it lacked.

@@ -144,21 +144,24 @@ func (x *external) Update(ctx context.Context, wn *v1alpha1.WorkerNode) (managed
 	if err != nil {
 		return managed.ExternalUpdate{}, err
 	}
-	x.report(wn, node)
-	if err := x.sync(ctx, wn, node); err != nil || !toDrain(wn, node) {
+	// What is reported has what was patched: each half would be a status of its own.
+	synced, err := x.sync(ctx, wn, node)
+	x.report(wn, synced)
+	if err != nil || !toDrain(wn, node) {
 		return managed.ExternalUpdate{}, x.classify(err)
 	}
 	return managed.ExternalUpdate{}, x.classify(x.empty(ctx, wn, node))
 }
 
-// sync starts from the Node as cached, and reads it only if that was too old.
-func (x *external) sync(ctx context.Context, wn *v1alpha1.WorkerNode, node *corev1.Node) error {
-	return retry.RetryOnConflict(retry.DefaultRetry, func() error {
+// sync starts from the Node as cached, and reads it only if that was too old. It returns
+// the Node as it was seen last.
+func (x *external) sync(ctx context.Context, wn *v1alpha1.WorkerNode, node *corev1.Node) (*corev1.Node, error) {
+	err := retry.RetryOnConflict(retry.DefaultRetry, func() error {
 		patch, err := x.patchFor(ctx, node, wn)
 		if err != nil || patch == nil {
 			return err
 		}
-		_, err = x.kube.CoreV1().Nodes().Patch(ctx, node.GetName(), types.MergePatchType, patch, metav1.PatchOptions{FieldManager: "provider-drover"})
+		patched, err := x.kube.CoreV1().Nodes().Patch(ctx, node.GetName(), types.MergePatchType, patch, metav1.PatchOptions{FieldManager: "provider-drover"})
 		if kerrors.IsConflict(err) {
 			live, gerr := x.kube.CoreV1().Nodes().Get(ctx, node.GetName(), metav1.GetOptions{})
 			if gerr != nil {
@@ -166,8 +169,12 @@ func (x *external) sync(ctx context.Context, wn *v1alpha1.WorkerNode, node *core
 			}
 			node = live
 		}
+		if err == nil {
+			node = patched
+		}
 		return err
 	})
+	return node, err
 }
 
 func (x *external) report(wn *v1alpha1.WorkerNode, node *corev1.Node) {

@@ -189,6 +189,19 @@ func TestUpdate(t *testing.T) {
 			t.Errorf("calls %v, error %v", kube.Actions(), err)
 		}
 	})
+	t.Run("WhatIsPatchedIsReportedWithIt", func(t *testing.T) {
+		n := node("n", corev1.ConditionTrue)
+		n.Spec.Taints = []corev1.Taint{{Key: machinev1alpha1.TaintUninitialized, Effect: corev1.TaintEffectNoSchedule}}
+		kube := fake.NewClientset(n)
+		x, _ := newExternal(start, kube, n)
+		wn := workerNode(want)
+		if _, err := x.Update(t.Context(), wn); err != nil {
+			t.Fatal(err)
+		}
+		if got := wn.Status.AtProvider; got.NodeName != "n" || len(got.StartupTaints) != 0 {
+			t.Errorf("reported %+v", got)
+		}
+	})
 	t.Run("AConflictIsTriedAgainOnTheNodeAsItIs", func(t *testing.T) {
 		other := node("n", corev1.ConditionTrue)
 		other.Spec.Taints = []corev1.Taint{{Key: "other", Effect: corev1.TaintEffectNoExecute}}
