@@ -22,7 +22,8 @@ import (
 func Facts(m *v1alpha1.Machine) *v1alpha1.Machine {
 	f := &v1alpha1.Machine{
 		ObjectMeta: metav1.ObjectMeta{
-			Name: m.Name, UID: m.UID, Labels: m.Labels, Annotations: m.Annotations,
+			// The generation stands for what Crossplane has in the spec.
+			Name: m.Name, UID: m.UID, Generation: m.Generation, Labels: m.Labels, Annotations: m.Annotations,
 			CreationTimestamp: m.CreationTimestamp, DeletionTimestamp: m.DeletionTimestamp,
 		},
 		Spec: m.Spec, Status: m.Status,

@@ -307,3 +307,28 @@ func TestAMachineThatASelectorMatchesIsTold(t *testing.T) {
 		t.Errorf("there are %v", got)
 	}
 }
+
+func TestWhatIsUrgentDoesNotWaitForItsTurn(t *testing.T) {
+	condition := func(s metav1.ConditionStatus) []metav1.Condition {
+		return []metav1.Condition{{Type: v1alpha1.TypeApplied, Status: s}}
+	}
+	for name, tc := range map[string]struct {
+		was, is v1alpha1.MachineGroupStatus
+		want    bool
+	}{
+		"AMachineThatChanged":              {v1alpha1.MachineGroupStatus{Digest: "a"}, v1alpha1.MachineGroupStatus{Digest: "b"}, false},
+		"ASpecThatWasCarriedOut":           {v1alpha1.MachineGroupStatus{ObservedGeneration: 1}, v1alpha1.MachineGroupStatus{ObservedGeneration: 2}, false},
+		"AMachineThatWasCreated":           {v1alpha1.MachineGroupStatus{Created: []string{"a"}}, v1alpha1.MachineGroupStatus{Created: []string{"b"}}, true},
+		"ACreationThatNeedNotBeRemembered": {v1alpha1.MachineGroupStatus{Created: []string{"a", "b"}}, v1alpha1.MachineGroupStatus{Created: []string{"b"}}, false},
+		"AMachineThatIsGone":               {v1alpha1.MachineGroupStatus{}, v1alpha1.MachineGroupStatus{Gone: []string{"a"}}, true},
+		"OneThatIsGoneAndNeedNotBeAnyMore": {v1alpha1.MachineGroupStatus{Gone: []string{"a"}}, v1alpha1.MachineGroupStatus{}, false},
+		"SomethingThatCannotBeDone":        {v1alpha1.MachineGroupStatus{Conditions: condition("True")}, v1alpha1.MachineGroupStatus{Conditions: condition("False")}, true},
+		"ThatEverythingCanBeDoneAsBefore":  {v1alpha1.MachineGroupStatus{Conditions: condition("True")}, v1alpha1.MachineGroupStatus{Conditions: condition("True"), Digest: "b"}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := urgent(tc.was, tc.is); got != tc.want {
+				t.Errorf("%v", got)
+			}
+		})
+	}
+}

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	kerrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/drover-dev/drover/apis/machine/v1alpha1"
@@ -25,16 +26,13 @@ const (
 	afterConflict = 50 * time.Millisecond
 )
 
-// report the status, if it says anything new. What only tells that Machines changed
-// waits for its turn: it returns how long.
+// report the status, if it says anything new. What is not urgent waits for its turn: it
+// returns how long.
 func (r *reconciler) report(ctx context.Context, g *v1alpha1.MachineGroup, s v1alpha1.MachineGroupStatus) (time.Duration, error) {
 	if equality.Semantic.DeepEqual(g.Status, s) {
 		return 0, nil
 	}
-	known := s
-	known.Digest = g.Status.Digest
-	wait := r.pace.next(client.ObjectKeyFromObject(g))
-	if wait > 0 && equality.Semantic.DeepEqual(g.Status, known) {
+	if wait := r.pace.next(client.ObjectKeyFromObject(g)); wait > 0 && !urgent(g.Status, s) {
 		return wait, nil
 	}
 	now := g.DeepCopy()
@@ -46,6 +44,14 @@ func (r *reconciler) report(ctx context.Context, g *v1alpha1.MachineGroup, s v1a
 		return 0, err
 	}
 	return 0, nil
+}
+
+// urgent is what must be known before anything else is done, that a Machine was created,
+// and what somebody waits for: that one is gone, or that something cannot be done.
+func urgent(was, is v1alpha1.MachineGroupStatus) bool {
+	return len(sets.New(is.Created...).Difference(sets.New(was.Created...))) > 0 ||
+		len(sets.New(is.Gone...).Difference(sets.New(was.Gone...))) > 0 ||
+		!equality.Semantic.DeepEqual(was.Conditions, is.Conditions)
 }
 
 // A pace is kept for each group.
