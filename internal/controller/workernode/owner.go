@@ -10,8 +10,8 @@ import (
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 )
 
-// controllerOf is the name and the UID of the object of one of Drover's kinds of Machines
-// that controls another, and false if there is none, or one of another kind.
+// controllerOf returns what controls an object, and false unless it is of this kind of
+// Drover's.
 func controllerOf(o metav1.Object, kind schema.GroupVersionKind) (metav1.OwnerReference, bool) {
 	owner := metav1.GetControllerOfNoCopy(o)
 	if owner == nil || owner.Kind != kind.Kind {
