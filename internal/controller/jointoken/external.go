@@ -120,10 +120,11 @@ func (x *external) observeDeleting(jt *v1alpha1.JoinToken, s *corev1.Secret, err
 
 // observeRevoked leaves what was published as it is.
 func (x *external) observeRevoked(ctx context.Context, jt *v1alpha1.JoinToken, s *corev1.Secret) (managed.ExternalObservation, error) {
-	if s != nil {
-		return managed.ExternalObservation{ResourceExists: true}, nil
-	}
+	// Without details they would be published anew, as none.
 	details, err := x.published(ctx, jt)
+	if s != nil {
+		return managed.ExternalObservation{ResourceExists: true, ConnectionDetails: details}, err
+	}
 	x.reportRevoked(jt)
 	return managed.ExternalObservation{ResourceExists: true, ResourceUpToDate: true, ConnectionDetails: details}, err
 }

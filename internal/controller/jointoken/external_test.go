@@ -161,7 +161,7 @@ func TestARevokedTokenIsGoneForGoodAndWhatWasPublishedStays(t *testing.T) {
 		t.Fatal(err)
 	}
 	jt.Spec.ForProvider.Revoked = true
-	if o, err := x.Observe(t.Context(), jt); err != nil || !o.ResourceExists || o.ResourceUpToDate {
+	if o, err := x.Observe(t.Context(), jt); err != nil || !o.ResourceExists || o.ResourceUpToDate || string(o.ConnectionDetails["userData"]) != "x" {
 		t.Fatalf("%+v, error %v: it must ask for Update", o, err)
 	}
 	u, err := x.Update(t.Context(), jt)
