@@ -1,10 +1,7 @@
 package vsphere
 
 import (
-	"bytes"
-	"compress/gzip"
 	"context"
-	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -15,6 +12,7 @@ import (
 	k8stypes "k8s.io/apimachinery/pkg/types"
 
 	"github.com/drover-dev/drover/apis/vsphere/v1alpha1"
+	"github.com/drover-dev/drover/internal/gzipb64"
 )
 
 // Keys that cloud-init and Ignition read, and how their values are encoded. Both
@@ -35,7 +33,7 @@ func extraConfig(p v1alpha1.VirtualMachineParameters, name, instanceUUID, userDa
 		kv = map[string]string{}
 	}
 	set := func(key, value string) error {
-		e, err := encode(value)
+		e, err := gzipb64.Encode([]byte(value))
 		kv[key], kv[key+suffixEncoding] = e, encoding
 		return err
 	}
@@ -71,19 +69,6 @@ func setGuestInfo(set func(key, value string) error, g v1alpha1.GuestInfo, name,
 		metadata = string(b)
 	}
 	return set(keyMetadata, metadata)
-}
-
-// encode without a time, so that the same text gives the same bytes.
-func encode(text string) (string, error) {
-	var b bytes.Buffer
-	z := gzip.NewWriter(&b)
-	if _, err := z.Write([]byte(text)); err != nil {
-		return "", err
-	}
-	if err := z.Close(); err != nil {
-		return "", err
-	}
-	return base64.StdEncoding.EncodeToString(b.Bytes()), nil
 }
 
 // readUserData in plain text.

@@ -1,24 +1,19 @@
 package step
 
 import (
-	"bytes"
-	"compress/gzip"
-	"encoding/base64"
 	"fmt"
-	"io"
 
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
 	"github.com/crossplane/function-sdk-go/response"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/structpb"
+
+	"github.com/drover-dev/drover/internal/gzipb64"
 )
 
 // ContextDecided holds what a step has decided in this reconcile already: see
 // [Response.Decided]. The last answer does not have it.
 const ContextDecided = "drover.dev/decided"
-
-// maxDecided is more than Crossplane takes of an answer.
-const maxDecided = 16 << 20
 
 // Decided makes a response one that does not depend on what these requirements found:
 // they are looked at, and their changes wake nobody.
@@ -38,15 +33,11 @@ func (r Response) Decided(lookedAt ...string) error {
 	if err != nil {
 		return fmt.Errorf("cannot encode what was decided: %w", err)
 	}
-	packed := bytes.Buffer{}
-	w := gzip.NewWriter(&packed)
-	if _, err := w.Write(decided); err != nil {
+	packed, err := gzipb64.Encode(decided)
+	if err != nil {
 		return fmt.Errorf("cannot pack what was decided: %w", err)
 	}
-	if err := w.Close(); err != nil {
-		return fmt.Errorf("cannot pack what was decided: %w", err)
-	}
-	response.SetContextKey(r.RunFunctionResponse, ContextDecided, structpb.NewStringValue(base64.StdEncoding.EncodeToString(packed.Bytes())))
+	response.SetContextKey(r.RunFunctionResponse, ContextDecided, structpb.NewStringValue(packed))
 	return nil
 }
 
@@ -64,11 +55,7 @@ func Again(req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, bool, error
 }
 
 func unpack(packed string) (*fnv1.RunFunctionResponse, error) {
-	r, err := gzip.NewReader(base64.NewDecoder(base64.StdEncoding, bytes.NewBufferString(packed)))
-	if err != nil {
-		return nil, err
-	}
-	decided, err := io.ReadAll(io.LimitReader(r, maxDecided))
+	decided, err := gzipb64.Decode(packed)
 	if err != nil {
 		return nil, err
 	}

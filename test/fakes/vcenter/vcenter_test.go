@@ -1,10 +1,7 @@
 package vcenter_test
 
 import (
-	"bytes"
-	"compress/gzip"
 	"context"
-	"encoding/base64"
 	"net/url"
 	"slices"
 	"testing"
@@ -18,6 +15,7 @@ import (
 	"github.com/vmware/govmomi/vim25/mo"
 	"github.com/vmware/govmomi/vim25/types"
 
+	"github.com/drover-dev/drover/internal/gzipb64"
 	"github.com/drover-dev/drover/test/fakes/vcenter"
 )
 
@@ -98,14 +96,11 @@ func told(t *testing.T, by chan vcenter.Booted) vcenter.Booted {
 
 func TestAVMBootsWithItsUserDataAndReportsItsAddressUntilItIsLost(t *testing.T) {
 	l := newLab(t)
-	var packed bytes.Buffer
-	z := gzip.NewWriter(&packed)
-	_, err := z.Write([]byte("#cloud-config\n"))
+	packed, err := gzipb64.Encode([]byte("#cloud-config\n"))
 	must(t, err)
-	must(t, z.Close())
 	const id = "0b0e7d2c-6a52-4a0b-9b53-1f6f6c8c9d11"
 	vm, err := l.clone(t.Context(), "workers-1", types.VirtualMachineConfigSpec{InstanceUuid: id, ExtraConfig: []types.BaseOptionValue{
-		&types.OptionValue{Key: "guestinfo.userdata", Value: base64.StdEncoding.EncodeToString(packed.Bytes())},
+		&types.OptionValue{Key: "guestinfo.userdata", Value: packed},
 		&types.OptionValue{Key: "guestinfo.userdata.encoding", Value: "gzip+base64"},
 	}})
 	must(t, err)

@@ -1,13 +1,9 @@
 package vcenter
 
 import (
-	"bytes"
-	"compress/gzip"
 	"context"
-	"encoding/base64"
 	"errors"
 	"fmt"
-	"io"
 
 	"github.com/vmware/govmomi/fault"
 	"github.com/vmware/govmomi/object"
@@ -15,6 +11,8 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 	"k8s.io/apimachinery/pkg/util/uuid"
 	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/drover-dev/drover/internal/gzipb64"
 )
 
 // A VM, running or not.
@@ -103,15 +101,7 @@ func userData(config []types.BaseOptionValue) []byte {
 	if kv[key+".encoding"] != "gzip+base64" {
 		return []byte(text)
 	}
-	packed, err := base64.StdEncoding.DecodeString(text)
-	if err != nil {
-		return []byte(text)
-	}
-	z, err := gzip.NewReader(bytes.NewReader(packed))
-	if err != nil {
-		return []byte(text)
-	}
-	plain, err := io.ReadAll(z)
+	plain, err := gzipb64.Decode(text)
 	if err != nil {
 		return []byte(text)
 	}
