@@ -253,30 +253,20 @@ func (p *Plane) Pipe() (Result, error) {
 
 // fetching runs a step until its requirements come to rest.
 func (p *Plane) fetching(req *fnv1.RunFunctionRequest, out *Result) (*fnv1.RunFunctionResponse, error) {
-	var before *fnv1.Requirements
-	for range maxIterations + 1 {
-		again := proto.CloneOf(req)
+	run := func(req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
 		rsp, err := p.Run(p.Now, proto.CloneOf(req))
 		if err != nil {
 			return nil, err
 		}
 		out.Requests = append(out.Requests, proto.CloneOf(req))
-		if same, err := p.Run(p.Now, again); err != nil || !proto.Equal(rsp, same) {
+		if same, err := p.Run(p.Now, proto.CloneOf(req)); err != nil || !proto.Equal(rsp, same) {
 			p.t.Errorf("the same request has two answers:\n%v\n%v\n%v", rsp, same, err)
 		}
-		if proto.Equal(before, rsp.GetRequirements()) {
-			return rsp, nil
-		}
-		before = rsp.GetRequirements()
-		req.Context = rsp.GetContext()
-		for name, s := range before.GetResources() {
-			req.RequiredResources[name] = p.find(s)
-		}
-		for name, s := range before.GetSchemas() {
-			req.RequiredSchemas[name] = &fnv1.Schema{OpenapiV3: p.Schemas[s.GetApiVersion()+" "+s.GetKind()]}
-		}
+		return rsp, nil
 	}
-	return nil, fmt.Errorf("requirements did not come to rest: %v", before)
+	return Fetching(req, run, p.find, func(s *fnv1.SchemaSelector) *fnv1.Schema {
+		return &fnv1.Schema{OpenapiV3: p.Schemas[s.GetApiVersion()+" "+s.GetKind()]}
+	})
 }
 
 func (p *Plane) find(s *fnv1.ResourceSelector) *fnv1.Resources {
