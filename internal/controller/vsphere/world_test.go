@@ -125,10 +125,7 @@ func newWorld(t *testing.T, change ...func(*simulator.Model)) *world {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		w.calls[m.Name]++
-		if m.Name == "Destroy_Task" && fakevcenter.Cloning(ctx) {
-			return nil, &types.TaskInProgress{}
-		}
-		return nil, nil
+		return fakevcenter.Handle(ctx, m)
 	}
 	w.server = w.model.Service.NewServer()
 	t.Cleanup(w.server.Close)

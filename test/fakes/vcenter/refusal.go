@@ -32,18 +32,18 @@ func (v *VCenter) Refuse(r Refusal) (mend func()) {
 	}
 }
 
-// handle is called before each method. A fault that it returns is the answer.
-func (*VCenter) handle(ctx *simulator.Context, m *simulator.Method) (mo.Reference, types.BaseMethodFault) {
-	if m.Name == "Destroy_Task" && Cloning(ctx) {
+// Handle is a Handler of the simulator, which calls it before each method. A fault that it
+// returns is the answer: to the destruction of a clone that is being made. The simulator
+// shows it before it is done with it, and would panic; a vCenter refuses.
+func Handle(ctx *simulator.Context, m *simulator.Method) (mo.Reference, types.BaseMethodFault) {
+	if m.Name == "Destroy_Task" && cloning(ctx) {
 		return nil, &types.TaskInProgress{}
 	}
 	return nil, nil
 }
 
-// Cloning says whether a clone is being made. The simulator shows it before it is done
-// with it, and panics if it is destroyed meanwhile, which a vCenter refuses: a Handler of
-// the simulator has to.
-func Cloning(ctx *simulator.Context) bool {
+// cloning says whether a clone is being made.
+func cloning(ctx *simulator.Context) bool {
 	return slices.ContainsFunc(ctx.Map.AllReference("Task"), func(ref mo.Reference) (running bool) {
 		if t, ok := ref.(*simulator.Task); ok {
 			ctx.WithLock(t, func() {

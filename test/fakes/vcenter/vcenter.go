@@ -65,7 +65,7 @@ func New(ctx context.Context, o Options) (*VCenter, error) {
 	v.model.Service.RegisterEndpoints = true
 	v.model.Service.Listen = &url.URL{Host: "127.0.0.1:0", User: root}
 	v.registry().SessionManager().ValidLogin = v.validLogin
-	v.registry().Handler = v.handle
+	v.registry().Handler = Handle
 	v.server = v.model.Service.NewServer()
 	life, end := context.WithCancel(context.WithoutCancel(ctx))
 	v.end = end
