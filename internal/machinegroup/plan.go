@@ -96,6 +96,12 @@ func differs(m *v1alpha1.Machine, t *v1alpha1.GroupTemplate) bool {
 	return !equality.Semantic.DeepEqual(is, want) || !has(m.Labels, t.Metadata.Labels) || !has(m.Annotations, t.Metadata.Annotations)
 }
 
+// Matches says whether the selector of a group's set matches a Machine. One without labels,
+// of a group that was written before there were any, matches none.
+func Matches(g *v1alpha1.MachineGroup, m metav1.Object) bool {
+	return len(g.Spec.MatchLabels) > 0 && has(m.GetLabels(), g.Spec.MatchLabels)
+}
+
 func has(is, want map[string]string) bool {
 	for k, v := range want {
 		if got, ok := is[k]; !ok || got != v {

@@ -53,11 +53,7 @@ func manifest(g *v1alpha1.MachineGroup, ch machinegroup.Change) (*unstructured.U
 		m.SetUID(ch.Existing.UID)
 	}
 	m.SetLabels(labels.Merge(ch.Template.Metadata.Labels, labels.Set{labelComposite: composite(ch)}))
-	annotations := map[string]string{v1alpha1.AnnotationTemplate: ch.Template.Name}
-	for k, v := range ch.Template.Metadata.Annotations {
-		annotations[k] = v
-	}
-	m.SetAnnotations(annotations)
+	m.SetAnnotations(labels.Merge(labels.Set{v1alpha1.AnnotationTemplate: ch.Template.Name}, ch.Template.Metadata.Annotations))
 	m.SetFinalizers(ch.Template.Metadata.Finalizers)
 	owner := metav1.GetControllerOf(g)
 	refs, err := runtime.DefaultUnstructuredConverter.ToUnstructured(owner)

@@ -49,8 +49,7 @@ func (r *reconciler) report(ctx context.Context, g *v1alpha1.MachineGroup, s v1a
 // urgent is what must be known before anything else is done, that a Machine was created,
 // and what somebody waits for: that one is gone, or that something cannot be done.
 func urgent(was, is v1alpha1.MachineGroupStatus) bool {
-	return len(sets.New(is.Created...).Difference(sets.New(was.Created...))) > 0 ||
-		len(sets.New(is.Gone...).Difference(sets.New(was.Gone...))) > 0 ||
+	return !sets.New(was.Created...).HasAll(is.Created...) || !sets.New(was.Gone...).HasAll(is.Gone...) ||
 		!equality.Semantic.DeepEqual(was.Conditions, is.Conditions)
 }
 

@@ -6,7 +6,6 @@ import (
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/controller"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/util/workqueue"
@@ -16,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/machinegroup"
 )
 
 const (
@@ -59,7 +59,7 @@ func groupsOf(reader client.Reader) handler.MapFunc {
 		groups := &v1alpha1.MachineGroupList{}
 		if reader.List(ctx, groups, client.InNamespace(m.GetNamespace()), client.UnsafeDisableDeepCopy) == nil { // It fails only while the cache stops.
 			for i := range groups.Items {
-				if l := groups.Items[i].Spec.MatchLabels; len(l) > 0 && labels.SelectorFromSet(l).Matches(labels.Set(m.GetLabels())) {
+				if machinegroup.Matches(&groups.Items[i], m) {
 					names.Insert(groups.Items[i].Name)
 				}
 			}
