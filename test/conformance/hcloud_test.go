@@ -2,14 +2,11 @@ package conformance
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"testing"
 	"time"
-
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	fn "github.com/drover-dev/drover/apis/fn/v1alpha1"
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
@@ -33,11 +30,7 @@ func (h *hetzner) Install(ctx context.Context, p *kit.Plane) error {
 	h.host = newHost(p)
 	h.cloud = hcloud.New(hcloud.Options{Step: 500 * time.Millisecond, Boot: h.boot, Stop: h.stop})
 	h.server = httptest.NewServer(h.cloud)
-	return installLifted(ctx, p, "hcloud", hcloudKind)
-}
-
-func hcloudKind(kind string) schema.GroupVersionKind {
-	return schema.GroupVersionKind{Group: "hcloud.drover.dev", Version: "v1alpha1", Kind: kind}
+	return installLifted(ctx, p, "hcloud")
 }
 
 func (h *hetzner) Close() {
@@ -62,7 +55,7 @@ func (h *hetzner) Account(t *testing.T, f kit.Fleet) Account {
 	t.Helper()
 	a := &hetznerAccount{hetzner: h}
 	h.cloud.SetToken(f.Namespace, f.Namespace, false)
-	a.liftedAccount = newLiftedAccount(t, f, hcloudKind, map[string]any{"endpoint": h.server.URL + "/v1"})
+	a.liftedAccount = newLiftedAccount(t, f, "hcloud", map[string]any{"endpoint": h.server.URL + "/v1"})
 	a.SetCredentials(t, CredentialsRight)
 	return a
 }
@@ -122,9 +115,7 @@ func (a *hetznerAccount) SetCredentials(t *testing.T, c Credentials) {
 	if c == CredentialsWrong {
 		token = "not-the-token-of-any-project"
 	}
-	b, err := json.Marshal(map[string]string{"token": token})
-	must(t, err)
-	a.setSecret(t, c, b)
+	a.setSecret(t, c, map[string]string{"token": token})
 }
 
 func (a *hetznerAccount) CreateVM(_ *testing.T, name string, tags map[string]string) string {

@@ -3,6 +3,7 @@ package conformance
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"path/filepath"
@@ -23,7 +24,7 @@ import (
 // What the clouds share whose real provider, from its package, talks to a fake.
 
 // installLifted installs Drover's own provider of a cloud, as a user does.
-func installLifted(ctx context.Context, p *kit.Plane, name string, kind func(string) schema.GroupVersionKind) error {
+func installLifted(ctx context.Context, p *kit.Plane, name string) error {
 	if err := localplane.Apply(ctx, p.Client, filepath.Join(kit.Root(), "package/provider-drover/rbac-"+name+".yaml")); err != nil {
 		return err
 	}
@@ -31,11 +32,16 @@ func installLifted(ctx context.Context, p *kit.Plane, name string, kind func(str
 		return err
 	}
 	for _, k := range []string{"VirtualMachine", "VirtualMachineInventory", "ClusterProviderConfig"} {
-		if err := awaitServed(ctx, p.Client, kind(k)); err != nil {
+		if err := awaitServed(ctx, p.Client, liftedKind(name, k)); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// liftedKind of the provider with the name.
+func liftedKind(name, kind string) schema.GroupVersionKind {
+	return schema.GroupVersionKind{Group: name + ".drover.dev", Version: "v1alpha1", Kind: kind}
 }
 
 // guests in the place of the servers of a fake.
@@ -97,17 +103,18 @@ func answer(path, text string) http.Handler {
 // the fleet.
 type liftedAccount struct {
 	fleet kit.Fleet
-	kind  func(string) schema.GroupVersionKind
+	// provider is its name.
+	provider string
 	// mend what refuses a Machine, by its name.
 	mend map[string]func()
 }
 
-func newLiftedAccount(t *testing.T, f kit.Fleet, kind func(string) schema.GroupVersionKind, spec map[string]any) *liftedAccount {
+func newLiftedAccount(t *testing.T, f kit.Fleet, provider string, spec map[string]any) *liftedAccount {
 	t.Helper()
-	a := &liftedAccount{fleet: f, kind: kind, mend: map[string]func(){}}
+	a := &liftedAccount{fleet: f, provider: provider, mend: map[string]func(){}}
 	spec["credentials"] = map[string]any{"secretRef": map[string]any{"namespace": metav1.NamespaceDefault, "name": a.secret().Name, "key": keyOfCredentials}}
 	config := &unstructured.Unstructured{Object: map[string]any{"spec": spec}}
-	config.SetGroupVersionKind(kind(a.ProviderConfig().Kind))
+	config.SetGroupVersionKind(liftedKind(provider, a.ProviderConfig().Kind))
 	config.SetName(f.Namespace)
 	t.Cleanup(func() { _ = f.Client.Delete(context.Background(), a.secret()) })
 	must(t, f.Client.Create(t.Context(), config))
@@ -119,16 +126,20 @@ func (a *liftedAccount) secret() *corev1.Secret {
 	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: a.fleet.Namespace + "-credentials"}}
 }
 
-func (a *liftedAccount) setSecret(t *testing.T, c Credentials, data []byte) {
+func (a *liftedAccount) setSecret(t *testing.T, c Credentials, credentials map[string]string) {
 	t.Helper()
-	setSecret(t, a.fleet, a.secret(), c, map[string][]byte{keyOfCredentials: data})
+	b, err := json.Marshal(credentials)
+	must(t, err)
+	setSecret(t, a.fleet, a.secret(), c, map[string][]byte{keyOfCredentials: b})
 }
 
 func (a *liftedAccount) ProviderConfig() machinev1alpha1.VMProviderConfigReference {
 	return machinev1alpha1.VMProviderConfigReference{Kind: "ClusterProviderConfig", Name: a.fleet.Namespace}
 }
 
-func (a *liftedAccount) VMKind() schema.GroupVersionKind { return a.kind("VirtualMachine") }
+func (a *liftedAccount) VMKind() schema.GroupVersionKind {
+	return liftedKind(a.provider, "VirtualMachine")
+}
 
 // asksFor tells the calls that ask for the server of a Machine, by its tag.
 func (a *liftedAccount) asksFor(machine string) func(project string, body []byte) bool {

@@ -2,14 +2,11 @@ package conformance
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"testing"
 	"time"
-
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	fn "github.com/drover-dev/drover/apis/fn/v1alpha1"
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
@@ -36,11 +33,7 @@ func (o *openStack) Install(ctx context.Context, p *kit.Plane) error {
 		URL: "http://" + o.server.Listener.Addr().String(), Step: 500 * time.Millisecond, Boot: o.boot, Stop: o.stop,
 	})
 	o.server.Start()
-	return installLifted(ctx, p, "openstack", openstackKind)
-}
-
-func openstackKind(kind string) schema.GroupVersionKind {
-	return schema.GroupVersionKind{Group: "openstack.drover.dev", Version: "v1alpha1", Kind: kind}
+	return installLifted(ctx, p, "openstack")
 }
 
 func (o *openStack) Close() {
@@ -64,7 +57,7 @@ func (o *openStack) Account(t *testing.T, f kit.Fleet) Account {
 	t.Helper()
 	a := &openStackAccount{openStack: o}
 	o.cloud.SetCredential(f.Namespace, f.Namespace)
-	a.liftedAccount = newLiftedAccount(t, f, openstackKind, map[string]any{"authURL": o.server.URL + "/identity/v3"})
+	a.liftedAccount = newLiftedAccount(t, f, "openstack", map[string]any{"authURL": o.server.URL + "/identity/v3"})
 	a.SetCredentials(t, CredentialsRight)
 	return a
 }
@@ -120,9 +113,7 @@ func (a *openStackAccount) SetCredentials(t *testing.T, c Credentials) {
 	if c == CredentialsWrong {
 		secret = "not-the-secret-of-any"
 	}
-	b, err := json.Marshal(map[string]string{"applicationCredentialID": a.fleet.Namespace, "applicationCredentialSecret": secret})
-	must(t, err)
-	a.setSecret(t, c, b)
+	a.setSecret(t, c, map[string]string{"applicationCredentialID": a.fleet.Namespace, "applicationCredentialSecret": secret})
 }
 
 func (a *openStackAccount) CreateVM(_ *testing.T, name string, tags map[string]string) string {

@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/vmware/govmomi/vim25/types"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	fn "github.com/drover-dev/drover/apis/fn/v1alpha1"
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
@@ -32,11 +31,7 @@ func (v *vSphere) Install(ctx context.Context, p *kit.Plane) error {
 	if v.vcenter, err = vcenter.New(ctx, vcenter.Options{Boot: v.boot, Stop: v.stop, Failed: v.host.Failed}); err != nil {
 		return err
 	}
-	return installLifted(ctx, p, "vsphere", vsphereKind)
-}
-
-func vsphereKind(kind string) schema.GroupVersionKind {
-	return schema.GroupVersionKind{Group: "vsphere.drover.dev", Version: "v1alpha1", Kind: kind}
+	return installLifted(ctx, p, "vsphere")
 }
 
 func (v *vSphere) Close() {
@@ -62,7 +57,7 @@ func (v *vSphere) Account(t *testing.T, f kit.Fleet) Account {
 	var err error
 	a.folder, err = v.vcenter.CreateFolder(t.Context(), f.Namespace)
 	must(t, err)
-	a.liftedAccount = newLiftedAccount(t, f, vsphereKind, map[string]any{"server": v.vcenter.Server(), "caBundle": base64.StdEncoding.EncodeToString(v.vcenter.CA())})
+	a.liftedAccount = newLiftedAccount(t, f, "vsphere", map[string]any{"server": v.vcenter.Server(), "caBundle": base64.StdEncoding.EncodeToString(v.vcenter.CA())})
 	a.SetCredentials(t, CredentialsRight)
 	return a
 }
@@ -129,9 +124,7 @@ func (a *vSphereAccount) SetCredentials(t *testing.T, c Credentials) {
 	if c == CredentialsWrong {
 		password = "not-the-password-of-any"
 	}
-	b, err := json.Marshal(map[string]string{"username": a.fleet.Namespace, "password": password})
-	must(t, err)
-	a.setSecret(t, c, b)
+	a.setSecret(t, c, map[string]string{"username": a.fleet.Namespace, "password": password})
 }
 
 func (a *vSphereAccount) CreateVM(t *testing.T, name string, tags map[string]string) string {
