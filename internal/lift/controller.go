@@ -18,6 +18,7 @@ import (
 	ujresource "github.com/crossplane/upjet/v2/pkg/resource"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -101,8 +102,10 @@ func Reconciler(mgr ctrl.Manager, o tjcontroller.Options, resourceName string, k
 	log := o.Logger.WithValues("controller", managed.ControllerName(kind.String()))
 	creations := newCreations(managed.NewRetryingCriticalAnnotationUpdater(mgr.GetClient()))
 	creations.findable = b.Find != nil
+	recorded := metrics.NewMetricRecorder(kind, mgr, o.PollInterval)
 	c := &connector{
-		ExternalConnector: newConnector(mgr.GetClient(), o, resourceName, log, metrics.NewMetricRecorder(kind, mgr, o.PollInterval)),
+		ExternalConnector: newConnector(mgr.GetClient(), o, resourceName, log, recorded),
+		existing:          newConnector(briefly(mgr.GetClient(), clock.RealClock{}), o, resourceName, log, recorded),
 		kube:              mgr.GetClient(),
 		behaviour:         b,
 		creations:         creations,

@@ -23,6 +23,9 @@ var looksAfterCreation = []time.Duration{minPoll, 4 * minPoll, 16 * minPoll}
 // connector makes upjet's clients behave.
 type connector struct {
 	managed.ExternalConnector
+	// existing connects for what was created, or is deleted: what Secrets say may be a
+	// little old for it.
+	existing  managed.ExternalConnector
 	kube      client.Client
 	behaviour Behaviour
 	creations *creations
@@ -42,12 +45,14 @@ func (c *connector) Connect(ctx context.Context, mg resource.Managed) (managed.E
 	if err := c.findLost(ctx, mg); err != nil {
 		return nil, err
 	}
+	upjet := c.existing
 	if tr := mg.(ujresource.Terraformed); mayBeCreated(tr) {
 		if err := checkSecrets(ctx, c.kube, tr); err != nil {
 			return nil, err
 		}
+		upjet = c.ExternalConnector
 	}
-	e, err := c.ExternalConnector.Connect(ctx, mg)
+	e, err := upjet.Connect(ctx, mg)
 	if err != nil {
 		return nil, ofConfig(mg, err)
 	}

@@ -111,14 +111,14 @@ func TestObserve(t *testing.T) {
 func TestConnectFailsWithoutTheSecretsOfWhatMayBeCreated(t *testing.T) {
 	vm := &v1alpha1.VirtualMachine{ObjectMeta: metav1.ObjectMeta{Namespace: "ns"}}
 	vm.Spec.ForProvider.UserDataSecretRef = secretKey("never", "userData")
-	c, u := lifted(&upjet{}).connector, &reader{}
-	c.ExternalConnector = u
-	if _, err := c.Connect(t.Context(), vm); err == nil || !strings.Contains(err.Error(), `"never"`) || u.called {
-		t.Errorf("error %v, upjet called: %t", err, u.called)
+	c, fresh, old := lifted(&upjet{}).connector, &reader{}, &reader{}
+	c.ExternalConnector, c.existing = fresh, old
+	if _, err := c.Connect(t.Context(), vm); err == nil || !strings.Contains(err.Error(), `"never"`) || fresh.called || old.called {
+		t.Errorf("error %v, upjet called: %t, %t", err, fresh.called, old.called)
 	}
 	meta.SetExternalName(vm, "vm-1")
-	if _, err := c.Connect(t.Context(), vm); err != nil || !u.called {
-		t.Errorf("a VM that exists needs its Secret no more: %v", err)
+	if _, err := c.Connect(t.Context(), vm); err != nil || fresh.called || !old.called {
+		t.Errorf("a VM that exists needs its Secret no more, and none that was read just now: %v, upjet called: %t, %t", err, fresh.called, old.called)
 	}
 }
 
