@@ -18,7 +18,7 @@ const (
 	// patience is how long a phase of a scenario may take.
 	patience = 20 * time.Minute
 	// interval of polling, one GET each: the watcher must not be what is measured.
-	interval = 100 * time.Millisecond
+	interval = 500 * time.Millisecond
 	// settle is how long to wait before a rest is measured: until what the last
 	// change set off has died down.
 	settle = 15 * time.Second
