@@ -37,7 +37,7 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if g.DeletionTimestamp != nil || owner == nil {
 		return reconcile.Result{}, nil
 	}
-	machines, digest, err := r.machines(ctx, g, owner.UID)
+	machines, waits, digest, err := r.machines(ctx, g, owner.UID)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
@@ -49,7 +49,7 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	created, err := r.write(ctx, g, p)
 	gone, lerr := r.gone(ctx, g.Namespace, p.Missing)
 	err = errors.Join(errors.Join(p.Errors...), err, lerr)
-	if wait, serr := r.report(ctx, g, machinegroup.Status(g, p, created, gone, digest, err)); serr != nil || wait > 0 {
+	if wait, serr := r.report(ctx, g, machinegroup.Status(g, p, created, gone, digest, err), waits); serr != nil || wait > 0 {
 		return reconcile.Result{RequeueAfter: wait}, errors.Join(err, serr)
 	}
 	return reconcile.Result{}, err
@@ -71,13 +71,13 @@ func (r *reconciler) ending(ctx context.Context, namespace string, owner *metav1
 	return err == nil && (set.DeletionTimestamp != nil || set.UID != owner.UID), err
 }
 
-// machines that the group names, or that its set controls, and the digest of what the set
-// sees.
-func (r *reconciler) machines(ctx context.Context, g *v1alpha1.MachineGroup, owner types.UID) (map[string]*v1alpha1.Machine, string, error) {
+// machines that the group names, or that its set controls, what is on the way, and the
+// digest of what the set sees.
+func (r *reconciler) machines(ctx context.Context, g *v1alpha1.MachineGroup, owner types.UID) (map[string]*v1alpha1.Machine, onTheWay, string, error) {
 	list := &v1alpha1.MachineList{}
 	err := r.client.List(ctx, list, client.InNamespace(g.Namespace), client.MatchingFields{byController: string(owner)}, client.UnsafeDisableDeepCopy)
 	if err != nil {
-		return nil, "", err
+		return nil, nil, "", err
 	}
 	machines, ours := map[string]*v1alpha1.Machine{}, make([]*v1alpha1.Machine, 0, len(list.Items))
 	for i := range list.Items {
@@ -96,15 +96,15 @@ func (r *reconciler) machines(ctx context.Context, g *v1alpha1.MachineGroup, own
 		if err := r.client.Get(ctx, types.NamespacedName{Namespace: g.Namespace, Name: name}, m); err == nil {
 			machines[name] = m
 		} else if !kerrors.IsNotFound(err) {
-			return nil, "", err
+			return nil, nil, "", err
 		}
 	}
 	others, err := r.others(ctx, g, owner)
 	if err != nil {
-		return nil, "", err
+		return nil, nil, "", err
 	}
 	digest, err := machinegroup.Digest(owner, slices.Concat(ours, others))
-	return machines, digest, err
+	return machines, onTheWayOf(ours), digest, err
 }
 
 // others are Machines that the set's selector matches, and that it does not control.

@@ -18,8 +18,8 @@ import (
 const requirementMachines = "machines"
 
 // behind is when to look again at Machines that are seen otherwise than by the
-// controller of the set's MachineGroup.
-const behind = time.Second
+// controller of the set's MachineGroup: it tells of them that often.
+const behind = 3 * time.Second
 
 var providerSelector = []string{"spec", "crossplane", "compositionSelector", "matchLabels", machinev1alpha1.LabelProvider}
 

@@ -1,0 +1,101 @@
+package machinegroup
+
+import (
+	"sync"
+	"time"
+
+	"golang.org/x/time/rate"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/drover-dev/drover/apis/machine/v1alpha1"
+)
+
+// Each status that is written wakes the MachineSet, and by it the MachineDeployment, which
+// costs some ten writes and, with Crossplane's default circuit breaker, two tokens of
+// each. So news of Machines are told at once as long as they are few, and then so often;
+// sooner only when half of what the set waits for is there.
+const (
+	tellEvery = 3 * time.Second
+	tellBurst = 4
+)
+
+// onTheWay are how many Machines are in a phase that they leave by themselves: they wait for
+// a VM, for a Node, or to be gone.
+type onTheWay map[v1alpha1.MachinePhase]int
+
+func onTheWayOf(machines []*v1alpha1.Machine) onTheWay {
+	n := onTheWay{}
+	for _, m := range machines {
+		switch phase := m.Status.Phase; {
+		case m.DeletionTimestamp != nil:
+			n[v1alpha1.MachineTerminating]++
+		case phase == "" || phase == v1alpha1.MachinePending || phase == v1alpha1.MachineProvisioning:
+			n[v1alpha1.MachineProvisioning]++
+		case phase == v1alpha1.MachineJoining:
+			n[v1alpha1.MachineJoining]++
+		}
+	}
+	return n
+}
+
+// arrived says whether half of those have left a phase that were in it.
+func (was onTheWay) arrived(is onTheWay) bool {
+	for phase, n := range was {
+		if is[phase] <= n/2 {
+			return true
+		}
+	}
+	return false
+}
+
+// A pace is kept for each group.
+type pace struct {
+	mu  sync.Mutex
+	now func() time.Time
+	of  map[types.NamespacedName]*told
+}
+
+type told struct {
+	limit *rate.Limiter
+	// was on the way when the set was last told.
+	was onTheWay
+}
+
+func newPace(now func() time.Time) *pace {
+	return &pace{now: now, of: map[types.NamespacedName]*told{}}
+}
+
+// next takes a turn, or says after how long there is one.
+func (p *pace) next(group types.NamespacedName, is onTheWay) time.Duration {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	t := p.of[group]
+	if t == nil {
+		t = &told{limit: rate.NewLimiter(rate.Every(tellEvery), tellBurst)}
+		p.of[group] = t
+	}
+	r := t.limit.ReserveN(p.now(), 1)
+	wait := r.DelayFrom(p.now())
+	if wait > 0 {
+		r.CancelAt(p.now())
+		if !t.was.arrived(is) {
+			return wait
+		}
+	}
+	return 0
+}
+
+// tell that the set knows now what is on the way.
+func (p *pace) tell(group types.NamespacedName, is onTheWay) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if t := p.of[group]; t != nil {
+		t.was = is
+	}
+}
+
+func (p *pace) forget(group types.NamespacedName) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.of, group)
+}
