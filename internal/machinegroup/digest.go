@@ -9,12 +9,17 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/drover-dev/drover/apis/machine/v1alpha1"
 )
+
+// TellEvery is how often a set is told of its Machines, by the digest, when many change. One
+// that sees them otherwise than it was told looks again after that time.
+const TellEvery = 3 * time.Second
 
 // Facts of a Machine that its MachineSet may decide by: what it is made from, what
 // somebody said of it, and how it is. What follows from its template, and what only

@@ -8,16 +8,14 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/machinegroup"
 )
 
 // Each status that is written wakes the MachineSet, and by it the MachineDeployment, which
 // costs some ten writes and, with Crossplane's default circuit breaker, two tokens of
-// each. So news of Machines are told at once as long as they are few, and then so often;
-// sooner only when half of what the set waits for is there.
-const (
-	tellEvery = 3 * time.Second
-	tellBurst = 4
-)
+// each. So news of Machines are told at once as long as they are few, and then every
+// [machinegroup.TellEvery]; sooner only when half of what the set waits for is there.
+const tellBurst = 4
 
 // onTheWay are how many Machines are in a phase that they leave by themselves: they wait for
 // a VM, for a Node, or to be gone.
@@ -71,18 +69,19 @@ func (p *pace) next(group types.NamespacedName, is onTheWay) time.Duration {
 	defer p.mu.Unlock()
 	t := p.of[group]
 	if t == nil {
-		t = &told{limit: rate.NewLimiter(rate.Every(tellEvery), tellBurst)}
+		t = &told{limit: rate.NewLimiter(rate.Every(machinegroup.TellEvery), tellBurst)}
 		p.of[group] = t
 	}
 	r := t.limit.ReserveN(p.now(), 1)
 	wait := r.DelayFrom(p.now())
-	if wait > 0 {
-		r.CancelAt(p.now())
-		if !t.was.arrived(is) {
-			return wait
-		}
+	if wait == 0 {
+		return 0
 	}
-	return 0
+	r.CancelAt(p.now())
+	if t.was.arrived(is) {
+		return 0
+	}
+	return wait
 }
 
 // tell that the set knows now what is on the way.

@@ -1,12 +1,14 @@
 package machinegroup
 
 import (
+	"slices"
 	"testing"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/machinegroup"
 )
 
 func TestOnTheWay(t *testing.T) {
@@ -27,7 +29,9 @@ func TestOnTheWay(t *testing.T) {
 func TestHalfOfWhatIsAwaitedIsToldBeforeItsTurn(t *testing.T) {
 	now := time.Now()
 	p := newPace(func() time.Time { return now })
-	joining := func(n int) onTheWay { return onTheWay{v1alpha1.MachineJoining: n} }
+	joining := func(n int) onTheWay {
+		return onTheWayOf(slices.Repeat([]*v1alpha1.Machine{{Status: v1alpha1.MachineStatus{Phase: v1alpha1.MachineJoining}}}, n))
+	}
 	for range tellBurst {
 		if wait := p.next(key, joining(8)); wait != 0 {
 			t.Fatalf("one of the first news waits for %s", wait)
@@ -43,19 +47,11 @@ func TestHalfOfWhatIsAwaitedIsToldBeforeItsTurn(t *testing.T) {
 			t.Errorf("with %d that join it waits for %s, want told at once: %t", next.joining, wait, next.told)
 		}
 		if wait == 0 {
-			p.tell(key, onTheWayOf(machinesJoining(next.joining)))
+			p.tell(key, joining(next.joining))
 		}
 	}
-	now = now.Add(tellEvery)
+	now = now.Add(machinegroup.TellEvery)
 	if wait := p.next(key, joining(0)); wait != 0 {
 		t.Errorf("it waits for %s when it is its turn", wait)
 	}
-}
-
-func machinesJoining(n int) []*v1alpha1.Machine {
-	var all []*v1alpha1.Machine
-	for range n {
-		all = append(all, &v1alpha1.Machine{Status: v1alpha1.MachineStatus{Phase: v1alpha1.MachineJoining}})
-	}
-	return all
 }

@@ -37,19 +37,19 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if g.DeletionTimestamp != nil || owner == nil {
 		return reconcile.Result{}, nil
 	}
-	machines, waits, digest, err := r.machines(ctx, g, owner.UID)
+	seen, err := r.look(ctx, g, owner.UID)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
 
-	p := machinegroup.PlanOf(g, owner.UID, machines)
+	p := machinegroup.PlanOf(g, owner.UID, seen.machines)
 	if ending, err := r.ending(ctx, g.Namespace, owner, p); err != nil || ending {
 		return reconcile.Result{}, err
 	}
 	created, err := r.write(ctx, g, p)
 	gone, lerr := r.gone(ctx, g.Namespace, p.Missing)
 	err = errors.Join(errors.Join(p.Errors...), err, lerr)
-	if wait, serr := r.report(ctx, g, machinegroup.Status(g, p, created, gone, digest, err), waits); serr != nil || wait > 0 {
+	if wait, serr := r.report(ctx, g, machinegroup.Status(g, p, created, gone, seen.digest, err), seen.onTheWay); serr != nil || wait > 0 {
 		return reconcile.Result{RequeueAfter: wait}, errors.Join(err, serr)
 	}
 	return reconcile.Result{}, err
@@ -71,13 +71,21 @@ func (r *reconciler) ending(ctx context.Context, namespace string, owner *metav1
 	return err == nil && (set.DeletionTimestamp != nil || set.UID != owner.UID), err
 }
 
-// machines that the group names, or that its set controls, what is on the way, and the
-// digest of what the set sees.
-func (r *reconciler) machines(ctx context.Context, g *v1alpha1.MachineGroup, owner types.UID) (map[string]*v1alpha1.Machine, onTheWay, string, error) {
+// A sight of Machines.
+type sight struct {
+	// machines that the group names, or that its set controls, by name.
+	machines map[string]*v1alpha1.Machine
+	// onTheWay are those that the set controls.
+	onTheWay onTheWay
+	// digest of what the set sees.
+	digest string
+}
+
+func (r *reconciler) look(ctx context.Context, g *v1alpha1.MachineGroup, owner types.UID) (sight, error) {
 	list := &v1alpha1.MachineList{}
 	err := r.client.List(ctx, list, client.InNamespace(g.Namespace), client.MatchingFields{byController: string(owner)}, client.UnsafeDisableDeepCopy)
 	if err != nil {
-		return nil, nil, "", err
+		return sight{}, err
 	}
 	machines, ours := map[string]*v1alpha1.Machine{}, make([]*v1alpha1.Machine, 0, len(list.Items))
 	for i := range list.Items {
@@ -96,15 +104,15 @@ func (r *reconciler) machines(ctx context.Context, g *v1alpha1.MachineGroup, own
 		if err := r.client.Get(ctx, types.NamespacedName{Namespace: g.Namespace, Name: name}, m); err == nil {
 			machines[name] = m
 		} else if !kerrors.IsNotFound(err) {
-			return nil, nil, "", err
+			return sight{}, err
 		}
 	}
 	others, err := r.others(ctx, g, owner)
 	if err != nil {
-		return nil, nil, "", err
+		return sight{}, err
 	}
 	digest, err := machinegroup.Digest(owner, slices.Concat(ours, others))
-	return machines, onTheWayOf(ours), digest, err
+	return sight{machines, onTheWayOf(ours), digest}, err
 }
 
 // others are Machines that the set's selector matches, and that it does not control.

@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/machinegroup"
 )
 
 var key = types.NamespacedName{Namespace: "ns", Name: "set"}
@@ -216,7 +217,7 @@ func TestNewsOfMachinesAreToldInBatches(t *testing.T) {
 			told = now
 		}
 	}
-	if r.RequeueAfter <= 0 || r.RequeueAfter > tellEvery || w.group().Status.Digest != told {
+	if r.RequeueAfter <= 0 || r.RequeueAfter > machinegroup.TellEvery || w.group().Status.Digest != told {
 		t.Fatalf("told at once for ever: %+v", r)
 	}
 	w.now = w.now.Add(r.RequeueAfter)

@@ -13,13 +13,10 @@ import (
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/function/infrastructure"
 	"github.com/drover-dev/drover/internal/function/step"
+	"github.com/drover-dev/drover/internal/machinegroup"
 )
 
 const requirementMachines = "machines"
-
-// behind is when to look again at Machines that are seen otherwise than by the
-// controller of the set's MachineGroup: it tells of them that often.
-const behind = 3 * time.Second
 
 var providerSelector = []string{"spec", "crossplane", "compositionSelector", "matchLabels", machinev1alpha1.LabelProvider}
 
@@ -67,7 +64,7 @@ func expectGroup(req *fnv1.RunFunctionRequest, rsp step.Response, o *Observed) e
 	o.Gone, o.NotApplied = g.Status.Gone, notApplied(g)
 	late, err := isBehind(g, *o)
 	if late {
-		rsp.CallAgain(behind)
+		rsp.CallAgain(machinegroup.TellEvery)
 	}
 	return err
 }

@@ -362,7 +362,7 @@ func TestTheGroupSaysWhatBecameOfItsMachines(t *testing.T) {
 	if got := rsp.GetMeta().GetTtl().AsDuration(); got != step.InFlight {
 		t.Errorf("calls again after %s though it sees what the group's controller sees", got)
 	}
-	if got := run(group(`{"digest": "other"}`)).GetMeta().GetTtl().AsDuration(); got != behind {
+	if got := run(group(`{"digest": "other"}`)).GetMeta().GetTtl().AsDuration(); got != machinegroup.TellEvery {
 		t.Errorf("calls again after %s though it sees something else", got)
 	}
 	for _, name := range membersOf(groupOf(t, run(group(`{"gone": ["b"]}`)))) {
