@@ -7,7 +7,9 @@ import (
 
 	certificatesv1 "k8s.io/api/certificates/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/drover-dev/drover/apis/cluster/v1alpha1"
 )
@@ -17,6 +19,14 @@ func TestRequestsAreFoundByTheirUserUntilTheyAreDecided(t *testing.T) {
 	csr.Spec.Username, csr.Spec.SignerName = "system:node:a", certificatesv1.KubeletServingSignerName
 	kube := fake.NewClientset(csr)
 	told := make(chan string, 10)
+	// The fake knows no resource versions: what changes between its list and its watch
+	// is told by neither.
+	watched := make(chan struct{}, 10)
+	kube.PrependWatchReactor("*", func(a clienttesting.Action) (bool, watch.Interface, error) {
+		w, err := kube.Tracker().Watch(a.GetResource(), a.GetNamespace())
+		watched <- struct{}{}
+		return true, w, err
+	})
 	r, err := startRequests(kube, csr.Spec.SignerName, func(name string) { told <- name })
 	if err != nil {
 		t.Fatal(err)
@@ -28,11 +38,12 @@ func TestRequestsAreFoundByTheirUserUntilTheyAreDecided(t *testing.T) {
 		t.Helper()
 		select {
 		case <-told:
-		case <-time.After(10 * time.Second):
+		case <-time.After(time.Minute):
 			t.Fatal("nobody was told")
 		}
 	}
 	await()
+	<-watched
 	if got := c.RequestsOf("system:node:a"); !slices.Equal(got, []string{"r"}) || c.Request("r") == nil {
 		t.Errorf("requests %v", got)
 	}
