@@ -214,6 +214,7 @@ func (p *plan) decide() Decision {
 
 	d.Ready = d.Status.Replicas == p.Set.Spec.Replicas && d.Status.ReadyReplicas == p.Set.Spec.Replicas &&
 		(!p.updatesInPlace() || d.Status.UpdatedReplicas == d.Status.Replicas)
+	d.Conditions = append(d.Conditions, p.kstatus(d.Ready, d.Conditions)...)
 	d.CallAgain = p.callAgain(d.Ready)
 	return d
 }

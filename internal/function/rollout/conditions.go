@@ -11,16 +11,13 @@ import (
 	"github.com/drover-dev/drover/internal/function/step"
 )
 
-// Types of a MachineDeployment's conditions, beside those of Crossplane and of the
-// step safety. Reconciling and Stalled are those of kstatus, which kubectl, Argo CD
-// and Flux read.
+// Types of a MachineDeployment's conditions, beside those of Crossplane, of kstatus and
+// of the step safety.
 const (
 	conditionValid          = "Valid"
 	conditionAvailable      = "Available"
 	conditionProgressing    = "Progressing"
 	conditionReplicaFailure = "ReplicaFailure"
-	conditionReconciling    = "Reconciling"
-	conditionStalled        = "Stalled"
 )
 
 // Reasons of Progressing.
@@ -150,7 +147,7 @@ func (p *plan) replicaFailure() step.Condition {
 
 // reconciling is True while something is on its way to what the spec says.
 func (p *plan) reconciling(progressing step.Condition) step.Condition {
-	c := step.Condition{Type: conditionReconciling, Status: isFalse, Reason: progressing.Reason}
+	c := step.Condition{Type: step.ConditionReconciling, Status: isFalse, Reason: progressing.Reason}
 	switch {
 	case p.complete() || progressing.Status != isTrue:
 	case p.isDone():
@@ -184,11 +181,11 @@ func (p *plan) exhaustedCondition(s machinev1alpha1.MachineDeploymentStatus) *st
 func stalled(valid, progressing, failure step.Condition) step.Condition {
 	for _, c := range []step.Condition{valid, progressing} {
 		if c.Status == isFalse && c.Reason != reasonFrozen {
-			return step.Condition{Type: conditionStalled, Status: isTrue, Reason: c.Reason, Message: c.Message}
+			return step.Stalled(&c)
 		}
 	}
 	if failure.Status == isTrue && fn.ErrorCode(failure.Reason).NeedsSomebody() {
-		return step.Condition{Type: conditionStalled, Status: isTrue, Reason: failure.Reason, Message: failure.Message}
+		return step.Stalled(&failure)
 	}
-	return step.Condition{Type: conditionStalled, Status: isFalse, Reason: "NotStalled"}
+	return step.Stalled(nil)
 }
