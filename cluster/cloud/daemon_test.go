@@ -61,8 +61,8 @@ func start(t *testing.T, dir string) *daemon {
 		must(t, err)
 		d.Client, err = localcloud.NewClient(url, token)
 		must(t, err)
-	case <-time.After(30 * time.Second):
-		t.Fatal("the daemon is not ready after 30 s")
+	case <-time.After(2 * time.Minute):
+		t.Fatal("the daemon is not ready after 2 min")
 	}
 	return d
 }

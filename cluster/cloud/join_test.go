@@ -356,10 +356,10 @@ func (c *cluster) waitConsole(t *testing.T, d *daemon, id, text string) (console
 
 func eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	for end := time.Now().Add(60 * time.Second); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
+	for end := time.Now().Add(2 * time.Minute); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
 		if ok() {
 			return
 		}
 	}
-	t.Fatalf("not within 60 s: %s", what)
+	t.Fatalf("not within 2 min: %s", what)
 }

@@ -39,7 +39,7 @@ import (
 // may do anything with. Crossplane is not needed.
 const underTest = "KUBECONFIG_UNDER_TEST"
 
-const patience = 90 * time.Second
+const patience = 3 * time.Minute
 
 var serverKind = schema.GroupVersionKind{Group: "test.drover.dev", Version: "v1", Kind: "Server"}
 

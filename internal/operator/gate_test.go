@@ -39,7 +39,7 @@ func TestGated(t *testing.T) {
 			if !afterwards {
 				t.Fatal("set up before the CRD was there")
 			}
-		case <-time.After(10 * time.Second):
+		case <-time.After(time.Minute):
 			t.Fatal("not set up")
 		}
 	})

@@ -24,7 +24,7 @@ import (
 const envBin = "DROVER_BIN"
 
 // patience with a process that starts.
-const patience = 30 * time.Second
+const patience = 2 * time.Minute
 
 // Set by TestMain, for all tests.
 var (

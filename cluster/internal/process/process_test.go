@@ -32,7 +32,7 @@ func TestNextDelay(t *testing.T) {
 }
 
 func testContext(t *testing.T) context.Context {
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	t.Cleanup(cancel)
 	return ctx
 }
@@ -147,7 +147,7 @@ func TestChildrenDieWithTheirParent(t *testing.T) {
 		return
 	}
 	cmd := exec.Command(os.Args[0], "-test.run=^TestChildrenDieWithTheirParent$")
-	cmd.Env = append(os.Environ(), "TEST_PARENT=1")
+	cmd.Env = append(os.Environ(), "TEST_PARENT=1", "TMPDIR="+t.TempDir())
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)

@@ -72,7 +72,7 @@ func TestAClientOfADeadSupervisorSaysThatItIsNotRunning(t *testing.T) {
 func TestFollowersGetAllEventsUntilTheStartEnded(t *testing.T) {
 	p := newProgress()
 	p.add(Event{Step: "one"})
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	first := make(chan struct{})
 	go func() {

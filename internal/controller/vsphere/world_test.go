@@ -45,7 +45,7 @@ const (
 	template = "golden"
 
 	// patienceOfTests with the simulator, which takes milliseconds.
-	patienceOfTests = 30 * time.Second
+	patienceOfTests = 2 * time.Minute
 )
 
 // A world is a simulated vCenter with a template, and a control plane with one

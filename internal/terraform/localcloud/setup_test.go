@@ -100,8 +100,8 @@ func startCloud(t *testing.T) *api.Client {
 		return c
 	case <-drained:
 		t.Fatal("the local cloud ended before it was ready")
-	case <-time.After(30 * time.Second):
-		t.Fatal("the local cloud is not ready after 30s")
+	case <-time.After(2 * time.Minute):
+		t.Fatal("the local cloud is not ready after 2 min")
 	}
 	return nil
 }

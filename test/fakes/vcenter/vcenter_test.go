@@ -20,7 +20,7 @@ import (
 )
 
 // patience with what is done in memory.
-const patience = 30 * time.Second
+const patience = 2 * time.Minute
 
 func must(t *testing.T, err error) {
 	t.Helper()

@@ -83,7 +83,7 @@ func TestAVMThatCannotJoinKeepsTryingUntilItIsStopped(t *testing.T) {
 	vm := VM{Facts: kubelet.Facts{ID: "vm-1", Name: "a"}, UserData: []byte(userData), FirstBoot: true}
 	g.Start(vm, h)
 	g.Start(vm, h) // It runs already.
-	for end := time.Now().Add(30 * time.Second); !strings.Contains(h.text(), "TLS bootstrap failed"); time.Sleep(10 * time.Millisecond) {
+	for end := time.Now().Add(2 * time.Minute); !strings.Contains(h.text(), "TLS bootstrap failed"); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatalf("console:\n%s", h.text())
 		}
