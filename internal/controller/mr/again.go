@@ -5,7 +5,9 @@ import (
 	"sync"
 	"time"
 
+	kerrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
@@ -30,4 +32,41 @@ func (a *Again) wrap(inner reconcile.Reconciler) reconcile.Reconciler {
 		}
 		return res, err
 	})
+}
+
+// written forgets what was asked for in a reconcile that meets a conflict: nobody was
+// told what it saw. The managed reconciler asks for another at once, and hides why.
+func (a *Again) written(obj client.Object, err error) error {
+	if kerrors.IsConflict(err) {
+		a.after.Delete(client.ObjectKeyFromObject(obj))
+	}
+	return err
+}
+
+// manager for the managed reconciler that is wrapped.
+func (a *Again) manager(m manager.Manager) manager.Manager {
+	return managerWith{Manager: m, client: heedingClient{Client: m.GetClient(), again: a}}
+}
+
+// heedingClient tells of what was written.
+type heedingClient struct {
+	client.Client
+	again *Again
+}
+
+func (c heedingClient) Update(ctx context.Context, obj client.Object, opts ...client.UpdateOption) error {
+	return c.again.written(obj, c.Client.Update(ctx, obj, opts...))
+}
+
+func (c heedingClient) Status() client.SubResourceWriter {
+	return heedingStatus{SubResourceWriter: c.Client.Status(), again: c.again}
+}
+
+type heedingStatus struct {
+	client.SubResourceWriter
+	again *Again
+}
+
+func (w heedingStatus) Update(ctx context.Context, obj client.Object, opts ...client.SubResourceUpdateOption) error {
+	return w.again.written(obj, w.SubResourceWriter.Update(ctx, obj, opts...))
 }

@@ -10,19 +10,19 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 )
 
-// quietManager gives the managed reconciler a quiet client.
-type quietManager struct {
+// managerWith gives the managed reconciler another client.
+type managerWith struct {
 	manager.Manager
 	client client.Client
 }
 
+func (m managerWith) GetClient() client.Client { return m.client }
+
 // Quiet returns the manager with a client that leaves out the writes of the managed
 // reconciler that change nothing.
 func Quiet(m manager.Manager) manager.Manager {
-	return quietManager{Manager: m, client: quietClient{m.GetClient()}}
+	return managerWith{Manager: m, client: quietClient{m.GetClient()}}
 }
-
-func (m quietManager) GetClient() client.Client { return m.client }
 
 // quietClient leaves out two writes of the managed reconciler that change nothing:
 // the status that it sends at the end of every reconcile, changed or not, and the

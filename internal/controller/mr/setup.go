@@ -76,7 +76,7 @@ func (c Controller[T]) Setup(mgr ctrl.Manager, o controller.Options) error {
 			return err
 		}
 	}
-	r := managed.NewReconciler(Quiet(mgr), resource.ManagedKind(c.Kind), append(opts, c.Options...)...)
+	r := managed.NewReconciler(c.Again.manager(Quiet(mgr)), resource.ManagedKind(c.Kind), append(opts, c.Options...)...)
 
 	co := o.ForControllerRuntime()
 	co.RateLimiter = workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](backoffMin, backoffMax)
