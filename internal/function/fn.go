@@ -61,6 +61,7 @@ func (f *Function) RunFunction(_ context.Context, req *fnv1.RunFunctionRequest) 
 		var rsp *fnv1.RunFunctionResponse
 		now := f.now()
 		if rsp, err = run(now, req); err == nil {
+			step.MindTheStart(req, rsp)
 			step.MindTheBreaker(now, req, rsp)
 			quieten(rsp)
 			log.Debug("Ran step", "step", kind, "desired", len(rsp.GetDesired().GetResources()))

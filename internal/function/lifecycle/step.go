@@ -32,6 +32,7 @@ func Run(now time.Time, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse
 		return nil, err
 	}
 	rsp := step.NewResponse(req)
+	rsp.RequireStart(o.Machine.Namespace)
 	if err := holdVM(req, rsp, o.Machine); err != nil {
 		return nil, err
 	}

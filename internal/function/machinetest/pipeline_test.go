@@ -269,11 +269,11 @@ func TestAVMOfWhichUserDataIsAPartIsAskedForWhenThatIsPublished(t *testing.T) {
 	}
 }
 
-func TestAMachineAtRestAsksForNothing(t *testing.T) {
+func TestAMachineAtRestAsksForNothingThatThereIs(t *testing.T) {
 	p := newPlane(t)
 	p.ToRunning()
 	r := p.Reconcile()
-	if len(r.Requirements) > 0 || len(r.Requests) != len(p.Pipeline) {
+	if !slices.Equal(r.Requirements, []string{"start"}) || len(r.Requests) != len(p.Pipeline) {
 		t.Errorf("requirements: %v, calls of the function: %d", r.Requirements, len(r.Requests))
 	}
 }

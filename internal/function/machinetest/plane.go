@@ -55,6 +55,9 @@ type Plane struct {
 	// Pipeline has the inputs of the steps.
 	Pipeline []*structpb.Struct
 
+	// required by each step last time, as Crossplane keeps it while it runs.
+	required map[int]map[string]*fnv1.ResourceSelector
+
 	t testing.TB
 }
 
@@ -77,6 +80,7 @@ func New(t testing.TB, run Runner, composition string) *Plane {
 		Schemas:      map[string]*structpb.Struct{},
 		Capabilities: []fnv1.Capability{fnv1.Capability_CAPABILITY_REQUIRED_RESOURCES, fnv1.Capability_CAPABILITY_REQUIRED_SCHEMAS},
 		Pipeline:     pipeline(t, composition),
+		required:     map[int]map[string]*fnv1.ResourceSelector{},
 		t:            t,
 	}
 }
@@ -214,20 +218,21 @@ func (p *Plane) Pipe() (Result, error) {
 	p.t.Helper()
 	out := Result{Desired: &fnv1.State{}, Conditions: map[string]*fnv1.Condition{}}
 	context := &structpb.Struct{}
-	for _, input := range p.Pipeline {
+	for i, input := range p.Pipeline {
 		req := &fnv1.RunFunctionRequest{
 			Meta:              &fnv1.RequestMeta{Capabilities: p.Capabilities},
 			Observed:          p.observed(),
 			Desired:           out.Desired,
 			Context:           context,
 			Input:             input,
-			RequiredResources: map[string]*fnv1.Resources{},
+			RequiredResources: p.known(i),
 			RequiredSchemas:   map[string]*fnv1.Schema{},
 		}
 		rsp, err := p.fetching(req, &out)
 		if err != nil {
 			return out, err
 		}
+		p.required[i] = rsp.GetRequirements().GetResources()
 		for _, r := range rsp.GetResults() {
 			if r.GetSeverity() == fnv1.Severity_SEVERITY_FATAL {
 				return out, fmt.Errorf("%s", r.GetMessage())
@@ -249,6 +254,15 @@ func (p *Plane) Pipe() (Result, error) {
 		}
 	}
 	return out, nil
+}
+
+// known is what Crossplane hands a step at once: what it required last time.
+func (p *Plane) known(step int) map[string]*fnv1.Resources {
+	out := map[string]*fnv1.Resources{}
+	for name, s := range p.required[step] {
+		out[name] = p.find(s)
+	}
+	return out
 }
 
 // fetching runs a step until its requirements come to rest.
