@@ -9,11 +9,7 @@ import (
 	"github.com/drover-dev/drover/internal/function/step"
 )
 
-const (
-	reasonScaling = "Scaling"
-	reasonSettled = "Settled"
-	reasonFrozen  = "Frozen"
-)
+const reasonSettled = "Settled"
 
 // kstatus says how a standalone set comes on, by what those who wait for it read. A
 // MachineDeployment says so of its sets: their own conditions would wake it at every
@@ -36,9 +32,9 @@ func (p *plan) reconciling(ready bool, stalled step.Condition) step.Condition {
 	case stalled.Status == "True":
 		c.Reason = stalled.Reason
 	case goes || comes && !p.Safety.Frozen:
-		c.Status, c.Reason, c.Message = "True", reasonScaling, "Machines are created, updated, deleted or replaced"
+		c.Status, c.Reason, c.Message = "True", step.ReasonScaling, "Machines are created, updated, deleted or replaced"
 	case comes:
-		c.Reason, c.Message = reasonFrozen, p.Safety.Message
+		c.Reason, c.Message = step.ReasonFrozen, p.Safety.Message
 	}
 	return c
 }

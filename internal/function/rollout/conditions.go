@@ -27,7 +27,6 @@ const (
 	reasonNewMachineSetAvailable   = "NewMachineSetAvailable"
 	reasonProgressDeadlineExceeded = "ProgressDeadlineExceeded"
 	reasonPaused                   = "MachineDeploymentPaused"
-	reasonFrozen                   = "Frozen"
 )
 
 const (
@@ -113,7 +112,7 @@ func (p *plan) progressing(s machinev1alpha1.MachineDeploymentStatus) step.Condi
 		c.Reason = reasonNewMachineSetAvailable
 		c.Message = fmt.Sprintf("All Machines are of revision %d, MachineSet %s", p.current.revision, p.current.Name)
 	case p.Safety.Frozen:
-		c.Status, c.Reason, c.Message = isFalse, reasonFrozen, p.Safety.Message
+		c.Status, c.Reason, c.Message = isFalse, step.ReasonFrozen, p.Safety.Message
 	case p.problem != nil:
 		c.Status, c.Reason, c.Message = isFalse, p.problem.Reason, p.problem.Message
 	case p.paused():
@@ -151,7 +150,7 @@ func (p *plan) reconciling(progressing step.Condition) step.Condition {
 	switch {
 	case p.complete() || progressing.Status != isTrue:
 	case p.isDone():
-		c.Status, c.Reason, c.Message = isTrue, "Scaling", "Machines are created, deleted or replaced"
+		c.Status, c.Reason, c.Message = isTrue, step.ReasonScaling, "Machines are created, deleted or replaced"
 	default:
 		c.Status, c.Message = isTrue, progressing.Message
 	}
@@ -180,7 +179,7 @@ func (p *plan) exhaustedCondition(s machinev1alpha1.MachineDeploymentStatus) *st
 // stalled is True when nothing comes further without somebody's help.
 func stalled(valid, progressing, failure step.Condition) step.Condition {
 	for _, c := range []step.Condition{valid, progressing} {
-		if c.Status == isFalse && c.Reason != reasonFrozen {
+		if c.Status == isFalse && c.Reason != step.ReasonFrozen {
 			return step.Stalled(&c)
 		}
 	}

@@ -9,6 +9,14 @@ const (
 	ConditionStalled = "Stalled"
 )
 
+// Reasons of Reconciling.
+const (
+	// ReasonScaling means that Machines come or go.
+	ReasonScaling = "Scaling"
+	// ReasonFrozen means that they would, were it not for a freeze.
+	ReasonFrozen = "Frozen"
+)
+
 // Stalled because of another condition, or not if that is nil.
 func Stalled(because *Condition) Condition {
 	if because == nil {

@@ -3,7 +3,6 @@ package step
 import (
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
 	"github.com/crossplane/function-sdk-go/response"
-	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/structpb"
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
@@ -34,7 +33,7 @@ func (r Response) RequireStart(namespace string) {
 // never makes the time longer.
 func MindTheStart(req *fnv1.RunFunctionRequest, rsp *fnv1.RunFunctionResponse) {
 	if _, first := req.GetContext().GetFields()[contextStarted]; first {
-		rsp.GetMeta().Ttl = durationpb.New(min(rsp.GetMeta().GetTtl().AsDuration(), InFlight))
+		Response{rsp}.CallAgain(InFlight)
 		return
 	}
 	if len(req.GetRequiredResources()) == 0 && len(rsp.GetRequirements().GetResources()) > 0 {
