@@ -40,6 +40,16 @@ func (s *set) mixed() bool {
 	return s.Spec.InPlaceUpdate != nil && s.Status.UpdatedReplicas < s.Status.Replicas
 }
 
+// fill a set that updates in place. Machines of it may still be going, given up for a
+// move that was taken back: only who merely scales need not wait for them.
+func (p *plan) fill(s *set) {
+	n := p.withSurge(s)
+	if !p.wasComplete() {
+		n = p.upTo(s, n, p.bounds.most())
+	}
+	p.tell(s, n)
+}
+
 // withSurge is how many Machines a set shall have that updates in place: those above
 // replicas are new ones, and spare as many old ones the update in the end.
 func (p *plan) withSurge(s *set) int32 {

@@ -1,19 +1,17 @@
 package rollout
 
 // recreate empties the other sets, and fills the head when nothing is left of them.
+// The head may have been emptied as well, by a change that was taken back: what is
+// left of it has to go first, too.
 func (p *plan) recreate(head *set, rest []*set) {
 	if !p.scalesOnly() {
 		for _, s := range rest {
 			p.tell(s, 0)
 		}
 	}
-	p.raiseIfAlone(head)
-}
-
-func (p *plan) raiseIfAlone(head *set) {
-	if p.alone() {
-		p.tell(head, p.bounds.replicas)
+	if !p.alone() {
+		p.tell(head, min(head.told, p.bounds.replicas))
 		return
 	}
-	p.tell(head, min(head.told, p.bounds.replicas))
+	p.tell(head, p.upTo(head, p.bounds.replicas, p.bounds.replicas))
 }

@@ -7,7 +7,7 @@ func (p *plan) raise(head *set) {
 	if p.scalesOnly() {
 		most = p.bounds.replicas
 	}
-	p.tell(head, min(p.bounds.replicas, head.told+p.room(most)))
+	p.tell(head, p.upTo(head, p.bounds.replicas, most))
 }
 
 // lower the other sets, oldest first: Machines that are not available, because

@@ -15,7 +15,7 @@ func (p *plan) scale() {
 	rest := p.others(head)
 	switch {
 	case p.alone() && p.inPlace():
-		p.tell(head, p.withSurge(head))
+		p.fill(head)
 	case p.alone() && p.wasComplete():
 		// There is no rollout, but somebody who needs Machines: they need not
 		// wait for others to be gone.
@@ -48,6 +48,9 @@ func (p *plan) tellLess(s *set, n int32) bool { return p.tell(s, s.wants-n) }
 func (p *plan) alone() bool {
 	return sum(p.others(p.head()), (*set).total)+sum(p.terminating, (*set).total) == 0
 }
+
+// upTo is n, or as many as a set may have while there are at most so many in all.
+func (p *plan) upTo(s *set, n, most int32) int32 { return min(n, s.told+p.room(most)) }
 
 // room is how many Machines may be added.
 func (p *plan) room(most int32) int32 {

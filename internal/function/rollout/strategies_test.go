@@ -96,6 +96,10 @@ func TestRecreate(t *testing.T) {
 			d: deployment(3, recreate, paused), sets: []Set{machineSet("v1", 1, 0, terminating(3)), machineSet("v2", 2, 0)},
 			decided: counts{"v1": 0, "v2": 0},
 		},
+		"AChangeThatIsTakenBackWaitsForWhatTheSetGaveUpForIt": {
+			d: deployment(3, recreate), sets: []Set{machineSet("v2", 3, 0, terminating(2))},
+			decided: counts{"v2": 1},
+		},
 		"AfterwardsItScales": {
 			d: deployment(1, recreate, completed(2)), sets: []Set{machineSet("v2", 2, 3)},
 			decided: counts{"v2": 1},
@@ -180,6 +184,14 @@ func TestInPlaceUpdate(t *testing.T) {
 		"ItScalesInTheMiddle": {
 			d: deployment(9, auto(0, 1)), sets: []Set{machineSet("v2", 1, 5, updated(2))},
 			decided: counts{"v2": 9},
+		},
+		"AMoveThatIsTakenBackWaitsForWhatTheSetGaveUpForIt": {
+			d: deployment(5, auto(1, 3)), sets: []Set{machineSet("v2", 1, 2, updated(2), terminating(3))},
+			decided: counts{"v2": 3},
+		},
+		"ASetThatIsUpdatedScalesEvenWhileOthersOfItTerminate": {
+			d: deployment(5, auto(1, 3), completed(1)), sets: []Set{machineSet("v2", 1, 2, updated(2), terminating(3))},
+			decided: counts{"v2": 5},
 		},
 		"PausedAddsNothing": {
 			d: deployment(5, auto(2, 0), paused), sets: []Set{machineSet("v2", 1, 5, updated(2))},
