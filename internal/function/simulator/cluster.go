@@ -52,8 +52,8 @@ type Cluster struct {
 	rollout  composer[*machinev1alpha1.MachineDeployment, *machinev1alpha1.MachineSet]
 	replicas composer[*machinev1alpha1.MachineSet, *machinev1alpha1.MachineGroup]
 
-	// BackTo is the version of the revision that is gone back to, if any.
-	BackTo string
+	// BackTo is the revision that is gone back to, if any.
+	BackTo *machinev1alpha1.Revision
 
 	// decided was written down by the reconcile that is under way.
 	decided *decision
@@ -217,12 +217,19 @@ func (c *Cluster) Update(change func(*machinev1alpha1.MachineDeployment)) {
 	c.deployments.put(e.object, e.refs)
 }
 
-// Version that is wanted: that of the template, or of what is gone back to.
-func (c *Cluster) Version() string {
-	if c.BackTo != "" {
-		return c.BackTo
+// A kind of Machines: what of a template tells the simulator's rollouts apart.
+type kind struct{ version, failureDomain string }
+
+func kindOf(s machinev1alpha1.MachineSpec) kind {
+	return kind{s.Version, ptr.Deref(s.FailureDomain, "")}
+}
+
+// wanted kind: that of the template, or of what is gone back to.
+func (c *Cluster) wanted() kind {
+	if r := c.BackTo; r != nil {
+		return kind{r.Version, ptr.Deref(r.FailureDomain, "")}
 	}
-	return c.Deployment().Spec.Template.Spec.Version
+	return kindOf(c.Deployment().Spec.Template.Spec)
 }
 
 // Sets as they are.
@@ -363,7 +370,7 @@ func (c *Cluster) DeleteByUser(name string) {
 
 // IsOld says whether a rollout has to replace or update a Machine.
 func (c *Cluster) IsOld(m *machinev1alpha1.Machine) bool {
-	return m.Spec.Version != c.Version() || m.Spec.InPlaceUpdate != nil ||
+	return kindOf(m.Spec) != c.wanted() || m.Spec.InPlaceUpdate != nil ||
 		!c.inPlace() && m.CreationTimestamp.Before(c.Deployment().Spec.Rollout.After)
 }
 

@@ -49,6 +49,23 @@ func TestScalingInTheMiddleOfARollout(t *testing.T) {
 	})
 }
 
+// TestAChangeThatIsTakenBack goes back to the template from which a rollout comes that is
+// under way: some Machines of it go while more of it are wanted.
+func TestAChangeThatIsTakenBack(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		c := New(spec(t, rapid.SampledFrom(strategies).Draw(t, "strategy")))
+		live := life(t, c)
+
+		settle(t, c)
+		before := c.Deployment().Spec.Template
+		c.Update(func(d *machinev1alpha1.MachineDeployment) { d.Spec.Template.Spec.FailureDomain = ptr.To("zone-b") })
+		live(rapid.IntRange(20, 200).Draw(t, "steps before"))
+		c.Update(func(d *machinev1alpha1.MachineDeployment) { d.Spec.Template = before })
+		live(rapid.IntRange(0, 200).Draw(t, "steps after"))
+		settle(t, c)
+	})
+}
+
 // life goes on for a number of steps.
 func life(t *rapid.T, c *Cluster) func(steps int) {
 	failing := rapid.Bool().Draw(t, "machines fail")
@@ -114,20 +131,23 @@ func change(t *rapid.T, c *Cluster) {
 		back = revisions[rapid.IntRange(0, len(revisions)-1).Draw(t, "revision")]
 	}
 	c.Update(func(d *machinev1alpha1.MachineDeployment) {
-		switch what := rapid.IntRange(0, 9).Draw(t, "change"); {
+		switch what := rapid.IntRange(0, 10).Draw(t, "change"); {
 		case what < 3:
 			d.Spec.Replicas = replicasOf(t)
 		case what == 3:
 			d.Spec.Paused = !d.Spec.Paused
 		case what == 4 && back.Revision > 0:
 			d.Spec.RollbackTo = &machinev1alpha1.RollbackTo{Revision: back.Revision}
-			c.BackTo = back.Version
+			c.BackTo = &back
 		case what == 5:
-			d.Spec.RollbackTo, c.BackTo = nil, ""
+			d.Spec.RollbackTo, c.BackTo = nil, nil
 		case what == 6:
 			d.Spec.Rollout.After = ptr.To(metav1.NewTime(c.Now.Add(rapid.SampledFrom([]time.Duration{0, time.Minute}).Draw(t, "after"))))
 			// Machines are replaced that are of the version that is wanted.
 			c.Rolling = true
+		case what == 7:
+			// No Machine can be moved in place.
+			d.Spec.Template.Spec.FailureDomain = ptr.To(rapid.SampledFrom([]string{"zone-a", "zone-b"}).Draw(t, "failure domain"))
 		default:
 			d.Spec.Template.Spec.Version = rapid.SampledFrom([]string{"v1.0.0", "v1.1.0", "v1.2.0"}).Draw(t, "version")
 			d.Spec.Template.Spec.Metadata.Labels = map[string]string{"in-place": rapid.SampledFrom([]string{"a", "b"}).Draw(t, "in place")}

@@ -76,12 +76,12 @@ func (w *watcher) onCreate(c *Cluster, created *machinev1alpha1.Machine) {
 		if m.DeletionTimestamp == nil || w.Scaled < 2 && !onDelete && !replaced {
 			total++
 		}
-		if m.Spec.Version != created.Spec.Version {
+		if kindOf(m.Spec) != kindOf(created.Spec) {
 			others++
 		}
 	}
 	if d.Spec.Strategy.Type == machinev1alpha1.Recreate && others > 0 && !w.Superseded {
-		w.violated("creation of %s: there are still %d Machines of another version than %s", created.Name, others, created.Spec.Version)
+		w.violated("creation of %s: there are still %d Machines of another kind than %v", created.Name, others, kindOf(created.Spec))
 	}
 	// Who creates first has as many more as replacements may be in flight.
 	most := w.most
@@ -104,8 +104,8 @@ func (w *watcher) onDelete(c *Cluster, deleted *machinev1alpha1.Machine) {
 		return
 	}
 	// A surge of updates in place is of new Machines, and one too many in the end.
-	if !c.inPlace() && !w.Superseded && w.Scaled == 0 && !w.Rolling && deleted.Spec.Version == c.Version() {
-		w.violated("deletion of %s, which runs and is of the version %s that is wanted", deleted.Name, deleted.Spec.Version)
+	if !c.inPlace() && !w.Superseded && w.Scaled == 0 && !w.Rolling && kindOf(deleted.Spec) == c.wanted() {
+		w.violated("deletion of %s, which runs and is of the kind %v that is wanted", deleted.Name, kindOf(deleted.Spec))
 	}
 	if w.Scaled == 0 && c.Deployment().Spec.Strategy.Type == machinev1alpha1.OnDelete {
 		w.violated("deletion of %s, which runs, though nobody deleted it", deleted.Name)
