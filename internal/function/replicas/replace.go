@@ -34,9 +34,11 @@ func (p *plan) isUnhealthy(m Machine) bool {
 	return isInFlight(m) && inError(m)
 }
 
-func (p *plan) unhealthy() int32 {
+func (p *plan) unhealthy() int32 { return p.unhealthyOf(p.kept) }
+
+func (p *plan) unhealthyOf(ms []Machine) int32 {
 	n := int32(0)
-	for _, m := range p.kept {
+	for _, m := range ms {
 		count(&n, p.isUnhealthy(m))
 	}
 	return n
@@ -115,7 +117,8 @@ func (p *plan) replace() {
 		return
 	}
 	p.handOver()
-	allowed := p.unlimited == nil && p.limits.Allows(p.unhealthy())
+	// What is given up in this plan is unhealthy still.
+	allowed := p.unlimited == nil && p.limits.Allows(p.unhealthy()+p.unhealthyOf(p.dropped))
 	for _, m := range p.worstFirst(p.waiting()) {
 		switch {
 		case !p.mayReplace(m, allowed):

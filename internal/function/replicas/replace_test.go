@@ -114,6 +114,11 @@ func TestReplacements(t *testing.T) {
 			set: set(10, budget("3", "40%")), machines: slices.Concat(some(1, "f", failed), some(4, "u", unknown), some(5, "r", running)),
 			want: want{Replicas: 10, Unhealthy: 5, Waiting: 1, Allowed: "TooManyUnhealthy", Events: []string{"TooManyUnhealthy"}},
 		},
+		"NorInTheVeryPlanThatGivesThemUpAsTooMuch": {
+			set:      set(3, budget("3", "2")),
+			machines: slices.Concat(some(3, "f", failed), some(2, "r", running), []Machine{machine("x", running, worked, unwanted)}),
+			want:     want{Dropping: []string{"fa", "fb", "fc"}, Replicas: 3, Waiting: 1, Events: []string{"DeletedMachine"}},
+		},
 		"OneIsReplacedWhenAsManyAreUnhealthyAsMayBe": {
 			set: set(10, budget("3", "40%")), machines: slices.Concat(some(1, "f", failed), some(3, "u", unknown), some(6, "r", running)),
 			want: want{Dropping: []string{"fa"}, Replicas: 9, Starting: 1, Unhealthy: 3, Events: []string{"ReplacingMachine"}},
