@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -48,6 +49,42 @@ func TestRecreateLeavesNothingOfTheOldBeforeTheNew(t *testing.T) {
 		everyMachineHasItsNode(t, f, 3)
 		f.DeleteDeployment(t, md.Name)
 	})
+}
+
+func TestARecreationThatIsTakenBackMakesNoMachineBesideThoseThatGo(t *testing.T) {
+	t.Parallel()
+	f := raisedFleet(t)
+	md := f.Deployment("taken-back", 3, 1, 0)
+	md.Spec.Strategy.Type = machinev1alpha1.Recreate
+	f.Create(t, md)
+	f.AwaitDeployment(t, md.Name)
+
+	guard := f.Guard(t, kit.Bounds{MaxMachines: 3})
+	hook := machinev1alpha1.HookPreTerminate + "audit"
+	kubectl(t, f, "annotate", "machines", "--all", hook+"=")
+	roll(t, f, md, kit.NewVersion)
+	awaitStatus(t, f, md, "all Machines to be going", func(s machinev1alpha1.MachineDeploymentStatus) bool { return s.TerminatingReplicas == 3 })
+
+	roll(t, f, md, kit.OldVersion)
+	waits := func(s machinev1alpha1.MachineDeploymentStatus) bool {
+		return s.Revision == 3 && s.TerminatingReplicas == 3 && len(s.MachineSets) == 1 && s.MachineSets[0].Replicas == 0
+	}
+	awaitStatus(t, f, md, "only the first set to be left", waits)
+	kit.Throughout(t, 3*time.Second, func(ctx context.Context) string {
+		if err := f.Client.Get(ctx, client.ObjectKeyFromObject(md), md); err != nil {
+			return err.Error()
+		}
+		if !waits(md.Status) {
+			return fmt.Sprintf("the set does not wait: %+v", md.Status)
+		}
+		return ""
+	})
+
+	kubectl(t, f, "annotate", "machines", "--all", hook+"-")
+	f.AwaitDeployment(t, md.Name)
+	guard.Done(t, 10)
+	everyMachineHasItsNode(t, f, 3)
+	f.DeleteDeployment(t, md.Name)
 }
 
 func TestOnDeleteReplacesWhatTheUserDeletes(t *testing.T) {
