@@ -26,7 +26,7 @@ type Plan struct {
 	Delete []*v1alpha1.Machine
 	// Missing Machines are gone, if the API server does not know them either.
 	Missing []string
-	// Created of those before that still count.
+	// Created ones that are there or were before, the latest last.
 	Created []string
 	// Errors in the group itself.
 	Errors []error
@@ -40,13 +40,11 @@ func PlanOf(g *v1alpha1.MachineGroup, owner types.UID, machines map[string]*v1al
 	for i := range g.Spec.Templates {
 		templates[g.Spec.Templates[i].Name] = &g.Spec.Templates[i]
 	}
-	created, doomed := sets.New(g.Status.Created...), sets.New(g.Spec.Delete...)
+	p.Created = remember(g, machines)
+	created, doomed := sets.New(p.Created...), sets.New(g.Spec.Delete...)
 	for _, member := range g.Spec.Machines {
 		if doomed.Has(member.Name) {
 			continue
-		}
-		if member.Create && created.Has(member.Name) {
-			p.Created = append(p.Created, member.Name)
 		}
 		m, t := machines[member.Name], templates[member.Template]
 		switch {

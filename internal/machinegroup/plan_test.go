@@ -2,6 +2,7 @@ package machinegroup
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -77,9 +78,14 @@ func TestPlanOf(t *testing.T) {
 		"OneThatSomebodySawAlreadyIsNeverCreated": {
 			spec: v1alpha1.MachineGroupSpec{Machines: []v1alpha1.GroupMember{keep("a")}},
 		},
-		"WhatWasCreatedIsForgottenOnceItNeedNotBeCreatedAnyMore": {
-			spec: v1alpha1.MachineGroupSpec{Machines: []v1alpha1.GroupMember{keep("a")}}, created: []string{"a"},
+		"OneThatIsThereWasCreatedThoughNobodyWroteItDown": {
+			spec: v1alpha1.MachineGroupSpec{Machines: []v1alpha1.GroupMember{create("a")}}, created: []string{"b"},
 			machines: []*v1alpha1.Machine{machine("a")},
+			want:     want{Created: []string{"b", "a"}},
+		},
+		"OneThatIsAskedForAgainByAnOldViewIsNotCreatedAgain": {
+			spec: v1alpha1.MachineGroupSpec{Machines: []v1alpha1.GroupMember{create("b")}}, created: []string{"b", "a"},
+			want: want{Missing: []string{"b"}, Created: []string{"b", "a"}},
 		},
 		"OneThatIsAsItShouldBeIsLeftAlone": {
 			spec:     v1alpha1.MachineGroupSpec{Machines: []v1alpha1.GroupMember{keep("a")}},
@@ -177,6 +183,23 @@ func TestPlanOf(t *testing.T) {
 	}
 }
 
+func TestAGroupRemembersTheLastFiftyMachinesThatItCreated(t *testing.T) {
+	g := &v1alpha1.MachineGroup{}
+	var want []string
+	for i := range remembered + 3 {
+		name := fmt.Sprint("m", i)
+		g.Status.Created = append(g.Status.Created, name)
+		if i != 1 && i != 2 {
+			want = append(want, name)
+		}
+	}
+	g.Status.Created = append(g.Status.Created, "asked")
+	g.Spec.Machines = []v1alpha1.GroupMember{{Name: "m0", Create: true}, {Name: "asked", Create: true}, {Name: "m3"}}
+	if diff := cmp.Diff(append(want, "asked"), PlanOf(g, setUID, nil).Created); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
 func TestDigest(t *testing.T) {
 	digest := func(ms ...*v1alpha1.Machine) string {
 		d, err := Digest(setUID, ms)
@@ -263,8 +286,8 @@ func TestDigest(t *testing.T) {
 func TestStatus(t *testing.T) {
 	g := &v1alpha1.MachineGroup{}
 	g.Generation = 3
-	s := Status(g, Plan{Created: []string{"b"}}, []string{"a"}, []string{"z", "y"}, "d", nil)
-	if s.ObservedGeneration != 3 || s.Digest != "d" || strings.Join(s.Created, "") != "ab" || strings.Join(s.Gone, "") != "yz" {
+	s := Status(g, Plan{Created: []string{"b"}}, []string{"c", "a"}, []string{"z", "y"}, "d", nil)
+	if s.ObservedGeneration != 3 || s.Digest != "d" || strings.Join(s.Created, "") != "bac" || strings.Join(s.Gone, "") != "yz" {
 		t.Errorf("got %+v", s)
 	}
 	c := s.Conditions[0]

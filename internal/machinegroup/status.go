@@ -14,11 +14,10 @@ import (
 func Status(g *v1alpha1.MachineGroup, p Plan, created, gone []string, digest string, err error) v1alpha1.MachineGroupStatus {
 	s := v1alpha1.MachineGroupStatus{
 		ObservedGeneration: g.Generation,
-		Created:            slices.Concat(p.Created, created),
+		Created:            slices.Concat(p.Created, slices.Sorted(slices.Values(created))),
 		Gone:               gone,
 		Digest:             digest,
 	}
-	slices.Sort(s.Created)
 	slices.Sort(s.Gone)
 	s.Conditions = []metav1.Condition{applied(g, err)}
 	return s

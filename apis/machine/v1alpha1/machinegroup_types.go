@@ -102,8 +102,9 @@ type MachineGroupStatus struct {
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// Created names the Machines that were created for their create. None of them is
-	// created again.
+	// Created names the Machines that were created for their create, the latest last:
+	// those that still have it, and the last 50 of the others. None of them is created
+	// again.
 	// +optional
 	// +listType=atomic
 	Created []string `json:"created,omitempty"`
