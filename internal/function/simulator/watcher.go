@@ -2,7 +2,9 @@ package simulator
 
 import (
 	"fmt"
+	"slices"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
@@ -73,7 +75,10 @@ func (w *watcher) onCreate(c *Cluster, created *machinev1alpha1.Machine) {
 		// What failed is replaced at once, and so is, in place, what was seen without
 		// a VM.
 		replaced := m.Status.Phase == machinev1alpha1.MachineFailed || m.Status.ReplaceRequested || w.recovered[m.Name] || c.inPlace() && m.Status.NodeRef == nil
-		if m.DeletionTimestamp == nil || w.Scaled < 2 && !onDelete && !replaced {
+		// Where another set replaces what failed in this one, it is enough that its end
+		// is written down.
+		going := m.DeletionTimestamp != nil || onDelete && replaced && c.isDropping(m)
+		if !going || w.Scaled < 2 && !onDelete && !replaced {
 			total++
 		}
 		if kindOf(m.Spec) != kindOf(created.Spec) {
@@ -91,6 +96,12 @@ func (w *watcher) onCreate(c *Cluster, created *machinev1alpha1.Machine) {
 	if total > most {
 		w.violated("creation of %s: there are %d Machines, of at most %d", created.Name, total, most)
 	}
+}
+
+// isDropping says whether the set of a Machine has written down that it goes.
+func (c *Cluster) isDropping(m *machinev1alpha1.Machine) bool {
+	s, ok := c.sets.get(metav1.GetControllerOf(m).Name)
+	return ok && slices.Contains(s.object.Status.Dropping, m.Name)
 }
 
 // onDelete asserts that no available Machine is given up when at most replicas -
