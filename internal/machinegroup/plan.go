@@ -3,6 +3,7 @@ package machinegroup
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -32,6 +33,11 @@ type Plan struct {
 	Errors []error
 }
 
+// Creates says whether a Machine is to be created.
+func (p Plan) Creates() bool {
+	return slices.ContainsFunc(p.Apply, func(ch Change) bool { return ch.Existing == nil })
+}
+
 // PlanOf a group whose MachineSet has the UID. Machines are those of its namespace that
 // it names or that the set controls, by name.
 func PlanOf(g *v1alpha1.MachineGroup, owner types.UID, machines map[string]*v1alpha1.Machine) Plan {
@@ -55,6 +61,8 @@ func PlanOf(g *v1alpha1.MachineGroup, owner types.UID, machines map[string]*v1al
 		case m == nil && member.Create:
 			p.Missing = append(p.Missing, member.Name)
 		case m == nil || m.DeletionTimestamp != nil:
+		case member.Create && t.Name != m.Annotations[v1alpha1.AnnotationTemplate]:
+			// The set knows nothing of it yet, and its template may have changed since.
 		case controlledByOther(m, owner):
 			p.Errors = append(p.Errors, fmt.Errorf("spec.machines: Machine %q is controlled by %s %q", m.Name, metav1.GetControllerOf(m).Kind, metav1.GetControllerOf(m).Name))
 		case differs(m, t):

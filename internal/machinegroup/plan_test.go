@@ -87,6 +87,11 @@ func TestPlanOf(t *testing.T) {
 			spec: v1alpha1.MachineGroupSpec{Machines: []v1alpha1.GroupMember{create("b")}}, created: []string{"b", "a"},
 			want: want{Missing: []string{"b"}, Created: []string{"b", "a"}},
 		},
+		"OneThatTheSetHasNotSeenKeepsTheTemplateThatItWasMadeFrom": {
+			spec:     v1alpha1.MachineGroupSpec{Machines: []v1alpha1.GroupMember{create("a")}},
+			machines: []*v1alpha1.Machine{machine("a", func(m *v1alpha1.Machine) { m.Annotations[v1alpha1.AnnotationTemplate] = "old" })},
+			want:     want{Created: []string{"a"}},
+		},
 		"OneThatIsAsItShouldBeIsLeftAlone": {
 			spec:     v1alpha1.MachineGroupSpec{Machines: []v1alpha1.GroupMember{keep("a")}},
 			machines: []*v1alpha1.Machine{machine("a")},

@@ -49,6 +49,12 @@ func TestMachinesThatWereOrderedCount(t *testing.T) {
 			set(1, creating("b"), dropping("b")), []Machine{machine("a", running)}, []string{"b"},
 			want{Keeps: []string{"a"}, Replicas: 1},
 		},
+		"OneThatIsOrderedForAnUpdateInPlaceIsOfTheNewTemplate": {
+			set(2, inPlace(1), creating("b"), func(s *machinev1alpha1.MachineSet) {
+				s.Spec.Template.Metadata.Labels[machinev1alpha1.LabelTemplateHash] = "first"
+			}), []Machine{machine("a", running, updatedTo("new"))}, nil,
+			want{Keeps: []string{"a"}, Creates: []string{"b"}, Creating: []string{"b"}, Replicas: 2},
+		},
 		"OneThatWasNeverOrderedAndIsGoneMakesNoDifference": {
 			set(1), []Machine{machine("a", running)}, []string{"z"},
 			want{Keeps: []string{"a"}, Replicas: 1},

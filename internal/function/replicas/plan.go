@@ -144,7 +144,7 @@ func (p *plan) expect() {
 		p.expected.Delete(m.Name)
 	}
 	for name := range p.expected {
-		m := ofTemplate(p.Set, name, p.Provider).Machine
+		m := p.fresh(name).Machine
 		m.CreationTimestamp = metav1.NewTime(p.now)
 		p.Machines = append(p.Machines, Machine{Machine: m, Provider: p.Provider})
 	}
