@@ -43,8 +43,13 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	}
 
 	p := machinegroup.PlanOf(g, owner.UID, seen.machines)
-	if ending, err := r.ending(ctx, g.Namespace, owner, p); err != nil || ending {
-		return reconcile.Result{}, err
+	if p.Creates() {
+		if old, err := r.isOld(ctx, g); err != nil || old {
+			return reconcile.Result{RequeueAfter: afterConflict}, err
+		}
+		if ending, err := r.isEnding(ctx, g.Namespace, owner); err != nil || ending {
+			return reconcile.Result{}, err
+		}
 	}
 	created, err := r.write(ctx, g, p)
 	gone, lerr := r.gone(ctx, g.Namespace, p.Missing)
@@ -55,13 +60,19 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	return reconcile.Result{}, err
 }
 
-// ending says whether a plan creates Machines of a set that is being deleted, or is gone.
-// The function may have ordered them by a view in which its Machines went already and it
+// isOld says whether a group changed since it was seen. Who creates by an old one makes
+// again what it had created, if that came and went meanwhile.
+func (r *reconciler) isOld(ctx context.Context, g *v1alpha1.MachineGroup) (bool, error) {
+	now := &metav1.PartialObjectMetadata{}
+	now.SetGroupVersionKind(v1alpha1.MachineGroupGroupVersionKind)
+	err := r.live.Get(ctx, client.ObjectKeyFromObject(g), now)
+	return kerrors.IsNotFound(err) || now.ResourceVersion != g.ResourceVersion, client.IgnoreNotFound(err)
+}
+
+// isEnding says whether the set that a group is of is being deleted, or is gone. The
+// function may have ordered Machines by a view in which others went already and it
 // did not.
-func (r *reconciler) ending(ctx context.Context, namespace string, owner *metav1.OwnerReference, p machinegroup.Plan) (bool, error) {
-	if !slices.ContainsFunc(p.Apply, func(ch machinegroup.Change) bool { return ch.Existing == nil }) {
-		return false, nil
-	}
+func (r *reconciler) isEnding(ctx context.Context, namespace string, owner *metav1.OwnerReference) (bool, error) {
 	set := &metav1.PartialObjectMetadata{}
 	set.SetGroupVersionKind(v1alpha1.MachineSetGroupVersionKind)
 	err := r.live.Get(ctx, types.NamespacedName{Namespace: namespace, Name: owner.Name}, set)

@@ -31,7 +31,9 @@ type world struct {
 	*reconciler
 	writes  atomic.Int32
 	refuses string // the name of a Machine
-	now     time.Time
+	// old is the group as it is seen, if that is not as it is.
+	old *v1alpha1.MachineGroup
+	now time.Time
 }
 
 func newWorld(t *testing.T, g v1alpha1.MachineGroupSpec, machines ...client.Object) *world {
@@ -49,6 +51,13 @@ func newWorld(t *testing.T, g v1alpha1.MachineGroupSpec, machines ...client.Obje
 		WithStatusSubresource(group, &v1alpha1.Machine{}).
 		WithIndex(&v1alpha1.Machine{}, byController, controllerOf).
 		WithInterceptorFuncs(interceptor.Funcs{
+			Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
+				if g, ok := obj.(*v1alpha1.MachineGroup); ok && w.old != nil {
+					w.old.DeepCopyInto(g)
+					return nil
+				}
+				return c.Get(ctx, key, obj, opts...)
+			},
 			Apply: func(ctx context.Context, c client.WithWatch, obj runtime.ApplyConfiguration, opts ...client.ApplyOption) error {
 				w.writes.Add(1)
 				if named, ok := obj.(interface{ GetName() string }); ok && named.GetName() == w.refuses {
@@ -142,6 +151,27 @@ func TestMachinesThatAreOrderedAreMadeOnce(t *testing.T) {
 	if got := w.machines(); !slices.Equal(got, []string{"b"}) {
 		t.Errorf("there are %v after somebody deleted one", got)
 	}
+	if g := w.group(); !slices.Equal(g.Status.Gone, []string{"a"}) {
+		t.Errorf("status %+v", g.Status)
+	}
+}
+
+func TestNothingIsMadeByAnOldViewOfTheGroup(t *testing.T) {
+	w := newWorld(t, ordered("a"))
+	ordered := w.group()
+	w.settle()
+	if err := w.Delete(t.Context(), &v1alpha1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: "a"}}); err != nil {
+		t.Fatal(err)
+	}
+	w.old = ordered
+	if got, err := w.reconcile(); err != nil || got.RequeueAfter != afterConflict {
+		t.Errorf("got %+v, %v, want another look", got, err)
+	}
+	if got := w.machines(); len(got) > 0 {
+		t.Errorf("%v were made again", got)
+	}
+	w.old = nil
+	w.settle()
 	if g := w.group(); !slices.Equal(g.Status.Gone, []string{"a"}) {
 		t.Errorf("status %+v", g.Status)
 	}

@@ -70,6 +70,9 @@ func (c *Cluster) reconcileGroup(name string) error {
 		c.violated("MachineGroup %s: %v", name, err)
 	}
 
+	if now, ok := c.groups.get(name); p.Creates() && (!ok || now.object.ResourceVersion != g.ResourceVersion) {
+		return errConflict
+	}
 	for _, m := range p.Delete {
 		if c.Crash() {
 			return errCrash
