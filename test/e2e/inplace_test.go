@@ -60,8 +60,28 @@ func TestAnUpdateInPlaceKeepsTheMachines(t *testing.T) {
 			}
 			return ""
 		})
+
+		kubectl(t, f, "scale", "md", md.Name, "--replicas=5")
+		f.AwaitDeployment(t, md.Name)
+		if n := ordered(t, f); n != 5 {
+			t.Errorf("%d Machines were ordered, want 3, and 2 of the new template", n)
+		}
 		f.DeleteDeployment(t, md.Name)
 	})
+}
+
+// ordered is how many Machines the sets of a fleet ever ordered.
+func ordered(t *testing.T, f kit.Fleet) int64 {
+	t.Helper()
+	sets := &machinev1alpha1.MachineSetList{}
+	if err := f.Client.List(t.Context(), sets, client.InNamespace(f.Namespace)); err != nil {
+		t.Fatal(err)
+	}
+	n := int64(0)
+	for _, s := range sets.Items {
+		n += s.Status.Created
+	}
+	return n
 }
 
 func TestAManualUpdateInPlaceAwaitsItsSelection(t *testing.T) {
