@@ -34,7 +34,9 @@ func (p *plan) allot() {
 	}
 	rest = max(0, rest)
 	switch {
-	case holder.createsNone(), len(sets) == 1:
+	case holder.createsNone():
+		holder.allot(max(0, rest-p.owed()))
+	case len(sets) == 1:
 		holder.allot(rest)
 	case holder.allotted > budget:
 		holder.allot(budget)
@@ -42,6 +44,10 @@ func (p *plan) allot() {
 		holder.allot(rest)
 	}
 }
+
+// owed Machines are those that one set has given up and no other was told yet to create:
+// they are in flight, and no set counts them.
+func (p *plan) owed() int32 { return max(0, p.bounds.replicas-sum(p.live(), (*set).wanted)) }
 
 // holder of the budget: who has it keeps it, until only others can use it. Of those the
 // newest goes first, since old ones are on their way out.

@@ -128,6 +128,11 @@ func TestTheBudgetOfReplacements(t *testing.T) {
 			sets:    []Set{machineSet("v2", 1, 10)},
 			decided: map[string]int32{"v2": 1}, now: map[string]int32{"v2": 1},
 		},
+		"WhatAnOldSetGaveUpAndNobodyWasToldToCreateIsInFlight": {
+			deployment: deployment(4, by(machinev1alpha1.OnDelete), told("v1", 4), told("v2", 0), allotted("v1", 3), allotted("v2", 0), remediate("3", "100%")),
+			sets:       []Set{machineSet("v1", 1, 4, mayReplace(3), createsNone, has(2), available(2), starting(2), sick(2, 2)), machineSet("v2", 2, 0, mayReplace(0), unsettled)},
+			decided:    map[string]int32{"v1": 1, "v2": 0}, now: map[string]int32{"v1": 3, "v2": 0},
+		},
 		"ASetThatCreatesNoneHasNoMoreThanTheSetThatCreatesForItLeaves": {
 			deployment: deployment(4, by(machinev1alpha1.OnDelete), told("v1", 3), told("v2", 1), allotted("v1", 1), allotted("v2", 0)),
 			sets:       []Set{machineSet("v1", 1, 3, mayReplace(1), createsNone, has(2), available(2), starting(1)), machineSet("v2", 2, 1, mayReplace(0))},
