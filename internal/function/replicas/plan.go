@@ -166,16 +166,17 @@ func (p *plan) sort() {
 	}
 }
 
-// giveUp what is too much.
+// giveUp what is too much. With a replacement goes the wish to have one more, so that
+// then another one is.
 func (p *plan) giveUp() {
-	existing, want := len(p.kept), p.wanted()
-	if existing <= want {
-		return
+	order, n := p.worstFirst(p.kept), 0
+	for excess := len(order) - p.wanted(); excess > 0; excess = len(order) - n - p.wanted() {
+		p.drop(order[n : n+excess]...)
+		n += excess
 	}
-	order := p.worstFirst(p.kept)
-	goes, stays := order[:existing-want], order[existing-want:]
-	p.drop(goes...)
-	p.events = append(p.events, p.deletedEvent(goes, stays))
+	if n > 0 {
+		p.events = append(p.events, p.deletedEvent(order[:n], order[n:]))
+	}
 }
 
 func (p *plan) drop(ms ...Machine) {

@@ -155,6 +155,14 @@ func TestReplacements(t *testing.T) {
 			set: set(1), machines: some(1, "q", running, unwanted, kept),
 			want: want{Replicas: 1},
 		},
+		"WhereAReplacementIsTooMuchOneThatIsToBeReplacedIsSoToo": {
+			set:      set(2, createFirst, budget("3", "100%"), replacing("ra", nth(100), "rb", nth(101))),
+			machines: slices.Concat(some(2, "r", running, unwanted), some(1, "s", running), []Machine{machine(nth(100), provisioning)}),
+			want: want{
+				Dropping: []string{nth(100), "ra"}, Replacing: []machinev1alpha1.Replacement{{Machine: "rb", By: nth(102)}},
+				Replicas: 2, Starting: 1, Events: []string{"DeletedMachine", "ReplacingMachine"},
+			},
+		},
 		"CreateFirstWritesDownWhoReplacesWhom": {
 			set: set(3, createFirst), machines: slices.Concat(some(1, "f", failed), some(2, "r", running)),
 			want: want{Replacing: []machinev1alpha1.Replacement{{Machine: "fa", By: nth(100)}}, Replicas: 3, Starting: 1, Unhealthy: 1, Events: []string{"ReplacingMachine"}},
