@@ -13,8 +13,8 @@ import (
 // and went since then.
 const remembered = 50
 
-// remember the Machines that a group created, the latest last: also those whose creation could not be
-// written down.
+// remember the Machines that a group created, the latest last: also those whose creation
+// could not be written down.
 func remember(g *v1alpha1.MachineGroup, machines map[string]*v1alpha1.Machine) []string {
 	all, asked := slices.Clone(g.Status.Created), sets.New[string]()
 	known := sets.New(all...)

@@ -61,10 +61,10 @@ func PlanOf(g *v1alpha1.MachineGroup, owner types.UID, machines map[string]*v1al
 		case m == nil && member.Create:
 			p.Missing = append(p.Missing, member.Name)
 		case m == nil || m.DeletionTimestamp != nil:
-		case member.Create && t.Name != m.Annotations[v1alpha1.AnnotationTemplate]:
-			// The set knows nothing of it yet, and its template may have changed since.
 		case controlledByOther(m, owner):
 			p.Errors = append(p.Errors, fmt.Errorf("spec.machines: Machine %q is controlled by %s %q", m.Name, metav1.GetControllerOf(m).Kind, metav1.GetControllerOf(m).Name))
+		case member.Create && metav1.GetControllerOfNoCopy(m) != nil && m.Annotations[v1alpha1.AnnotationTemplate] != t.Name:
+			// The set has not seen it yet, and its template may have changed since.
 		case differs(m, t):
 			p.Apply = append(p.Apply, Change{Name: member.Name, Template: t, Existing: m})
 		}

@@ -134,6 +134,16 @@ func TestPlanOf(t *testing.T) {
 			machines: []*v1alpha1.Machine{machine("a", controlled("other")), machine("b", controlled("other"))},
 			want:     want{Error: `spec.machines: Machine "a" is controlled by MachineSet "other"`},
 		},
+		"SoIsOneThatHasTheNameOfOneThatIsOrdered": {
+			spec:     v1alpha1.MachineGroupSpec{Machines: []v1alpha1.GroupMember{create("a")}},
+			machines: []*v1alpha1.Machine{machine("a", controlled("other"), func(m *v1alpha1.Machine) { m.Annotations = nil })},
+			want:     want{Created: []string{"a"}, Error: `spec.machines: Machine "a" is controlled by MachineSet "other"`},
+		},
+		"OneThatHasTheNameOfOneThatIsOrderedAndNoControllerIsTakenOn": {
+			spec:     v1alpha1.MachineGroupSpec{Machines: []v1alpha1.GroupMember{create("a")}},
+			machines: []*v1alpha1.Machine{machine("a", func(m *v1alpha1.Machine) { m.OwnerReferences, m.Annotations = nil, nil })},
+			want:     want{Changes: []string{"a"}, Created: []string{"a"}},
+		},
 		"OneThatIsTerminatingIsNotChanged": {
 			spec: v1alpha1.MachineGroupSpec{Machines: []v1alpha1.GroupMember{keep("a")}},
 			machines: []*v1alpha1.Machine{machine("a", func(m *v1alpha1.Machine) {

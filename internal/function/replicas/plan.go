@@ -169,14 +169,15 @@ func (p *plan) sort() {
 // giveUp what is too much. With a replacement goes the wish to have one more, so that
 // then another one is.
 func (p *plan) giveUp() {
+	if len(p.kept) <= p.wanted() {
+		return
+	}
 	order, n := p.worstFirst(p.kept), 0
 	for excess := len(order) - p.wanted(); excess > 0; excess = len(order) - n - p.wanted() {
 		p.drop(order[n : n+excess]...)
 		n += excess
 	}
-	if n > 0 {
-		p.events = append(p.events, p.deletedEvent(order[:n], order[n:]))
-	}
+	p.events = append(p.events, p.deletedEvent(order[:n], order[n:]))
 }
 
 func (p *plan) drop(ms ...Machine) {
