@@ -27,12 +27,7 @@ func remember(g *v1alpha1.MachineGroup, machines map[string]*v1alpha1.Machine) [
 			all = append(all, member.Name)
 		}
 	}
-	forget := len(all) - asked.Intersection(sets.New(all...)).Len() - remembered
-	return slices.DeleteFunc(all, func(name string) bool {
-		if asked.Has(name) || forget <= 0 {
-			return false
-		}
-		forget--
-		return true
-	})
+	others := slices.DeleteFunc(slices.Clone(all), asked.Has)
+	forgotten := sets.New(others[:max(0, len(others)-remembered)]...)
+	return slices.DeleteFunc(all, forgotten.Has)
 }

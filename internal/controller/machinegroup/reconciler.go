@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	kerrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -63,9 +64,7 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 // isOld says whether a group changed since it was seen. Who creates by an old one makes
 // again what it had created, if that came and went meanwhile.
 func (r *reconciler) isOld(ctx context.Context, g *v1alpha1.MachineGroup) (bool, error) {
-	now := &metav1.PartialObjectMetadata{}
-	now.SetGroupVersionKind(v1alpha1.MachineGroupGroupVersionKind)
-	err := r.live.Get(ctx, client.ObjectKeyFromObject(g), now)
+	now, err := r.metadata(ctx, v1alpha1.MachineGroupGroupVersionKind, client.ObjectKeyFromObject(g))
 	return kerrors.IsNotFound(err) || now.ResourceVersion != g.ResourceVersion, client.IgnoreNotFound(err)
 }
 
@@ -73,13 +72,18 @@ func (r *reconciler) isOld(ctx context.Context, g *v1alpha1.MachineGroup) (bool,
 // function may have ordered Machines by a view in which others went already and it
 // did not.
 func (r *reconciler) isEnding(ctx context.Context, namespace string, owner *metav1.OwnerReference) (bool, error) {
-	set := &metav1.PartialObjectMetadata{}
-	set.SetGroupVersionKind(v1alpha1.MachineSetGroupVersionKind)
-	err := r.live.Get(ctx, types.NamespacedName{Namespace: namespace, Name: owner.Name}, set)
+	set, err := r.metadata(ctx, v1alpha1.MachineSetGroupVersionKind, types.NamespacedName{Namespace: namespace, Name: owner.Name})
 	if kerrors.IsNotFound(err) {
 		return true, nil
 	}
 	return err == nil && (set.DeletionTimestamp != nil || set.UID != owner.UID), err
+}
+
+// metadata of an object, as the API server has it.
+func (r *reconciler) metadata(ctx context.Context, gvk schema.GroupVersionKind, key types.NamespacedName) (*metav1.PartialObjectMetadata, error) {
+	m := &metav1.PartialObjectMetadata{}
+	m.SetGroupVersionKind(gvk)
+	return m, r.live.Get(ctx, key, m)
 }
 
 // A sight of Machines.
@@ -189,9 +193,7 @@ func each[T any](all []T, do func(T) error) error {
 func (r *reconciler) gone(ctx context.Context, namespace string, names []string) ([]string, error) {
 	var gone []string
 	for _, name := range names {
-		m := &metav1.PartialObjectMetadata{}
-		m.SetGroupVersionKind(v1alpha1.MachineGroupVersionKind)
-		err := r.live.Get(ctx, types.NamespacedName{Namespace: namespace, Name: name}, m)
+		_, err := r.metadata(ctx, v1alpha1.MachineGroupVersionKind, types.NamespacedName{Namespace: namespace, Name: name})
 		switch {
 		case kerrors.IsNotFound(err):
 			gone = append(gone, name)

@@ -9,9 +9,9 @@ func (p *plan) recreate(head *set, rest []*set) {
 			p.tell(s, 0)
 		}
 	}
-	if !p.alone() {
-		p.tell(head, min(head.told, p.bounds.replicas))
+	if p.alone() {
+		p.raise(head)
 		return
 	}
-	p.tell(head, p.upTo(head, p.bounds.replicas, p.bounds.replicas))
+	p.tell(head, min(head.told, p.bounds.replicas))
 }
