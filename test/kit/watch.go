@@ -1,11 +1,14 @@
 package kit
 
 import (
+	"context"
 	"fmt"
 	"sync"
 	"testing"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
+	watchtools "k8s.io/client-go/tools/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
@@ -25,7 +28,6 @@ type Guard struct {
 	broken  []string
 	seen    int
 	stop    func()
-	ending  chan struct{}
 	stopped chan struct{}
 }
 
@@ -39,33 +41,28 @@ func (f Fleet) Guard(t testing.TB, b Bounds) *Guard {
 // check finds nothing to say against them.
 func (f Fleet) GuardBy(t testing.TB, check func(machines map[string]*machinev1alpha1.Machine) []string) *Guard {
 	t.Helper()
-	now, err := f.Machines(t.Context())
+	now := &machinev1alpha1.MachineList{}
+	if err := f.Client.List(t.Context(), now, client.InNamespace(f.Namespace)); err != nil {
+		t.Fatal(err)
+	}
+	// From what was listed on, and through a watch that the API server ends: what is
+	// between the two would be seen by nobody.
+	w, err := watchtools.NewRetryWatcherWithContext(t.Context(), now.ResourceVersion, watcher{f})
 	if err != nil {
 		t.Fatal(err)
 	}
-	w, err := f.Client.Watch(t.Context(), &machinev1alpha1.MachineList{}, client.InNamespace(f.Namespace))
-	if err != nil {
-		t.Fatal(err)
-	}
-	g := &Guard{stop: w.Stop, ending: make(chan struct{}), stopped: make(chan struct{})}
+	g := &Guard{stop: w.Stop, stopped: make(chan struct{})}
 	machines := map[string]*machinev1alpha1.Machine{}
-	// A watch without a resource version starts with all that is there: until it
-	// has told of those, the bounds mean nothing.
-	missing := map[string]bool{}
-	for _, m := range now {
-		missing[m.Name] = true
+	for i := range now.Items {
+		machines[now.Items[i].Name] = &now.Items[i]
 	}
+	g.saw("the start", check(machines))
 	go func() {
 		defer close(g.stopped)
 		for e := range w.ResultChan() {
 			m, ok := e.Object.(*machinev1alpha1.Machine)
 			if !ok {
-				select {
-				case <-g.ending:
-					// A watch that is stopped may say so with an error.
-				default:
-					g.note(fmt.Sprintf("the watch ended: %v", e.Object))
-				}
+				g.note(fmt.Sprintf("the watch ended: %v", e.Object))
 				return
 			}
 			if e.Type == watch.Deleted {
@@ -73,14 +70,17 @@ func (f Fleet) GuardBy(t testing.TB, check func(machines map[string]*machinev1al
 			} else {
 				machines[m.Name] = m
 			}
-			delete(missing, m.Name)
-			if len(missing) > 0 {
-				continue
-			}
 			g.saw(fmt.Sprintf("%s %s", e.Type, m.Name), check(machines))
 		}
 	}()
 	return g
+}
+
+// watcher of the Machines of a fleet.
+type watcher struct{ Fleet }
+
+func (w watcher) WatchWithContext(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+	return w.Client.Watch(ctx, &machinev1alpha1.MachineList{}, client.InNamespace(w.Namespace), &client.ListOptions{Raw: &o})
 }
 
 func (b Bounds) check(machines map[string]*machinev1alpha1.Machine) []string {
@@ -133,7 +133,6 @@ func (g *Guard) note(s string) {
 // changes changes were seen: a guard that saw nothing proves nothing.
 func (g *Guard) Done(t testing.TB, changes int) {
 	t.Helper()
-	close(g.ending)
 	g.stop()
 	<-g.stopped
 	for _, s := range g.broken {
