@@ -417,10 +417,30 @@ func large(tb testing.TB, n int) *fnv1.RunFunctionRequest {
 		machines = append(machines, fmt.Sprintf("a-name-as-long-as-those-of-larger-deployments-x7k2p-%05d", i))
 	}
 	req := request(n, n, machines...)
+	for _, m := range req.GetRequiredResources()["machines"].GetItems() {
+		fields := m.GetResource().GetFields()
+		entry := func(of string) any {
+			return map[string]any{"fieldsV1": map[string]any{"f:" + of: fieldSet(fields[of].GetStructValue())}}
+		}
+		managed, err := structpb.NewValue([]any{entry("metadata"), entry("spec"), entry("status")})
+		if err != nil {
+			tb.Fatal(err)
+		}
+		fields["metadata"].GetStructValue().Fields["managedFields"] = managed
+	}
 	if _, err := protojson.Marshal(req); err != nil {
 		tb.Fatal(err)
 	}
 	return req
+}
+
+// fieldSet is how the API server writes down who manages all fields of s.
+func fieldSet(s *structpb.Struct) map[string]any {
+	set := map[string]any{}
+	for name, v := range s.GetFields() {
+		set["f:"+name] = fieldSet(v.GetStructValue())
+	}
+	return set
 }
 
 func TestAResponseForAThousandMachinesIsFarBelowCrossplanesLimit(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"slices"
 
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
 	"google.golang.org/protobuf/types/known/structpb"
@@ -18,7 +19,7 @@ func Composite(req *fnv1.RunFunctionRequest, into any) error {
 	if s == nil {
 		return fmt.Errorf("the request has no observed composite resource")
 	}
-	m := asMap(s)
+	m := resource(s)
 	err := strictly(m, into)
 	if err == nil {
 		return nil
@@ -104,17 +105,33 @@ func Input(req *fnv1.RunFunctionRequest, into any) error {
 
 func object(r *fnv1.Resource) Object {
 	return Object{
-		Unstructured: &unstructured.Unstructured{Object: asMap(r.GetResource())},
+		Unstructured: &unstructured.Unstructured{Object: resource(r.GetResource())},
 		Connection:   r.GetConnectionDetails(),
 	}
 }
 
-// asMap is structpb's AsMap with whole numbers as int64, as the API machinery's
-// converters and deep copies want them.
-func asMap(s *structpb.Struct) map[string]any {
+// resource leaves out who manages which field, half of an object and read by no step but
+// in the request itself.
+func resource(s *structpb.Struct) map[string]any {
 	m := make(map[string]any, len(s.GetFields()))
 	for k, v := range s.GetFields() {
-		m[k] = asValue(v)
+		if meta := v.GetStructValue(); k == "metadata" && meta != nil {
+			m[k] = asMap(meta, "managedFields")
+		} else {
+			m[k] = asValue(v)
+		}
+	}
+	return m
+}
+
+// asMap is structpb's AsMap with whole numbers as int64, as the API machinery's
+// converters and deep copies want them, without some fields.
+func asMap(s *structpb.Struct, without ...string) map[string]any {
+	m := make(map[string]any, len(s.GetFields()))
+	for k, v := range s.GetFields() {
+		if !slices.Contains(without, k) {
+			m[k] = asValue(v)
+		}
 	}
 	return m
 }
