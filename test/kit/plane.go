@@ -70,6 +70,10 @@ func Up(ctx context.Context, o Options) (*Plane, error) {
 	if p.bin == "" || p.packages == "" {
 		return nil, fmt.Errorf("%s and %s must name the folders of binaries and packages: run the tests with make", envBin, envPackages)
 	}
+	// What is installed is read there: to find out now is to start nothing.
+	if _, err := root(); err != nil {
+		return nil, err
+	}
 	dir, err := os.MkdirTemp("", "drover-")
 	if err != nil {
 		return nil, err
@@ -187,20 +191,27 @@ func (p *Plane) Kubectl(t testing.TB, args ...string) (string, error) {
 
 func (p *Plane) launcher() string { return filepath.Join(p.bin, "drover-cluster") }
 
-// Root is the folder of the repository.
+// Root is the folder of the repository. It panics outside of it.
 func Root() string {
-	dir, err := os.Getwd()
+	dir, err := root()
 	if err != nil {
 		panic(err)
 	}
-	for {
+	return dir
+}
+
+func root() (string, error) {
+	start, err := os.Getwd()
+	if err != nil {
+		return "", err
+	}
+	for dir := start; ; dir = filepath.Dir(dir) {
 		if _, err := os.Stat(filepath.Join(dir, "crossplane.yaml")); err == nil {
-			return dir
+			return dir, nil
 		}
 		if dir == filepath.Dir(dir) {
-			panic("no crossplane.yaml in any parent folder: not in the repository")
+			return "", fmt.Errorf("no crossplane.yaml in %s or above: run it in Drover's repository", start)
 		}
-		dir = filepath.Dir(dir)
 	}
 }
 
