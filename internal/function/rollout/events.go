@@ -52,14 +52,17 @@ func (p *plan) allEvents(conditions []step.Condition) []step.Event {
 }
 
 // isWorthTelling says whether what a set is told is told to people too: in the middle
-// of a rollout at each quarter of the way. An API client lets some twenty-five events
-// of an object through, and the end of the story shall be one of them.
+// of a rollout as a set begins to move, and at half of the way. Its end has an event of
+// its own. An API client lets twenty-five events of an object through and then one in
+// five minutes; Crossplane itself uses up to seven as an object is made, and the end of
+// the story shall be told of the rollout after this one too.
 func (p *plan) isWorthTelling(s *set) bool {
 	if s.wants == s.told {
 		return false
 	}
-	quarter := func(n int32) int32 { return n * 4 / max(1, p.bounds.replicas) }
-	return p.alone() || p.rescaled() || s.told == 0 || s.wants == 0 || quarter(s.wants) != quarter(s.told)
+	begins := s.told == 0 || s.told >= p.bounds.replicas
+	half := func(n int32) bool { return 2*n >= p.bounds.replicas }
+	return p.alone() || p.rescaled() || begins || half(s.wants) != half(s.told)
 }
 
 // conditionEvents tell of bad input, of a deadline, and of a pause, when they begin.

@@ -42,7 +42,7 @@ func strictly(m map[string]any, into any) error {
 	return kjson.UnmarshalCaseSensitivePreserveInts(b, into)
 }
 
-// An Object is a resource that was observed.
+// An Object is a resource that was observed, without its managed fields.
 type Object struct {
 	*unstructured.Unstructured
 	// Connection details of the resource, if it publishes any.
