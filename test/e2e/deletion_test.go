@@ -161,6 +161,29 @@ func TestMachinesGoWhileCrossplaneIsDown(t *testing.T) {
 	must(t, f.Client.DeleteAllOf(t.Context(), &clusterv1alpha1.ProviderConfig{}, client.InNamespace(f.Namespace)))
 }
 
+// TestAWorkerNodeThatIsMadeDuringTheDeletionHoldsNothing makes one as a reconcile of
+// Crossplane's does that began before the deletion, when the garbage collector has looked.
+func TestAWorkerNodeThatIsMadeDuringTheDeletionHoldsNothing(t *testing.T) {
+	t.Parallel()
+	f := plane.NewFleet(t)
+	m := &member{f: f, name: "lone"}
+	m.create(t, nil)
+	m.awaitRunning(t)
+	was := m.workerNode(t.Context())
+	m.annotate(t, machinev1alpha1.HookPreTerminate+"test")
+	m.delete(t)
+	m.awaitStage(t, machinev1alpha1.DeletionPreTerminateHooks)
+	f.Create(t, &clusterv1alpha1.WorkerNode{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: was.Namespace, Name: was.Name,
+			Labels: was.Labels, Annotations: was.Annotations, OwnerReferences: was.OwnerReferences,
+		},
+		Spec: was.Spec,
+	})
+	m.unannotate(t, machinev1alpha1.HookPreTerminate+"test")
+	m.awaitGone(t)
+}
+
 // TestATargetClusterThatIsGoneForGoodHoldsNoMachine deletes Machines whose cluster
 // answers no more. Their Nodes are lost with it.
 func TestATargetClusterThatIsGoneForGoodHoldsNoMachine(t *testing.T) {

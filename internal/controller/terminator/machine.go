@@ -85,6 +85,10 @@ func (r *machines) execute(ctx context.Context, m *Machine, o observed, p machin
 	for name, annotations := range p.pass {
 		errs = append(errs, passTo(ctx, r.client, m.GetNamespace(), name, annotations))
 	}
+	for _, wn := range p.collect {
+		obj := &clusterv1alpha1.WorkerNode{ObjectMeta: metav1.ObjectMeta{Namespace: m.GetNamespace(), Name: wn.name}}
+		errs = append(errs, client.IgnoreNotFound(r.client.Delete(ctx, obj, client.Preconditions{UID: &wn.uid})))
+	}
 	if len(p.timedOut) > 0 {
 		r.record.Event(m, event.Warning(reasonHookTimeout, fmt.Errorf("the deletion goes on, although it is held by %s: that took longer than %s", strings.Join(p.timedOut, ", "), o.hookTimeout)))
 	}
@@ -206,8 +210,7 @@ func (l freshLister) workerNodesOf(ctx context.Context, m *Machine) ([]workerNod
 	items, err := owned(ctx, l.live, clusterv1alpha1.WorkerNodeGroupVersionKind, v1alpha1.LabelMachine, m)
 	var out []workerNode
 	for i := range items {
-		a := items[i].GetAnnotations()
-		out = append(out, workerNode{name: items[i].GetName(), skipDrain: yes(a, v1alpha1.AnnotationSkipDrain), forceDrain: yes(a, v1alpha1.AnnotationForceDrain)})
+		out = append(out, newWorkerNode(&items[i]))
 	}
 	return out, err
 }
@@ -224,9 +227,18 @@ var stageOf = map[clusterv1alpha1.DrainStage]v1alpha1.DeletionStage{
 	clusterv1alpha1.DrainDeletingNode:     v1alpha1.DeletionDeletingNode,
 }
 
+// newWorkerNode is what its metadata tells.
+func newWorkerNode(o client.Object) workerNode {
+	a := o.GetAnnotations()
+	return workerNode{
+		name: o.GetName(), uid: o.GetUID(),
+		created: o.GetCreationTimestamp().Time, deleting: o.GetDeletionTimestamp() != nil,
+		skipDrain: yes(a, v1alpha1.AnnotationSkipDrain), forceDrain: yes(a, v1alpha1.AnnotationForceDrain),
+	}
+}
+
 func readWorkerNode(wn *clusterv1alpha1.WorkerNode) workerNode {
-	a := wn.GetAnnotations()
-	out := workerNode{name: wn.GetName(), skipDrain: yes(a, v1alpha1.AnnotationSkipDrain), forceDrain: yes(a, v1alpha1.AnnotationForceDrain)}
+	out := newWorkerNode(wn)
 	if c := wn.GetCondition(xpv1.TypeSynced); wn.GetDeletionTimestamp() != nil && c.Status == corev1.ConditionFalse {
 		out.trouble = c.Message
 	}

@@ -130,6 +130,32 @@ func aWorkerNode() *clusterv1alpha1.WorkerNode {
 	}}
 }
 
+func TestAWorkerNodeThatIsMadeAfterTheDeletionBeganIsDeleted(t *testing.T) {
+	for name, tc := range map[string]struct {
+		created int64
+		kept    bool
+	}{
+		"BeforeIt": {created: 49, kept: true}, // The garbage collector deletes that.
+		"WithIt":   {created: 50},
+		"AfterIt":  {created: 51},
+	} {
+		t.Run(name, func(t *testing.T) {
+			late := aWorkerNode()
+			late.UID, late.CreationTimestamp = "uid-w", metav1.Unix(tc.created, 0)
+			w := newWorld(t, aMachine(true, v1alpha1.FinalizerTerminator, metav1.FinalizerDeleteDependents), aVM(), late)
+			if err := w.reconcile(); err != nil {
+				t.Fatal(err)
+			}
+			if err := w.client.Get(t.Context(), client.ObjectKeyFromObject(late), late); kerrors.IsNotFound(err) == tc.kept {
+				t.Errorf("reading it: %v", err)
+			}
+			if w.vm().GetFinalizers()[1] != v1alpha1.FinalizerDrain {
+				t.Error("the VM was released before it was gone")
+			}
+		})
+	}
+}
+
 func TestALoneMachineGetsTheFinalizer(t *testing.T) {
 	w := newWorld(t, aMachine(false), aVM())
 	if err := w.reconcile(); err != nil {

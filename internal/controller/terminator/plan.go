@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/drover-dev/drover/apis/machine/v1alpha1"
 )
 
@@ -74,6 +76,9 @@ type machineState struct {
 
 type workerNode struct {
 	name                  string
+	uid                   types.UID
+	created               time.Time
+	deleting              bool
 	skipDrain, forceDrain bool
 	// stage of its drain, "" before it began, and since when.
 	stage   v1alpha1.DeletionStage
@@ -98,6 +103,7 @@ type vm struct {
 type machinePlan struct {
 	step
 	pass    map[string][]string // annotations that WorkerNodes shall have too
+	collect []workerNode        // that the garbage collector does not delete
 	release []vm
 	abandon []vm // without waiting for their provider
 	forget  []vm // the creation of which keeps their provider from deleting them
@@ -120,7 +126,7 @@ func plan(s machineState) machinePlan {
 	if !s.deleting {
 		return p
 	}
-	p.pass = passOn(s)
+	p.pass, p.collect = passOn(s), late(s)
 	at := s.place()
 	p.timedOut, p.again = at.timedOut, at.again
 	p.operation, p.deletion = operation(s, at), s.deletion(at)
@@ -167,6 +173,20 @@ func passOn(s machineState) map[string][]string {
 		}
 		if s.forceDrain && !wn.forceDrain {
 			out[wn.name] = append(out[wn.name], v1alpha1.AnnotationForceDrain)
+		}
+	}
+	return out
+}
+
+// late WorkerNodes were made when the Machine was being deleted already, by a reconcile of
+// Crossplane's with a view from before. The garbage collector has looked at what the
+// Machine owns, and looks again only when some of that is gone: which the VM is after its
+// WorkerNode.
+func late(s machineState) []workerNode {
+	var out []workerNode
+	for _, wn := range s.workerNodes {
+		if !wn.deleting && !wn.created.Before(s.deletedAt) {
+			out = append(out, wn)
 		}
 	}
 	return out
