@@ -94,9 +94,7 @@ func compositionByName(t *testing.T, provider string) *unstructured.Unstructured
 func TestTwoMachinesNeverClaimOneNode(t *testing.T) {
 	t.Parallel()
 	f := plane.NewTargetFleet(t)
-	m := &member{f: f, name: "first"}
-	m.create(t, nil)
-	m.awaitRunning(t)
+	m := running(t, f, "first")
 	pod := m.pod(t, "app", nil)
 	owner := m.workerNode(t.Context())
 	n := &corev1.Node{}

@@ -123,9 +123,7 @@ func TestFiftyMachinesDeletedAtOnce(t *testing.T) {
 // only what Crossplane itself holds waits.
 func TestMachinesGoWhileCrossplaneIsDown(t *testing.T) {
 	f := plane.NewTargetFleet(t)
-	m := &member{f: f, name: "lone"}
-	m.create(t, nil)
-	m.awaitRunning(t)
+	m := running(t, f, "lone")
 	lingering(t, f, m.node)
 	order := watchOrder(t, f)
 	status, err := plane.Status(t.Context())
@@ -166,9 +164,7 @@ func TestMachinesGoWhileCrossplaneIsDown(t *testing.T) {
 func TestAWorkerNodeThatIsMadeDuringTheDeletionHoldsNothing(t *testing.T) {
 	t.Parallel()
 	f := plane.NewFleet(t)
-	m := &member{f: f, name: "lone"}
-	m.create(t, nil)
-	m.awaitRunning(t)
+	m := running(t, f, "lone")
 	was := m.workerNode(t.Context())
 	m.annotate(t, machinev1alpha1.HookPreTerminate+"test")
 	m.delete(t)

@@ -294,6 +294,15 @@ func (m *member) create(t *testing.T, drain func(*machinev1alpha1.Drain)) {
 	m.f.Create(t, o)
 }
 
+// running is a member with a Machine that runs.
+func running(t *testing.T, f kit.Fleet, name string) *member {
+	t.Helper()
+	m := &member{f: f, name: name}
+	m.create(t, nil)
+	m.awaitRunning(t)
+	return m
+}
+
 func (m *member) key() client.ObjectKey {
 	return client.ObjectKey{Namespace: m.f.Namespace, Name: m.name}
 }

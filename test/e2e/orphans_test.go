@@ -277,9 +277,7 @@ func (c *collector) foreignVM(t *testing.T) string {
 // that this leaves behind.
 func (c *collector) tearOut(t *testing.T, name string) string {
 	t.Helper()
-	m := &member{f: c.f, name: name}
-	m.create(t, nil)
-	m.awaitRunning(t)
+	m := running(t, c.f, name)
 	vms := m.vms(t.Context())
 	if len(vms) != 1 {
 		t.Fatalf("VMs %+v", vms)

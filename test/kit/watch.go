@@ -8,6 +8,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/tools/cache"
 	watchtools "k8s.io/client-go/tools/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -47,7 +48,11 @@ func (f Fleet) GuardBy(t testing.TB, check func(machines map[string]*machinev1al
 	}
 	// From what was listed on, and through a watch that the API server ends: what is
 	// between the two would be seen by nobody.
-	w, err := watchtools.NewRetryWatcherWithContext(t.Context(), now.ResourceVersion, watcher{f})
+	w, err := watchtools.NewRetryWatcherWithContext(t.Context(), now.ResourceVersion, &cache.ListWatch{
+		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+			return f.Client.Watch(ctx, &machinev1alpha1.MachineList{}, client.InNamespace(f.Namespace), &client.ListOptions{Raw: &o})
+		},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,13 +79,6 @@ func (f Fleet) GuardBy(t testing.TB, check func(machines map[string]*machinev1al
 		}
 	}()
 	return g
-}
-
-// watcher of the Machines of a fleet.
-type watcher struct{ Fleet }
-
-func (w watcher) WatchWithContext(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
-	return w.Client.Watch(ctx, &machinev1alpha1.MachineList{}, client.InNamespace(w.Namespace), &client.ListOptions{Raw: &o})
 }
 
 func (b Bounds) check(machines map[string]*machinev1alpha1.Machine) []string {

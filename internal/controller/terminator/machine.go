@@ -86,8 +86,7 @@ func (r *machines) execute(ctx context.Context, m *Machine, o observed, p machin
 		errs = append(errs, passTo(ctx, r.client, m.GetNamespace(), name, annotations))
 	}
 	for _, wn := range p.collect {
-		obj := &clusterv1alpha1.WorkerNode{ObjectMeta: metav1.ObjectMeta{Namespace: m.GetNamespace(), Name: wn.name}}
-		errs = append(errs, client.IgnoreNotFound(r.client.Delete(ctx, obj, client.Preconditions{UID: &wn.uid})))
+		errs = append(errs, collect(ctx, r.client, m.GetNamespace(), wn))
 	}
 	if len(p.timedOut) > 0 {
 		r.record.Event(m, event.Warning(reasonHookTimeout, fmt.Errorf("the deletion goes on, although it is held by %s: that took longer than %s", strings.Join(p.timedOut, ", "), o.hookTimeout)))
@@ -239,11 +238,11 @@ func newWorkerNode(o client.Object) workerNode {
 
 func readWorkerNode(wn *clusterv1alpha1.WorkerNode) workerNode {
 	out := newWorkerNode(wn)
-	if c := wn.GetCondition(xpv1.TypeSynced); wn.GetDeletionTimestamp() != nil && c.Status == corev1.ConditionFalse {
+	if c := wn.GetCondition(xpv1.TypeSynced); out.deleting && c.Status == corev1.ConditionFalse {
 		out.trouble = c.Message
 	}
 	d := wn.Status.AtProvider.Drain
-	if d == nil || wn.GetDeletionTimestamp() == nil {
+	if d == nil || !out.deleting {
 		return out
 	}
 	out.stage, out.hooks = stageOf[d.Stage], d.Hooks

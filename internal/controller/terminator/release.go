@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -62,4 +63,10 @@ func annotate(obj client.Object, key, value string) {
 	}
 	a[key] = value
 	obj.SetAnnotations(a)
+}
+
+// collect a WorkerNode in place of the garbage collector: see [late].
+func collect(ctx context.Context, c client.Client, namespace string, wn workerNode) error {
+	obj := &clusterv1alpha1.WorkerNode{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: wn.name}}
+	return client.IgnoreNotFound(c.Delete(ctx, obj, client.Preconditions{UID: &wn.uid}))
 }

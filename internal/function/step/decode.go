@@ -3,8 +3,8 @@ package step
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"reflect"
-	"slices"
 
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
 	"google.golang.org/protobuf/types/known/structpb"
@@ -113,25 +113,21 @@ func object(r *fnv1.Resource) Object {
 // resource leaves out who manages which field, half of an object and read by no step but
 // in the request itself.
 func resource(s *structpb.Struct) map[string]any {
-	m := make(map[string]any, len(s.GetFields()))
-	for k, v := range s.GetFields() {
-		if meta := v.GetStructValue(); k == "metadata" && meta != nil {
-			m[k] = asMap(meta, "managedFields")
-		} else {
-			m[k] = asValue(v)
-		}
+	fields := maps.Clone(s.GetFields())
+	if meta := fields["metadata"].GetStructValue(); meta != nil {
+		rest := maps.Clone(meta.GetFields())
+		delete(rest, "managedFields")
+		fields["metadata"] = structpb.NewStructValue(&structpb.Struct{Fields: rest})
 	}
-	return m
+	return asMap(&structpb.Struct{Fields: fields})
 }
 
 // asMap is structpb's AsMap with whole numbers as int64, as the API machinery's
-// converters and deep copies want them, without some fields.
-func asMap(s *structpb.Struct, without ...string) map[string]any {
+// converters and deep copies want them.
+func asMap(s *structpb.Struct) map[string]any {
 	m := make(map[string]any, len(s.GetFields()))
 	for k, v := range s.GetFields() {
-		if !slices.Contains(without, k) {
-			m[k] = asValue(v)
-		}
+		m[k] = asValue(v)
 	}
 	return m
 }
