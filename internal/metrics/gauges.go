@@ -109,10 +109,10 @@ func phaseOf(m *terminator.Machine) v1alpha1.MachinePhase {
 // stageOf what a Machine goes through, and since when; "" if it is where it shall be, or
 // if its phase alone tells.
 func stageOf(m *terminator.Machine, p v1alpha1.MachinePhase) (string, time.Time) {
-	switch p {
-	case v1alpha1.MachinePending, v1alpha1.MachineProvisioning, v1alpha1.MachineJoining:
+	switch {
+	case p.IsOnItsWay():
 		return string(p), m.GetCreationTimestamp().Time
-	case v1alpha1.MachineTerminating:
+	case p == v1alpha1.MachineTerminating:
 		if d := m.Status.Deletion; d != nil {
 			return string(d.Stage), d.Since.Time
 		}

@@ -128,22 +128,13 @@ func (t *transitions) machine(was, is *terminator.Machine) {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if isOnItsWay(was.Status.Phase) && is.Status.Phase == v1alpha1.MachineRunning {
+	if was.Status.Phase.IsOnItsWay() && is.Status.Phase == v1alpha1.MachineRunning {
 		t.know(o)
 		t.ready.With(o.labels()).Observe(ranAt(is).Sub(is.GetCreationTimestamp().Time).Seconds())
 	}
 	if was.GetDeletionTimestamp() == nil && is.GetDeletionTimestamp() != nil && was.Status.Phase == v1alpha1.MachineFailed {
 		t.know(o)
 		t.replacement(o, was.Status.FailureReason).Inc()
-	}
-}
-
-func isOnItsWay(p v1alpha1.MachinePhase) bool {
-	switch p {
-	case "", v1alpha1.MachinePending, v1alpha1.MachineProvisioning, v1alpha1.MachineJoining:
-		return true
-	default:
-		return false
 	}
 }
 

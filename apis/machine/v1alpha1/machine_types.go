@@ -29,6 +29,17 @@ const (
 	MachineTerminating MachinePhase = "Terminating"
 )
 
+// IsOnItsWay is true until the Machine's Node is Ready for the first time. A Machine that
+// has no phase yet is on its way.
+func (p MachinePhase) IsOnItsWay() bool {
+	switch p {
+	case "", MachinePending, MachineProvisioning, MachineJoining:
+		return true
+	default:
+		return false
+	}
+}
+
 // A FailureReason classifies why a Machine is Failed.
 type FailureReason string
 

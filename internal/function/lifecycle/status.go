@@ -51,9 +51,7 @@ func status(now time.Time, o Observed, n node, phase machinev1alpha1.MachinePhas
 // observedGeneration follows the generation. While a Machine comes up, each resource
 // that it composes makes a new one, and none of these is worth a status of its own.
 func observedGeneration(now int64, before, s machinev1alpha1.MachineStatus) int64 {
-	switch s.Phase {
-	case machinev1alpha1.MachinePending, machinev1alpha1.MachineProvisioning, machinev1alpha1.MachineJoining:
-	default:
+	if !s.Phase.IsOnItsWay() {
 		return now
 	}
 	s.ObservedGeneration, s.Conditions = before.ObservedGeneration, before.Conditions

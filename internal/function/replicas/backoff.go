@@ -54,7 +54,7 @@ func (p *plan) worksAgain(b *machinev1alpha1.Backoff) bool {
 	if slices.ContainsFunc(p.kept, further) {
 		return true
 	}
-	unsure := func(m Machine) bool { return isOnItsWay(m) || isFailed(m) && !p.isPreserved(m) }
+	unsure := func(m Machine) bool { return m.Status.Phase.IsOnItsWay() || isFailed(m) && !p.isPreserved(m) }
 	return p.missing() == 0 && !slices.ContainsFunc(p.kept, unsure) && !p.now.Before(b.Until.Time)
 }
 

@@ -85,25 +85,10 @@ func (p *plan) existing(m Machine) Desired {
 	return d
 }
 
-// phaseOf a Machine: one that has none yet is Pending.
-func phaseOf(m Machine) machinev1alpha1.MachinePhase {
-	return cmp.Or(m.Status.Phase, machinev1alpha1.MachinePending)
-}
-
 func isFailed(m Machine) bool { return m.Status.Phase == machinev1alpha1.MachineFailed }
 
-// isOnItsWay until the Machine's Node is Ready for the first time.
-func isOnItsWay(m Machine) bool {
-	switch phaseOf(m) {
-	case machinev1alpha1.MachinePending, machinev1alpha1.MachineProvisioning, machinev1alpha1.MachineJoining:
-		return true
-	default:
-		return false
-	}
-}
-
 // isInFlight until the provider took the order for the Machine's VM.
-func isInFlight(m Machine) bool { return isOnItsWay(m) && !hasVM(m) }
+func isInFlight(m Machine) bool { return m.Status.Phase.IsOnItsWay() && !hasVM(m) }
 
 func hasVM(m Machine) bool { return m.Status.ProviderID != "" || m.Spec.ProviderID != nil }
 

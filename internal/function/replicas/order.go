@@ -123,7 +123,7 @@ func (t trouble) say(m Machine) string {
 	case troubleNotAvailable:
 		return "not ready for minReadySeconds"
 	}
-	return "not ready, phase " + string(phaseOf(m))
+	return "not ready, phase " + string(cmp.Or(m.Status.Phase, machinev1alpha1.MachinePending))
 }
 
 func isMarked(m Machine) bool {

@@ -57,7 +57,7 @@ func (p *plan) starting() int {
 		n = max(0, int(p.Set.Spec.Replicas)-len(p.kept))
 	}
 	for _, m := range p.kept {
-		if isOnItsWay(m) || !p.createsNone() && p.toRetry(m) {
+		if m.Status.Phase.IsOnItsWay() || !p.createsNone() && p.toRetry(m) {
 			n++
 		}
 	}
@@ -145,7 +145,7 @@ func (p *plan) mayReplace(m Machine, allowed bool) bool {
 	case p.toRetry(m):
 		comingUp := len(p.dropped) + len(p.paired)
 		for _, m := range p.kept {
-			if isOnItsWay(m) {
+			if m.Status.Phase.IsOnItsWay() {
 				comingUp++
 			}
 		}

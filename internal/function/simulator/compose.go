@@ -82,8 +82,8 @@ func (c *composer[X, C]) reconcile(name string, crash func() bool, order func(n 
 	if crash() {
 		return errCrash
 	}
-	now, ok = c.composites.get(name)
-	if !ok || now.object.GetResourceVersion() != xr.object.GetResourceVersion() {
+	now, ok = c.composites.unchanged(xr.object)
+	if !ok {
 		return errConflict
 	}
 	before := now.object.DeepCopy()
@@ -130,12 +130,12 @@ func (c *composer[X, C]) collectGarbage(observed []child[C], desired []C, crash 
 		if crash() {
 			return errCrash
 		}
-		now, ok := c.children.get(name)
-		if !ok {
+		if _, exists := c.children.get(name); !exists {
 			continue
 		}
 		// Crossplane updates before it deletes.
-		if now.object.GetResourceVersion() != o.object.GetResourceVersion() {
+		now, ok := c.children.unchanged(o.object)
+		if !ok {
 			return errConflict
 		}
 		if now.object.GetDeletionTimestamp() == nil {

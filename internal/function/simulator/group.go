@@ -70,7 +70,7 @@ func (c *Cluster) reconcileGroup(name string) error {
 		c.violated("MachineGroup %s: %v", name, err)
 	}
 
-	if now, ok := c.groups.get(name); p.Creates() && (!ok || now.object.ResourceVersion != g.ResourceVersion) {
+	if _, ok := c.groups.unchanged(g); p.Creates() && !ok {
 		return errConflict
 	}
 	for _, m := range p.Delete {
@@ -102,8 +102,8 @@ func (c *Cluster) reconcileGroup(name string) error {
 	if c.Crash() {
 		return errCrash
 	}
-	now, ok := c.groups.get(name)
-	if !ok || now.object.ResourceVersion != g.ResourceVersion {
+	now, ok := c.groups.unchanged(g)
+	if !ok {
 		return errConflict
 	}
 	now.object.Status = machinegroup.Status(g, p, created, gone, digest, errors.Join(p.Errors...))

@@ -1,6 +1,7 @@
 package simulator
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 
@@ -38,6 +39,12 @@ func (s *store[T]) get(name string) (entry[T], bool) {
 		e.object = e.object.DeepCopy()
 	}
 	return e, ok
+}
+
+// unchanged returns an object, and whether it is there as it was seen.
+func (s *store[T]) unchanged(seen T) (entry[T], bool) {
+	now, ok := s.get(seen.GetName())
+	return now, ok && now.object.GetResourceVersion() == seen.GetResourceVersion()
 }
 
 func (s *store[T]) list() []T {
@@ -106,13 +113,4 @@ func (c *cache[T]) list() []T {
 	return out
 }
 
-func byName[T metav1.Object](a, b T) int {
-	switch {
-	case a.GetName() < b.GetName():
-		return -1
-	case a.GetName() > b.GetName():
-		return 1
-	default:
-		return 0
-	}
-}
+func byName[T metav1.Object](a, b T) int { return cmp.Compare(a.GetName(), b.GetName()) }
