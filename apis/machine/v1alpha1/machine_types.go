@@ -29,8 +29,8 @@ const (
 	MachineTerminating MachinePhase = "Terminating"
 )
 
-// IsOnItsWay is true until the Machine's Node is Ready for the first time. A Machine that
-// has no phase yet is on its way.
+// IsOnItsWay is true until the Machine's Node is Ready for the first time, or the Machine
+// fails or is deleted before that. A Machine that has no phase yet is on its way.
 func (p MachinePhase) IsOnItsWay() bool {
 	switch p {
 	case "", MachinePending, MachineProvisioning, MachineJoining:
