@@ -10,7 +10,7 @@ CLUSTER := $(CURDIR)/$(WORK)/cluster
 VERSION ?= v0.1.0
 
 KUBERNETES_VERSION := v1.35.4
-CROSSPLANE_VERSION := v2.4.0
+CROSSPLANE_VERSION := v2.4.2
 
 kube_version := k8s.io/component-base/version
 KUBE_LDFLAGS := -s -w -X $(kube_version).gitVersion=$(KUBERNETES_VERSION) -X $(kube_version).gitMajor=1 \

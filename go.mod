@@ -5,7 +5,7 @@ go 1.26.4
 require (
 	dario.cat/mergo v1.0.2
 	github.com/alecthomas/kong v1.13.0
-	github.com/crossplane/crossplane-runtime/v2 v2.2.2
+	github.com/crossplane/crossplane-runtime/v2 v2.2.3
 	github.com/crossplane/function-sdk-go v0.6.0
 	github.com/crossplane/upjet/v2 v2.3.0
 	github.com/go-logr/logr v1.4.3
@@ -32,16 +32,16 @@ require (
 	golang.org/x/sync v0.23.0
 	golang.org/x/time v0.14.0
 	google.golang.org/grpc v1.79.3
-	google.golang.org/protobuf v1.36.11
-	k8s.io/api v0.35.3
-	k8s.io/apiextensions-apiserver v0.35.3
-	k8s.io/apimachinery v0.35.3
-	k8s.io/apiserver v0.35.3
-	k8s.io/client-go v0.35.3
-	k8s.io/cluster-bootstrap v0.35.3
+	google.golang.org/protobuf v1.36.12-0.20260120151049-f2248ac996af
+	k8s.io/api v0.35.10
+	k8s.io/apiextensions-apiserver v0.35.10
+	k8s.io/apimachinery v0.35.10
+	k8s.io/apiserver v0.35.10
+	k8s.io/client-go v0.35.10
+	k8s.io/cluster-bootstrap v0.35.10
 	k8s.io/kube-openapi v0.0.0-20260127142750-a19766b6e2d4
-	k8s.io/kubectl v0.35.3
-	k8s.io/kubelet v0.35.3
+	k8s.io/kubectl v0.35.10
+	k8s.io/kubelet v0.35.10
 	k8s.io/utils v0.0.0-20260319190234-28399d86e0b5
 	pgregory.net/rapid v1.3.0
 	sigs.k8s.io/controller-runtime v0.23.3
@@ -222,9 +222,9 @@ require (
 	gopkg.in/yaml.v2 v2.4.0 // indirect
 	gopkg.in/yaml.v3 v3.0.1 // indirect
 	honnef.co/go/tools v0.8.2 // indirect
-	k8s.io/cli-runtime v0.35.3 // indirect
-	k8s.io/code-generator v0.35.3 // indirect
-	k8s.io/component-base v0.35.3 // indirect
+	k8s.io/cli-runtime v0.35.10 // indirect
+	k8s.io/code-generator v0.35.10 // indirect
+	k8s.io/component-base v0.35.10 // indirect
 	k8s.io/gengo/v2 v2.0.0-20251215205346-5ee0d033ba5b // indirect
 	k8s.io/klog/v2 v2.130.1 // indirect
 	sigs.k8s.io/apiserver-network-proxy/konnectivity-client v0.34.0 // indirect

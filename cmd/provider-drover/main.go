@@ -1,5 +1,5 @@
-// Command provider-drover runs the controllers of what Drover keeps in target
-// clusters, and of the order in which its machines go.
+// Command provider-drover runs the controllers of Machines, of their Nodes and tokens in
+// target clusters, and of the deletion of their sets.
 package main
 
 import "github.com/drover-dev/drover/internal/operator"
@@ -7,7 +7,7 @@ import "github.com/drover-dev/drover/internal/operator"
 func main() {
 	operator.Main(operator.Operator{
 		Name:        "provider-drover",
-		Description: "Joins machines to Kubernetes clusters, reports and drains their Nodes, and deletes them in order.",
+		Description: "Makes Machines of the Compositions of their clouds, joins them to Kubernetes clusters, drains their Nodes, and deletes them in order.",
 		AddToScheme: addToScheme,
 		Setup:       setup,
 	})

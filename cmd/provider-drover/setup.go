@@ -1,9 +1,11 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"os"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/controller"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -15,13 +17,21 @@ import (
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/controller/approver"
 	"github.com/drover-dev/drover/internal/controller/config"
-	"github.com/drover-dev/drover/internal/controller/jointoken"
+	"github.com/drover-dev/drover/internal/controller/machine"
 	"github.com/drover-dev/drover/internal/controller/machinegroup"
+	"github.com/drover-dev/drover/internal/controller/packageguard"
 	"github.com/drover-dev/drover/internal/controller/terminator"
-	"github.com/drover-dev/drover/internal/controller/workernode"
 	"github.com/drover-dev/drover/internal/metrics"
 	"github.com/drover-dev/drover/internal/operator"
+	"github.com/drover-dev/drover/internal/pipeline"
 	"github.com/drover-dev/drover/internal/target"
+)
+
+// envFunction names the Function whose steps run in this process. The default is the one
+// that Drover's Configuration installs.
+const (
+	envFunction     = "DROVER_FUNCTION"
+	defaultFunction = "drover-function-drover"
 )
 
 func addToScheme(s *runtime.Scheme) error {
@@ -41,50 +51,50 @@ func setup(ctx context.Context, mgr ctrl.Manager, o controller.Options) error {
 		if err := config.Setup(ctx, mgr, o, pool, views); err != nil {
 			return err
 		}
-		if err := workernode.Setup(ctx, mgr, o, pool); err != nil {
+		nodes, err := machine.Setup(ctx, mgr, o, pool, machine.Options{
+			Function: cmp.Or(os.Getenv(envFunction), defaultFunction), CertsDir: os.Getenv(pipeline.EnvCertsDir),
+		})
+		if err != nil {
 			return err
 		}
-		if err := jointoken.Setup(ctx, mgr, o, pool); err != nil {
+		if err := approver.Setup(ctx, mgr, o, pool, nodes); err != nil {
 			return err
 		}
-		return approver.Setup(ctx, mgr, o, pool)
+		if err := machinegroup.Setup(ctx, mgr, o); err != nil {
+			return err
+		}
+		return packageguard.Setup(mgr, o, mgr.GetCache())
 	},
-		clusterv1alpha1.WorkerNodeGroupVersionKind,
-		clusterv1alpha1.JoinTokenGroupVersionKind,
 		clusterv1alpha1.ProviderConfigGroupVersionKind,
 		clusterv1alpha1.ClusterProviderConfigGroupVersionKind,
+		machinev1alpha1.MachineGroupVersionKind,
+		machinev1alpha1.MachineClassGroupVersionKind,
+		machinev1alpha1.MachineGroupGroupVersionKind,
 	)
-	// The XRDs of Machines come with another package, and later.
+	// The XRDs of sets come with another package, and later.
 	operator.Gated(mgr, o, func() error {
 		if err := terminator.Setup(ctx, mgr, o, views); err != nil {
 			return err
 		}
 		return metrics.Setup(ctx, mgr, views)
 	},
-		clusterv1alpha1.WorkerNodeGroupVersionKind,
 		machinev1alpha1.MachineGroupVersionKind,
 		machinev1alpha1.MachineSetGroupVersionKind,
 		machinev1alpha1.MachineDeploymentGroupVersionKind,
-	)
-	operator.Gated(mgr, o, func() error { return machinegroup.Setup(ctx, mgr, o) },
-		machinev1alpha1.MachineGroupGroupVersionKind,
-		machinev1alpha1.MachineGroupVersionKind,
 	)
 	operator.Gated(mgr, o, func() error { return metrics.SetupOrphans(ctx, mgr, views) }, machinev1alpha1.OrphanCollectorGroupVersionKind)
 	return nil
 }
 
-// newViews returns a cache of metadata and of parts of objects: of Secrets, Machines
-// and VMs there may be very many.
+// newViews returns a cache of metadata and of parts of objects: of Secrets there may be very
+// many.
 func newViews(mgr ctrl.Manager) (cache.Cache, error) {
 	s := runtime.NewScheme()
 	if err := clientgoscheme.AddToScheme(s); err != nil {
 		return nil, err
 	}
-	for _, add := range []func(*runtime.Scheme) error{terminator.AddToScheme, metrics.AddToScheme} {
-		if err := add(s); err != nil {
-			return nil, err
-		}
+	if err := metrics.AddToScheme(s); err != nil {
+		return nil, err
 	}
 	views, err := cache.New(mgr.GetConfig(), cache.Options{
 		Scheme: s, Mapper: mgr.GetRESTMapper(), DefaultTransform: cache.TransformStripManagedFields(),

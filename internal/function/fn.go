@@ -12,6 +12,7 @@ import (
 	"github.com/crossplane/function-sdk-go/logging"
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
 	"github.com/crossplane/function-sdk-go/response"
+	"google.golang.org/protobuf/types/known/structpb"
 
 	fn "github.com/drover-dev/drover/apis/fn/v1alpha1"
 	"github.com/drover-dev/drover/internal/function/bootstrap"
@@ -102,4 +103,24 @@ func stepOf(req *fnv1.RunFunctionRequest) (Step, string, error) {
 		return nil, "", fmt.Errorf("input has kind %q of apiVersion %q: it %s", kind, apiVersion, allowed)
 	}
 	return run, kind, nil
+}
+
+// HasStep reports whether an input is that of a step of Drover's.
+func HasStep(input *structpb.Struct) bool {
+	_, _, err := stepOf(&fnv1.RunFunctionRequest{Input: input})
+	return err == nil
+}
+
+// RunStep runs a step for a caller that is not Crossplane: one that reconciles what
+// changed, whatever a circuit breaker or a start may have hidden from it.
+func (f *Function) RunStep(_ context.Context, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
+	run, kind, err := stepOf(req)
+	if err != nil {
+		return nil, err
+	}
+	rsp, err := run(f.now(), req)
+	if err != nil {
+		return nil, fmt.Errorf("cannot run step %s: %w", kind, err)
+	}
+	return rsp, nil
 }

@@ -27,8 +27,7 @@ const TellEvery = 3 * time.Second
 func Facts(m *v1alpha1.Machine) *v1alpha1.Machine {
 	f := &v1alpha1.Machine{
 		ObjectMeta: metav1.ObjectMeta{
-			// The generation stands for what Crossplane has in the spec.
-			Name: m.Name, UID: m.UID, Generation: m.Generation, Labels: m.Labels, Annotations: m.Annotations,
+			Name: m.Name, UID: m.UID, Labels: m.Labels, Annotations: m.Annotations,
 			CreationTimestamp: m.CreationTimestamp, DeletionTimestamp: m.DeletionTimestamp,
 		},
 		Spec: m.Spec, Status: m.Status,
@@ -36,9 +35,11 @@ func Facts(m *v1alpha1.Machine) *v1alpha1.Machine {
 	f.Spec.Metadata = v1alpha1.NodeMetadata{}
 	f.Spec.Taints, f.Spec.StartupTaints = nil, nil
 	f.Spec.Drain = v1alpha1.Drain{}
+	f.Spec.Crossplane = nil
 
 	f.Status.Conditions, f.Status.Addresses, f.Status.NodeInfo = nil, nil, nil
-	f.Status.Deletion = nil
+	f.Status.Deletion, f.Status.Drain = nil, nil
+	f.Status.ResourceRefs, f.Status.CompositionRevision, f.Status.NodeGoneSince = nil, "", nil
 	f.Status.ObservedGeneration = 0
 	if op := f.Status.LastOperation; op != nil {
 		f.Status.LastOperation = &v1alpha1.LastOperation{ErrorCode: op.ErrorCode}

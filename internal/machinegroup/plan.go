@@ -86,19 +86,20 @@ func controlledByOther(m *v1alpha1.Machine, owner types.UID) bool {
 	return by != nil && by.UID != owner
 }
 
-// differs says whether a Machine is not as its template says: made like another one,
-// without its providerID, without a controller, or changed by somebody.
+// differs reports whether a Machine is not as its template says: made from another one,
+// without a controller, or changed by another client.
 func differs(m *v1alpha1.Machine, t *v1alpha1.GroupTemplate) bool {
-	if m.Annotations[v1alpha1.AnnotationTemplate] != t.Name || metav1.GetControllerOfNoCopy(m) == nil ||
-		m.Spec.ProviderID == nil && m.Status.ProviderID != "" {
+	if m.Annotations[v1alpha1.AnnotationTemplate] != t.Name || metav1.GetControllerOfNoCopy(m) == nil {
 		return true
 	}
 	want := v1alpha1.MachineSpec{}
 	if json.Unmarshal(t.Spec.Raw, &want) != nil {
 		return false // The API server says better what is wrong, when it is applied.
 	}
+	// The Machine's controller writes both: the providerID, and the revision of the
+	// Composition that the Machine is pinned to.
 	is := m.Spec
-	is.ProviderID = nil
+	is.ProviderID, is.Crossplane, want.Crossplane = nil, nil, nil
 	return !equality.Semantic.DeepEqual(is, want) || !has(m.Labels, t.Metadata.Labels) || !has(m.Annotations, t.Metadata.Annotations)
 }
 

@@ -113,10 +113,11 @@ func TestPlanOf(t *testing.T) {
 			},
 			want: want{Changes: []string{"a", "b", "c"}},
 		},
-		"AProviderIDThatTheMachineFoundOutIsCopied": {
-			spec:     v1alpha1.MachineGroupSpec{Machines: []v1alpha1.GroupMember{keep("a")}},
-			machines: []*v1alpha1.Machine{machine("a", func(m *v1alpha1.Machine) { m.Status.ProviderID = "local:///a/b" })},
-			want:     want{Changes: []string{"a"}},
+		"TheRevisionThatAMachineIsPinnedToIsNoDifference": {
+			spec: v1alpha1.MachineGroupSpec{Machines: []v1alpha1.GroupMember{keep("a")}},
+			machines: []*v1alpha1.Machine{machine("a", func(m *v1alpha1.Machine) {
+				m.Spec.Crossplane = &v1alpha1.CompositionSelection{CompositionRevisionRef: &v1alpha1.CompositionReference{Name: "r"}}
+			})},
 		},
 		"AProviderIDThatWasCopiedIsNoDifference": {
 			spec: v1alpha1.MachineGroupSpec{Machines: []v1alpha1.GroupMember{keep("a")}},
@@ -237,7 +238,6 @@ func TestDigest(t *testing.T) {
 		"APhaseIsNews":                    func(m *v1alpha1.Machine) { m.Status.Phase = v1alpha1.MachineRunning },
 		"AnErrorIsNews":                   func(m *v1alpha1.Machine) { m.Status.LastOperation = &v1alpha1.LastOperation{ErrorCode: "Quota"} },
 		"AnAnnotationIsNews":              func(m *v1alpha1.Machine) { m.Annotations[v1alpha1.AnnotationDeleteMachine] = "now" },
-		"ARevisionOfTheCompositionIsNews": func(m *v1alpha1.Machine) { m.Generation = 9 },
 		"ADeletionIsNews":                 func(m *v1alpha1.Machine) { m.DeletionTimestamp = ptr.To(metav1.Now()) },
 		"AProviderIDIsNews":               func(m *v1alpha1.Machine) { m.Status.ProviderID = "local:///a/b" },
 	}

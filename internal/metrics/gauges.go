@@ -12,7 +12,6 @@ import (
 
 	clusterv1alpha1 "github.com/drover-dev/drover/apis/cluster/v1alpha1"
 	"github.com/drover-dev/drover/apis/machine/v1alpha1"
-	"github.com/drover-dev/drover/internal/controller/terminator"
 )
 
 // stuckAfter is for how long a Machine may be in a stage until it counts as stuck: no
@@ -40,10 +39,12 @@ var (
 
 // gauges are computed from caches.
 type gauges struct {
-	// views of Machines, MachineSets and MachineDeployments; clusters has the
-	// configurations of target clusters.
-	views, clusters client.Reader
-	now             func() time.Time
+	// views has MachineSets and MachineDeployments.
+	views client.Reader
+	// manager reads Machines, and the configurations of target clusters, from the manager's
+	// cache.
+	manager client.Reader
+	now     func() time.Time
 }
 
 func (g gauges) describe(c chan<- *prometheus.Desc) {
@@ -71,8 +72,8 @@ func send(c chan<- prometheus.Metric, d *prometheus.Desc, counts map[series]int)
 }
 
 func (g gauges) machines(ctx context.Context, c chan<- prometheus.Metric) error {
-	l := &terminator.MachineList{}
-	if err := g.views.List(ctx, l, client.UnsafeDisableDeepCopy); err != nil {
+	l := &v1alpha1.MachineList{}
+	if err := g.manager.List(ctx, l, client.UnsafeDisableDeepCopy); err != nil {
 		return err
 	}
 	phases, failed, stuck := map[series]int{}, map[series]int{}, map[series]int{}
@@ -96,7 +97,7 @@ func (g gauges) machines(ctx context.Context, c chan<- prometheus.Metric) error 
 	return nil
 }
 
-func phaseOf(m *terminator.Machine) v1alpha1.MachinePhase {
+func phaseOf(m *v1alpha1.Machine) v1alpha1.MachinePhase {
 	switch {
 	case m.GetDeletionTimestamp() != nil:
 		return v1alpha1.MachineTerminating
@@ -108,7 +109,7 @@ func phaseOf(m *terminator.Machine) v1alpha1.MachinePhase {
 
 // stageOf what a Machine goes through, and since when; "" if it is where it shall be, or
 // if its phase alone tells.
-func stageOf(m *terminator.Machine, p v1alpha1.MachinePhase) (string, time.Time) {
+func stageOf(m *v1alpha1.Machine, p v1alpha1.MachinePhase) (string, time.Time) {
 	switch {
 	case p.IsOnItsWay():
 		return string(p), m.GetCreationTimestamp().Time
@@ -155,10 +156,10 @@ func owners(ctx context.Context, views client.Reader) ([]Deployment, []Set, erro
 
 func (g gauges) targets(ctx context.Context, c chan<- prometheus.Metric) error {
 	shared, own := &clusterv1alpha1.ClusterProviderConfigList{}, &clusterv1alpha1.ProviderConfigList{}
-	if err := g.clusters.List(ctx, shared); err != nil {
+	if err := g.manager.List(ctx, shared); err != nil {
 		return err
 	}
-	if err := g.clusters.List(ctx, own); err != nil {
+	if err := g.manager.List(ctx, own); err != nil {
 		return err
 	}
 	tell := func(kind string, o client.Object, s *clusterv1alpha1.ProviderConfigStatus) {

@@ -17,17 +17,16 @@ import (
 
 	clusterv1alpha1 "github.com/drover-dev/drover/apis/cluster/v1alpha1"
 	"github.com/drover-dev/drover/apis/machine/v1alpha1"
-	"github.com/drover-dev/drover/internal/controller/terminator"
 )
 
 var now = time.Date(2030, 1, 1, 12, 0, 0, 0, time.UTC)
 
 func ago(d time.Duration) metav1.Time { return metav1.NewTime(now.Add(-d)) }
 
-type machineOption func(*terminator.Machine)
+type machineOption func(*v1alpha1.Machine)
 
-func machine(name, deployment, set string, phase v1alpha1.MachinePhase, options ...machineOption) *terminator.Machine {
-	m := &terminator.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, CreationTimestamp: ago(time.Hour), Labels: map[string]string{}}}
+func machine(name, deployment, set string, phase v1alpha1.MachinePhase, options ...machineOption) *v1alpha1.Machine {
+	m := &v1alpha1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, CreationTimestamp: ago(time.Hour), Labels: map[string]string{}}}
 	if deployment != "" {
 		m.Labels[v1alpha1.LabelDeployment] = deployment
 	}
@@ -42,15 +41,15 @@ func machine(name, deployment, set string, phase v1alpha1.MachinePhase, options 
 }
 
 func failedWith(r v1alpha1.FailureReason) machineOption {
-	return func(m *terminator.Machine) { m.Status.FailureReason = r }
+	return func(m *v1alpha1.Machine) { m.Status.FailureReason = r }
 }
 
 func created(d time.Duration) machineOption {
-	return func(m *terminator.Machine) { m.CreationTimestamp = ago(d) }
+	return func(m *v1alpha1.Machine) { m.CreationTimestamp = ago(d) }
 }
 
 func deleted(stage v1alpha1.DeletionStage, since time.Duration) machineOption {
-	return func(m *terminator.Machine) {
+	return func(m *v1alpha1.Machine) {
 		m.DeletionTimestamp = ptr.To(ago(2 * since))
 		m.Finalizers = []string{v1alpha1.FinalizerTerminator}
 		if stage != "" {
@@ -60,7 +59,7 @@ func deleted(stage v1alpha1.DeletionStage, since time.Duration) machineOption {
 }
 
 func joined(after time.Duration) machineOption {
-	return func(m *terminator.Machine) {
+	return func(m *v1alpha1.Machine) {
 		at := metav1.NewTime(m.CreationTimestamp.Add(after))
 		m.Status.LastOperation = &v1alpha1.LastOperation{Type: v1alpha1.OperationJoin, State: v1alpha1.OperationSuccessful, LastUpdateTime: &at}
 	}
@@ -96,7 +95,8 @@ func config(o client.Object, status *xpv1.ConditionedStatus, name string, reacha
 func newCollector(t *testing.T, objects ...client.Object) (*collector, client.Client) {
 	t.Helper()
 	s := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{terminator.AddToScheme, AddToScheme, clusterv1alpha1.AddToScheme} {
+	s.AddKnownTypes(v1alpha1.SchemeGroupVersion, &v1alpha1.Machine{}, &v1alpha1.MachineList{})
+	for _, add := range []func(*runtime.Scheme) error{AddToScheme, clusterv1alpha1.AddToScheme} {
 		if err := add(s); err != nil {
 			t.Fatal(err)
 		}
@@ -105,7 +105,7 @@ func newCollector(t *testing.T, objects ...client.Object) (*collector, client.Cl
 	elected := make(chan struct{})
 	close(elected)
 	return &collector{
-		gauges:      gauges{views: cl, clusters: cl, now: func() time.Time { return now }},
+		gauges:      gauges{views: cl, manager: cl, now: func() time.Time { return now }},
 		transitions: newTransitions(), elected: elected, log: func(err error) { t.Error(err) },
 	}, cl
 }
@@ -199,33 +199,33 @@ func TestTransitions(t *testing.T) {
 	failed := machine("a", "md", "md-1", v1alpha1.MachineFailed, failedWith(v1alpha1.FailureVMLost))
 	joining, running := machine("b", "md", "md-1", v1alpha1.MachineJoining), machine("b", "md", "md-1", v1alpha1.MachineRunning, joined(100*time.Second))
 	unknown := machine("b", "md", "md-1", v1alpha1.MachineUnknown, joined(100*time.Second))
-	terminating := func(m *terminator.Machine) *terminator.Machine {
+	terminating := func(m *v1alpha1.Machine) *v1alpha1.Machine {
 		out := *m
 		deleted("", time.Minute)(&out)
 		return &out
 	}
 	for name, tc := range map[string]struct {
-		changes      [][2]*terminator.Machine
+		changes      [][2]*v1alpha1.Machine
 		replacements map[string]float64
 		ready        int
 	}{
 		"AFailedMachineThatIsGivenUpCountsOnce": {
-			[][2]*terminator.Machine{{failed, terminating(failed)}, {terminating(failed), terminating(failed)}},
+			[][2]*v1alpha1.Machine{{failed, terminating(failed)}, {terminating(failed), terminating(failed)}},
 			map[string]float64{"VMLost": 1}, 0,
 		},
-		"OneThatIsScaledDownDoesNot": {[][2]*terminator.Machine{{running, terminating(running)}}, nil, 0},
+		"OneThatIsScaledDownDoesNot": {[][2]*v1alpha1.Machine{{running, terminating(running)}}, nil, 0},
 		"AMachineIsReadyOnce": {
-			[][2]*terminator.Machine{{joining, running}, {running, running}, {running, unknown}, {unknown, running}}, nil, 1,
+			[][2]*v1alpha1.Machine{{joining, running}, {running, running}, {running, unknown}, {unknown, running}}, nil, 1,
 		},
-		"OneThatWasThereAlreadyTellsNothing": {[][2]*terminator.Machine{{running, running}}, nil, 0},
+		"OneThatWasThereAlreadyTellsNothing": {[][2]*v1alpha1.Machine{{running, running}}, nil, 0},
 		"AMachineThatStandsAloneIsNobodys": {
-			[][2]*terminator.Machine{{machine("x", "", "", v1alpha1.MachineJoining), machine("x", "", "", v1alpha1.MachineRunning, joined(time.Minute))}}, nil, 0,
+			[][2]*v1alpha1.Machine{{machine("x", "", "", v1alpha1.MachineJoining), machine("x", "", "", v1alpha1.MachineRunning, joined(time.Minute))}}, nil, 0,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c, _ := newCollector(t, &Deployment{ownerNamed("md", "")})
 			for _, ch := range tc.changes {
-				c.transitions.machine(ch[0], ch[1])
+				c.transitions.machine(ch[0], ch[1], now)
 			}
 			md := owner{namespace: "ns", deployment: "md"}
 			c.collectAll(t)
@@ -242,29 +242,64 @@ func TestTransitions(t *testing.T) {
 }
 
 func TestDrained(t *testing.T) {
-	wn := func(change func(*clusterv1alpha1.WorkerNode)) *clusterv1alpha1.WorkerNode {
-		w := &clusterv1alpha1.WorkerNode{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "w", Labels: map[string]string{v1alpha1.LabelMachine: "m"}, DeletionTimestamp: ptr.To(ago(5 * time.Minute))}}
-		w.Status.AtProvider.NodeName = "n"
-		if change != nil {
-			change(w)
+	m := func(stage v1alpha1.DeletionStage, options ...machineOption) *v1alpha1.Machine {
+		out := machine("m", "md", "md-1", v1alpha1.MachineTerminating, deleted(stage, 150*time.Second))
+		out.Status.NodeRef = &v1alpha1.NodeReference{Kind: "Node", Name: "n"}
+		for _, o := range options {
+			o(out)
 		}
-		return w
+		return out
 	}
+	began := func(d time.Duration) machineOption {
+		return func(m *v1alpha1.Machine) { m.Status.Drain = &v1alpha1.DrainStatus{StartTime: ago(d)} }
+	}
+	noNode := func(m *v1alpha1.Machine) { m.Status.NodeRef = nil }
+	alone := func(m *v1alpha1.Machine) { m.Labels = nil }
+	kept := func(m *v1alpha1.Machine) { m.DeletionTimestamp = nil }
 	for name, tc := range map[string]struct {
-		wn   *clusterv1alpha1.WorkerNode
-		want sample
+		stages  []v1alpha1.DeletionStage
+		options []machineOption
+		want    sample
 	}{
-		"ADrainLastsFromTheDeletionOn": {wn(nil), sample{1, 300}},
-		"HooksThatHeldItDoNotCount": {wn(func(w *clusterv1alpha1.WorkerNode) {
-			w.Status.AtProvider.Drain = &clusterv1alpha1.DrainStatus{StartTime: ago(time.Minute)}
-		}), sample{1, 60}},
-		"WhatNeverHadANodeIsNotDrained": {wn(func(w *clusterv1alpha1.WorkerNode) { w.Status.AtProvider.NodeName = "" }), sample{}},
-		"NorIsWhatIsOfNoMachine":        {wn(func(w *clusterv1alpha1.WorkerNode) { w.Labels = nil }), sample{}},
-		"NorWhatSomebodyForcedAway":     {wn(func(w *clusterv1alpha1.WorkerNode) { w.DeletionTimestamp = nil }), sample{}},
+		"ADrainLastsFromTheDeletionOn":     {want: sample{1, 300}},
+		"HooksThatHeldItDoNotCount":        {options: []machineOption{began(time.Minute)}, want: sample{1, 60}},
+		"ADrainBeforeTheDeletionDoesNot":   {options: []machineOption{began(time.Hour)}, want: sample{1, 300}},
+		"WhatNeverHadANodeIsNotDrained":    {options: []machineOption{noNode}},
+		"NorIsAMachineThatStandsAlone":     {options: []machineOption{alone}},
+		"NorWhatSomebodyForcedAway":        {options: []machineOption{kept}},
+		"OnlyTheEndOfItCounts":             {stages: []v1alpha1.DeletionStage{v1alpha1.DeletionPreDrainHooks, v1alpha1.DeletionDraining, v1alpha1.DeletionDetachingVolumes, v1alpha1.DeletionDeletingNode}},
+		"AndOnce":                          {stages: []v1alpha1.DeletionStage{v1alpha1.DeletionDeletingNode, v1alpha1.DeletionPreTerminateHooks, v1alpha1.DeletionDeletingVM, v1alpha1.DeletionDeletingCompanions}, want: sample{1, 300}},
+		"AStageThatTakesNoTimeIsNotMissed": {stages: []v1alpha1.DeletionStage{"", v1alpha1.DeletionDeletingCompanions}, want: sample{1, 300}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c, _ := newCollector(t, &Deployment{ownerNamed("md", "")}, machine("m", "md", "md-1", v1alpha1.MachineTerminating))
-			c.transitions.drained(tc.wn, c.machine, now)
+			c, _ := newCollector(t, &Deployment{ownerNamed("md", "")})
+			stages := tc.stages
+			if stages == nil {
+				stages = []v1alpha1.DeletionStage{v1alpha1.DeletionDraining, v1alpha1.DeletionDeletingVM}
+			}
+			for i := range stages[1:] {
+				c.transitions.machine(m(stages[i], tc.options...), m(stages[i+1], tc.options...), now)
+			}
+			if got := samples(t, c, "drover_node_drain_seconds"); got != tc.want {
+				t.Errorf("got %+v, want %+v", got, tc.want)
+			}
+		})
+	}
+	for name, tc := range map[string]struct {
+		stage   v1alpha1.DeletionStage
+		options []machineOption
+		want    sample
+	}{
+		"WithoutAVMTheNodeGoesWithTheMachine": {stage: v1alpha1.DeletionDeletingNode, want: sample{1, 300}},
+		"EvenIfNoStageWasReported":            {want: sample{1, 300}},
+		"ADrainThatWasCountedIsNotCounted":    {stage: v1alpha1.DeletionDeletingVM},
+		"AMachineWithoutANodeHadNone":         {stage: v1alpha1.DeletionDraining, options: []machineOption{noNode}},
+		"AMachineThatStandsAloneIsNobodys":    {stage: v1alpha1.DeletionDraining, options: []machineOption{alone}},
+		"WhatSomebodyForcedAwayIsNotDrained":  {stage: v1alpha1.DeletionDraining, options: []machineOption{kept}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c, _ := newCollector(t, &Deployment{ownerNamed("md", "")})
+			c.transitions.machineGone(m(tc.stage, tc.options...), now)
 			if got := samples(t, c, "drover_node_drain_seconds"); got != tc.want {
 				t.Errorf("got %+v, want %+v", got, tc.want)
 			}
@@ -286,7 +321,7 @@ func TestWhatOwnersHadGoesWithThem(t *testing.T) {
 	if got, want := testutil.CollectAndCount(c), 2+len(failureReasons); got != want {
 		t.Errorf("%d series, want %d", got, want)
 	}
-	c.transitions.machine(machine("a", "md", "md-1", v1alpha1.MachineJoining), machine("a", "md", "md-1", v1alpha1.MachineRunning, joined(time.Minute)))
+	c.transitions.machine(machine("a", "md", "md-1", v1alpha1.MachineJoining), machine("a", "md", "md-1", v1alpha1.MachineRunning, joined(time.Minute)), now)
 	if got, want := testutil.CollectAndCount(c), 2+len(failureReasons); got != want {
 		t.Errorf("%d series, want %d", got, want)
 	}

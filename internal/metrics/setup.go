@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"k8s.io/apimachinery/pkg/types"
 	toolscache "k8s.io/client-go/tools/cache"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -13,17 +12,17 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	clusterv1alpha1 "github.com/drover-dev/drover/apis/cluster/v1alpha1"
-	"github.com/drover-dev/drover/internal/controller/terminator"
+	"github.com/drover-dev/drover/apis/machine/v1alpha1"
 )
 
 // collectTimeout bounds a scrape, whatever becomes of a cache.
 const collectTimeout = 5 * time.Second
 
 // Setup serves the metrics with those of the manager. The views are a cache whose scheme
-// has AddToScheme's kinds and the terminator's.
+// has AddToScheme's kinds. Machines are read from the manager's cache.
 func Setup(ctx context.Context, mgr ctrl.Manager, views cache.Cache) error {
 	c := &collector{
-		gauges:      gauges{views: views, clusters: mgr.GetCache(), now: time.Now},
+		gauges:      gauges{views: views, manager: mgr.GetCache(), now: time.Now},
 		transitions: newTransitions(),
 		elected:     mgr.Elected(),
 		log:         func(err error) { mgr.GetLogger().Error(err, "Cannot tell all metrics") },
@@ -86,7 +85,7 @@ func closed(c <-chan struct{}) bool {
 	}
 }
 
-func (c *collector) watch(ctx context.Context, views, clusters cache.Cache) error {
+func (c *collector) watch(ctx context.Context, views, manager cache.Cache) error {
 	informer := func(from cache.Cache, obj client.Object) (cache.Informer, error) {
 		i, err := from.GetInformer(ctx, obj, cache.BlockUntilSynced(false))
 		if err == nil {
@@ -94,48 +93,32 @@ func (c *collector) watch(ctx context.Context, views, clusters cache.Cache) erro
 		}
 		return i, err
 	}
-	machines, err := informer(views, &terminator.Machine{})
-	if err != nil {
-		return err
-	}
-	workerNodes, err := informer(clusters, &clusterv1alpha1.WorkerNode{})
+	machines, err := informer(manager, &v1alpha1.Machine{})
 	if err != nil {
 		return err
 	}
 	for obj, from := range map[client.Object]cache.Cache{
 		&Deployment{}: views, &Set{}: views,
-		&clusterv1alpha1.ProviderConfig{}: clusters, &clusterv1alpha1.ClusterProviderConfig{}: clusters,
+		&clusterv1alpha1.ProviderConfig{}: manager, &clusterv1alpha1.ClusterProviderConfig{}: manager,
 	} {
 		if _, err := informer(from, obj); err != nil {
 			return err
 		}
 	}
-
-	if _, err := machines.AddEventHandler(toolscache.ResourceEventHandlerFuncs{UpdateFunc: func(old, new any) {
-		was, ok := old.(*terminator.Machine)
-		is, ok2 := new.(*terminator.Machine)
-		if ok && ok2 && c.leads() {
-			c.transitions.machine(was, is)
-		}
-	}}); err != nil {
-		return err
-	}
-	_, err = workerNodes.AddEventHandler(toolscache.ResourceEventHandlerFuncs{DeleteFunc: func(obj any) {
-		// What is found gone by a new list went nobody knows when.
-		if wn, ok := obj.(*clusterv1alpha1.WorkerNode); ok && c.leads() {
-			c.transitions.drained(wn, c.machine, time.Now())
-		}
-	}})
+	_, err = machines.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
+		UpdateFunc: func(old, new any) {
+			was, ok := old.(*v1alpha1.Machine)
+			is, ok2 := new.(*v1alpha1.Machine)
+			if ok && ok2 && c.leads() {
+				c.machine(was, is, time.Now())
+			}
+		},
+		// A Machine that a new list lacks was deleted at a time that is not known.
+		DeleteFunc: func(obj any) {
+			if m, ok := obj.(*v1alpha1.Machine); ok && c.leads() {
+				c.machineGone(m, time.Now())
+			}
+		},
+	})
 	return err
-}
-
-// machine that is known by the name, nil if none is.
-func (c *collector) machine(key types.NamespacedName) *terminator.Machine {
-	ctx, cancel := context.WithTimeout(context.Background(), collectTimeout)
-	defer cancel()
-	m := &terminator.Machine{}
-	if c.views.Get(ctx, key, m) != nil {
-		return nil
-	}
-	return m
 }

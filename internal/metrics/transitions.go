@@ -5,11 +5,8 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"k8s.io/apimachinery/pkg/types"
 
-	clusterv1alpha1 "github.com/drover-dev/drover/apis/cluster/v1alpha1"
 	"github.com/drover-dev/drover/apis/machine/v1alpha1"
-	"github.com/drover-dev/drover/internal/controller/terminator"
 )
 
 // failureReasons that there are: a series that begins with its first failure hides it
@@ -28,7 +25,7 @@ func (o owner) labels() prometheus.Labels {
 }
 
 // ownerOf a Machine, false if it stands alone.
-func ownerOf(m *terminator.Machine) (owner, bool) {
+func ownerOf(m *v1alpha1.Machine) (owner, bool) {
 	o := owner{namespace: m.GetNamespace(), deployment: m.GetLabels()[v1alpha1.LabelDeployment]}
 	if o.deployment == "" {
 		o.set = m.GetLabels()[v1alpha1.LabelSet]
@@ -120,8 +117,9 @@ func (t *transitions) replacement(o owner, reason v1alpha1.FailureReason) promet
 	return t.replacements.With(l)
 }
 
-// machine was one thing and is another.
-func (t *transitions) machine(was, is *terminator.Machine) {
+// machine counts what an update of a Machine shows: that it runs for the first time, that a
+// Failed one was deleted, and that its Node is gone.
+func (t *transitions) machine(was, is *v1alpha1.Machine, now time.Time) {
 	o, ok := ownerOf(is)
 	if !ok {
 		return
@@ -136,35 +134,54 @@ func (t *transitions) machine(was, is *terminator.Machine) {
 		t.know(o)
 		t.replacement(o, was.Status.FailureReason).Inc()
 	}
+	if !hasLeftNode(was) && hasLeftNode(is) {
+		t.drained(o, is, now)
+	}
 }
 
-// ranAt is when the Machine first ran: its operation Join was successful then.
-func ranAt(m *terminator.Machine) time.Time {
-	if op := m.Status.LastOperation; op != nil && op.Type == v1alpha1.OperationJoin && op.LastUpdateTime != nil {
-		return op.LastUpdateTime.Time
-	}
-	return time.Now()
-}
-
-// drained tells of a WorkerNode that is gone, if it ever had a Node.
-func (t *transitions) drained(wn *clusterv1alpha1.WorkerNode, machine func(types.NamespacedName) *terminator.Machine, now time.Time) {
-	began := wn.GetDeletionTimestamp()
-	if began == nil || wn.Status.AtProvider.NodeName == "" {
-		return
-	}
-	if d := wn.Status.AtProvider.Drain; d != nil && d.StartTime.After(began.Time) {
-		began = &d.StartTime // Hooks held it until then.
-	}
-	m := machine(types.NamespacedName{Namespace: wn.GetNamespace(), Name: wn.GetLabels()[v1alpha1.LabelMachine]})
-	if m == nil {
-		return
-	}
+// machineGone counts the drain of a Machine whose deletion never reported a stage after the
+// Node: it had no VM any more.
+func (t *transitions) machineGone(m *v1alpha1.Machine, now time.Time) {
 	o, ok := ownerOf(m)
-	if !ok {
+	if !ok || hasLeftNode(m) {
 		return
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	t.drained(o, m, now)
+}
+
+// drained observes the drain of a Machine that is being deleted, if it ever had a Node.
+func (t *transitions) drained(o owner, m *v1alpha1.Machine, now time.Time) {
+	began := m.GetDeletionTimestamp()
+	if began == nil || m.Status.NodeRef == nil {
+		return
+	}
+	if d := m.Status.Drain; d != nil && d.StartTime.After(began.Time) {
+		began = &d.StartTime // Hooks held the drain until then.
+	}
 	t.know(o)
 	t.drain.With(o.labels()).Observe(now.Sub(began.Time).Seconds())
+}
+
+// hasLeftNode reports whether the deletion of a Machine is past its Node.
+func hasLeftNode(m *v1alpha1.Machine) bool {
+	d := m.Status.Deletion
+	if d == nil {
+		return false
+	}
+	switch d.Stage {
+	case v1alpha1.DeletionPreTerminateHooks, v1alpha1.DeletionDeletingVM, v1alpha1.DeletionDeletingCompanions:
+		return true
+	case v1alpha1.DeletionPreDrainHooks, v1alpha1.DeletionDraining, v1alpha1.DeletionDetachingVolumes, v1alpha1.DeletionDeletingNode:
+	}
+	return false
+}
+
+// ranAt is when the Machine first ran: its operation Join was successful then.
+func ranAt(m *v1alpha1.Machine) time.Time {
+	if op := m.Status.LastOperation; op != nil && op.Type == v1alpha1.OperationJoin && op.LastUpdateTime != nil {
+		return op.LastUpdateTime.Time
+	}
+	return time.Now()
 }

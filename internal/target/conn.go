@@ -41,15 +41,15 @@ func newConn(ref Ref, c credentials, sum string, l *link) *Conn {
 	}
 }
 
-// Nodes returns the Nodes with the providerID, from a cache that the first call
-// fills. When the cluster becomes unreachable later, they are as last seen. They
-// must not be changed.
-func (c *Conn) Nodes(ctx context.Context, providerID string) ([]*corev1.Node, error) {
+// Nodes returns the Nodes that registered with the join token of a Machine's UID, the Node of
+// the name and that of the UID, from a cache that the first call fills. When the cluster
+// becomes unreachable later, they are as last seen. They must not be changed.
+func (c *Conn) Nodes(ctx context.Context, token, name, uid string) ([]*corev1.Node, error) {
 	n, err := c.link.watch(c.Ref, signersOf(c.Spec.Certificates))
 	if err != nil {
 		return nil, err
 	}
-	found, err := n.find(ctx, providerID)
+	found, err := n.find(ctx, token, name, uid)
 	return found, c.Classify(err)
 }
 

@@ -52,7 +52,7 @@ type link struct {
 
 // An observer is told of what happens in a cluster, for a configuration.
 type observer struct {
-	node    func(ref Ref, providerID string)
+	node    func(Ref, NodeIdentity)
 	request func(ref Ref, name string)
 }
 
@@ -106,7 +106,7 @@ func (l *link) watch(ref Ref, signers []string) (*nodes, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.nodes == nil {
-		n, err := startNodes(l.watching, func(providerID string) { l.tell(l.node, providerID) })
+		n, err := startNodes(l.watching, func(n NodeIdentity) { tell(l, l.node, n) })
 		if err != nil {
 			return nil, err
 		}
@@ -117,7 +117,7 @@ func (l *link) watch(ref Ref, signers []string) (*nodes, error) {
 		if l.requests[signer] != nil {
 			continue
 		}
-		r, err := startRequests(l.watching, signer, func(name string) { l.tell(l.request, name) })
+		r, err := startRequests(l.watching, signer, func(name string) { tell(l, l.request, name) })
 		if err != nil {
 			return nil, err
 		}
@@ -156,7 +156,7 @@ func (l *link) stopUnused() {
 }
 
 // tell all configurations that use the cluster.
-func (l *link) tell(observe func(Ref, string), what string) {
+func tell[T any](l *link, observe func(Ref, T), what T) {
 	l.mu.Lock()
 	refs := l.using()
 	l.mu.Unlock()

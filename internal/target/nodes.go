@@ -3,6 +3,8 @@ package target
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -11,9 +13,23 @@ import (
 	coreinformers "k8s.io/client-go/informers/core/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
+
+	"github.com/drover-dev/drover/apis/cluster/v1alpha1"
 )
 
-const byProviderID = "providerID"
+// Indexes of Nodes.
+const (
+	byToken = "token"
+	byUID   = "uid"
+)
+
+// A NodeIdentity has what Machines know their Nodes by.
+type NodeIdentity struct {
+	// Token is the UID of the Machine with whose join token the Node registered.
+	Token string
+	// Name of the Node.
+	Name string
+}
 
 // syncWait is for how long a caller waits for the first list of Nodes. It counts
 // from the start of the watch, so that a dead cluster makes few callers wait.
@@ -29,14 +45,15 @@ type nodes struct {
 	err error // of the last attempt to list or watch
 }
 
-func startNodes(kube kubernetes.Interface, notify func(providerID string)) (*nodes, error) {
-	n := &nodes{informer: coreinformers.NewNodeInformer(kube, 0, cache.Indexers{byProviderID: func(obj any) ([]string, error) {
-		node, ok := obj.(*corev1.Node)
-		if !ok {
-			return nil, nil
-		}
-		return []string{identity(node)}, nil
-	}})}
+func startNodes(kube kubernetes.Interface, notify func(NodeIdentity)) (*nodes, error) {
+	n := &nodes{informer: coreinformers.NewNodeInformer(kube, 0, cache.Indexers{
+		byToken: func(obj any) ([]string, error) {
+			return indexed(obj, func(n *corev1.Node) string { return identity(n).Token })
+		},
+		byUID: func(obj any) ([]string, error) {
+			return indexed(obj, func(n *corev1.Node) string { return string(n.GetUID()) })
+		},
+	})}
 	if err := n.informer.SetTransform(strip); err != nil {
 		return nil, err
 	}
@@ -56,31 +73,48 @@ func startNodes(kube kubernetes.Interface, notify func(providerID string)) (*nod
 	return n, nil
 }
 
-// WithoutProviderID stands, where a providerID is asked for, for the Node of a name
-// that has none.
-func WithoutProviderID(name string) string { return "name:" + name }
-
-func identity(n *corev1.Node) string {
-	if n.Spec.ProviderID != "" {
-		return n.Spec.ProviderID
+func indexed(obj any, key func(*corev1.Node) string) ([]string, error) {
+	n, ok := obj.(*corev1.Node)
+	if !ok || key(n) == "" {
+		return nil, nil
 	}
-	return WithoutProviderID(n.GetName())
+	return []string{key(n)}, nil
 }
 
-// find returns the Nodes with the providerID.
-func (n *nodes) find(ctx context.Context, providerID string) ([]*corev1.Node, error) {
+func identity(n *corev1.Node) NodeIdentity {
+	return NodeIdentity{Token: n.GetLabels()[v1alpha1.LabelJoinToken], Name: n.GetName()}
+}
+
+// find returns the Nodes that registered with the token, the Node of the name and that of
+// the UID, each once. None of these is asked for if it is empty.
+func (n *nodes) find(ctx context.Context, token, name, uid string) ([]*corev1.Node, error) {
 	if err := n.synced(ctx); err != nil {
 		return nil, err
 	}
-	objs, err := n.informer.GetIndexer().ByIndex(byProviderID, providerID)
-	if err != nil {
-		return nil, err
-	}
-	out := make([]*corev1.Node, 0, len(objs))
-	for _, obj := range objs {
-		if node, ok := obj.(*corev1.Node); ok {
-			out = append(out, node)
+	found := map[string]*corev1.Node{}
+	add := func(objs ...any) {
+		for _, obj := range objs {
+			if node, ok := obj.(*corev1.Node); ok {
+				found[node.GetName()] = node
+			}
 		}
+	}
+	for index, key := range map[string]string{byToken: token, byUID: uid} {
+		if key == "" {
+			continue
+		}
+		objs, err := n.informer.GetIndexer().ByIndex(index, key)
+		if err != nil {
+			return nil, err
+		}
+		add(objs...)
+	}
+	if obj, ok, err := n.informer.GetIndexer().GetByKey(name); ok && err == nil {
+		add(obj)
+	}
+	out := make([]*corev1.Node, 0, len(found))
+	for _, name := range slices.Sorted(maps.Keys(found)) {
+		out = append(out, found[name])
 	}
 	return out, nil
 }
@@ -109,19 +143,19 @@ func (n *nodes) synced(ctx context.Context) error {
 	return nil
 }
 
-func handler(notify func(providerID string)) cache.ResourceEventHandler {
+func handler(notify func(NodeIdentity)) cache.ResourceEventHandler {
 	tell := func(objs ...any) {
-		told := ""
+		var last NodeIdentity
 		for _, obj := range objs {
 			if gone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
 				obj = gone.Obj
 			}
 			node, ok := obj.(*corev1.Node)
-			if !ok || identity(node) == told {
+			if !ok || identity(node) == last {
 				continue
 			}
-			told = identity(node)
-			notify(told)
+			last = identity(node)
+			notify(last)
 		}
 	}
 	return cache.ResourceEventHandlerFuncs{

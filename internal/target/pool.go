@@ -21,9 +21,9 @@ type Pool struct {
 
 	mu       sync.Mutex
 	entries  map[Ref]*entry
-	links    map[string]*link    // by the hash of their credentials
-	nodes    []func(Ref, string) // who are told of Nodes
-	requests []func(Ref, string) // who are told of requests
+	links    map[string]*link          // by the hash of their credentials
+	nodes    []func(Ref, NodeIdentity) // subscribers to Nodes
+	requests []func(Ref, string)       // subscribers to requests
 }
 
 // An entry is locked while its connection is made, so that others need not wait.
@@ -40,14 +40,14 @@ func NewPool(r Readers) *Pool {
 }
 
 // Subscribe has fn called for each change of a Node that is more than a
-// heartbeat, with the Node's providerID. It must not block.
-func (p *Pool) Subscribe(fn func(ref Ref, providerID string)) { p.subscribe(&p.nodes, fn) }
+// heartbeat. It must not block.
+func (p *Pool) Subscribe(fn func(Ref, NodeIdentity)) { subscribe(p, &p.nodes, fn) }
 
 // SubscribeRequests has fn called for each CertificateSigningRequest that Drover is to
 // decide on, those that are there and those that are new or changed, with its name. It
 // must not block.
 func (p *Pool) SubscribeRequests(fn func(ref Ref, name string)) {
-	p.subscribe(&p.requests, fn)
+	subscribe(p, &p.requests, fn)
 	p.mu.Lock()
 	links := slices.Collect(maps.Values(p.links))
 	p.mu.Unlock()
@@ -56,14 +56,14 @@ func (p *Pool) SubscribeRequests(fn func(ref Ref, name string)) {
 	}
 }
 
-func (p *Pool) subscribe(to *[]func(Ref, string), fn func(Ref, string)) {
+func subscribe[T any](p *Pool, to *[]func(Ref, T), fn func(Ref, T)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	*to = append(*to, fn)
 }
 
-func (p *Pool) notify(list *[]func(Ref, string)) func(Ref, string) {
-	return func(ref Ref, what string) {
+func notify[T any](p *Pool, list *[]func(Ref, T)) func(Ref, T) {
+	return func(ref Ref, what T) {
 		p.mu.Lock()
 		fns := *list
 		p.mu.Unlock()
@@ -131,7 +131,7 @@ func (p *Pool) attach(ref Ref, sum string, cfg *rest.Config) (*link, error) {
 	l, ok := p.links[sum]
 	if !ok {
 		var err error
-		if l, err = newLink(cfg, p.now, observer{node: p.notify(&p.nodes), request: p.notify(&p.requests)}); err != nil {
+		if l, err = newLink(cfg, p.now, observer{node: notify(p, &p.nodes), request: notify(p, &p.requests)}); err != nil {
 			return nil, err
 		}
 		p.links[sum] = l

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -17,11 +18,19 @@ import (
 	"k8s.io/apimachinery/pkg/version"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"github.com/drover-dev/drover/apis/cluster/v1alpha1"
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 )
+
+// joinedWith is the UID of the Machine with whose token the Node of apiServer registered.
+const joinedWith = "uid-of-machine"
+
+// theNode identifies the Node of apiServer.
+var theNode = NodeIdentity{Token: joinedWith, Name: "n"}
 
 // apiServer answers version requests with a status, and lists one Node.
 func apiServer(t *testing.T, status int) *httptest.Server {
@@ -36,7 +45,7 @@ func apiServer(t *testing.T, status int) *httptest.Server {
 		}
 		var answer any = version.Info{GitVersion: "v1.35.4"}
 		if r.URL.Path == "/api/v1/nodes" {
-			node := corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}, Spec: corev1.NodeSpec{ProviderID: "local:///a/vm-1"}}
+			node := corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", UID: "uid-of-node", Labels: map[string]string{v1alpha1.LabelJoinToken: joinedWith}}, Spec: corev1.NodeSpec{ProviderID: "local:///a/vm-1"}}
 			answer = corev1.NodeList{TypeMeta: metav1.TypeMeta{Kind: "NodeList", APIVersion: "v1"}, ListMeta: metav1.ListMeta{ResourceVersion: "1"}, Items: []corev1.Node{node}}
 		}
 		if r.URL.Query().Get("sendInitialEvents") != "" {
@@ -194,14 +203,14 @@ func TestConfigurationsWithTheSameCredentialsShareAConnection(t *testing.T) {
 	b.Spec.APIServer = &v1alpha1.APIServer{Endpoint: "https://for-machines"}
 	p, _ := newPool(t, nil, config("a", "s1"), b, secret("s1", kubeconfig), secret("s2", kubeconfig))
 	woken := make(chan Ref, 10)
-	p.Subscribe(func(ref Ref, _ string) { woken <- ref })
+	p.Subscribe(func(ref Ref, _ NodeIdentity) { woken <- ref })
 	conns := map[string]*Conn{}
 	for _, name := range []string{"a", "b"} {
 		conn, err := p.Get(t.Context(), ClusterRef(name))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := conn.Nodes(t.Context(), "x"); err != nil {
+		if _, err := conn.Nodes(t.Context(), "x", "x", "x"); err != nil {
 			t.Fatal(err)
 		}
 		conns[name] = conn
@@ -217,7 +226,7 @@ func TestConfigurationsWithTheSameCredentialsShareAConnection(t *testing.T) {
 	if l.nodes == nil {
 		t.Fatal("the watch was stopped under the other configuration")
 	}
-	l.tell(l.node, "local:///a/vm-1")
+	tell(l, l.node, theNode)
 	for ref := <-woken; ; ref = <-woken {
 		if ref == ClusterRef("b") {
 			break
@@ -240,15 +249,15 @@ func TestAWatchOutlivesTheRotationOfItsCredentials(t *testing.T) {
 	old, next := apiServer(t, http.StatusOK), apiServer(t, http.StatusOK)
 	s := secret("s", map[string][]byte{"kubeconfig": kubeconfigFor(old.URL)})
 	p, c := newPool(t, nil, config("c", "s"), s)
-	woken := make(chan string, 10)
+	woken := make(chan NodeIdentity, 10)
 	conn, err := p.Get(t.Context(), ClusterRef("c"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := conn.Nodes(t.Context(), "local:///a/vm-1"); err != nil {
+	if _, err := conn.Nodes(t.Context(), joinedWith, "", ""); err != nil {
 		t.Fatal(err)
 	}
-	p.Subscribe(func(_ Ref, id string) { woken <- id })
+	p.Subscribe(func(_ Ref, n NodeIdentity) { woken <- n })
 	s.Data["kubeconfig"] = kubeconfigFor(next.URL)
 	if err := c.Update(t.Context(), s); err != nil {
 		t.Fatal(err)
@@ -261,7 +270,10 @@ func TestAWatchOutlivesTheRotationOfItsCredentials(t *testing.T) {
 		t.Errorf("host %s, %d connections", after.Host, len(p.links))
 	}
 	select {
-	case <-woken: // by the new watch, which nobody asked for.
+	case n := <-woken: // by the new watch, which nobody asked for.
+		if n != theNode {
+			t.Errorf("woken for %+v", n)
+		}
 	case <-time.After(time.Minute):
 		t.Error("nothing watches Nodes until somebody asks")
 	}
@@ -290,28 +302,46 @@ func TestManyWhoAskAreOneProbe(t *testing.T) {
 	}
 }
 
-func TestNodesAreFoundByProviderIDAndTheirUsersWoken(t *testing.T) {
+func TestNodesAreFoundByTheirIdentityAndTheirUsersWoken(t *testing.T) {
 	server := apiServer(t, http.StatusOK)
 	p, _ := newPool(t, nil, config("c", "s"), secret("s", map[string][]byte{"kubeconfig": kubeconfigFor(server.URL)}))
 	var mu sync.Mutex
-	woken := map[string]int{}
-	p.Subscribe(func(ref Ref, id string) { mu.Lock(); defer mu.Unlock(); woken[ref.String()+" "+id]++ })
+	woken := map[NodeIdentity]int{}
+	p.Subscribe(func(ref Ref, n NodeIdentity) {
+		mu.Lock()
+		defer mu.Unlock()
+		if ref == ClusterRef("c") {
+			woken[n]++
+		}
+	})
 
 	conn, err := p.Get(t.Context(), ClusterRef("c"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	nodes, err := conn.Nodes(t.Context(), "local:///a/vm-1")
-	if err != nil || len(nodes) != 1 || nodes[0].GetName() != "n" {
-		t.Fatalf("nodes %v, error %v", nodes, err)
-	}
-	if nodes, err := conn.Nodes(t.Context(), "local:///a/vm-2"); err != nil || len(nodes) != 0 {
-		t.Fatalf("nodes %v of another VM, error %v", nodes, err)
+	for name, tc := range map[string]struct {
+		token, name, uid string
+		found            int
+	}{
+		"ByItsToken":           {token: joinedWith, found: 1},
+		"ByItsName":            {name: "n", found: 1},
+		"ByItsUID":             {uid: "uid-of-node", found: 1},
+		"OnceByAllOfThem":      {token: joinedWith, name: "n", uid: "uid-of-node", found: 1},
+		"NotThatOfAnother":     {token: "uid-of-another", name: "m", uid: "uid-of-m"},
+		"NotByItsProviderID":   {token: "local:///a/vm-1", name: "local:///a/vm-1", uid: "local:///a/vm-1"},
+		"NotIfNothingIsAsked":  {},
+		"ByOneThatIsEnough":    {token: joinedWith, name: "m", uid: "uid-of-m", found: 1},
+		"NotByTheTokenAsAName": {name: joinedWith, uid: joinedWith},
+	} {
+		nodes, err := conn.Nodes(t.Context(), tc.token, tc.name, tc.uid)
+		if err != nil || len(nodes) != tc.found || tc.found == 1 && nodes[0].GetName() != "n" {
+			t.Fatalf("%s: nodes %v, error %v", name, nodes, err)
+		}
 	}
 	deadline := time.Now().Add(10 * time.Second)
 	for {
 		mu.Lock()
-		n := woken["ClusterProviderConfig c local:///a/vm-1"]
+		n := woken[theNode]
 		mu.Unlock()
 		if n == 1 {
 			break
@@ -329,7 +359,7 @@ func TestNodesAreFoundByProviderIDAndTheirUsersWoken(t *testing.T) {
 	if conn.link.nodes != nil {
 		t.Fatal("an idle watch goes on")
 	}
-	if nodes, err := conn.Nodes(t.Context(), "local:///a/vm-1"); err != nil || len(nodes) != 1 {
+	if nodes, err := conn.Nodes(t.Context(), joinedWith, "", ""); err != nil || len(nodes) != 1 {
 		t.Fatalf("after a pause: nodes %v, error %v", nodes, err)
 	}
 	p.Forget(ClusterRef("c"))
@@ -345,7 +375,7 @@ func TestADeadClusterBlocksNoWorker(t *testing.T) {
 	}
 	started := time.Now()
 	for range 100 {
-		if _, err := conn.Nodes(t.Context(), "x"); !Is(err, Unreachable) {
+		if _, err := conn.Nodes(t.Context(), "x", "x", "x"); !Is(err, Unreachable) {
 			t.Fatalf("error %v, want Unreachable", err)
 		}
 	}
@@ -384,5 +414,53 @@ func TestHeartbeatsWakeNobody(t *testing.T) {
 	}
 	if sameFacts(at(corev1.ConditionTrue, 1), at(corev1.ConditionUnknown, 2)) {
 		t.Error("a lost Node is none")
+	}
+}
+
+// TestAChangedIdentityWakesBoth is of a Node whose token's label is removed, or put back:
+// the Machine that it belonged to must learn of it.
+func TestAChangedIdentityWakesBoth(t *testing.T) {
+	with := func(token string) *corev1.Node {
+		return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", Labels: map[string]string{v1alpha1.LabelJoinToken: token}}}
+	}
+	bare := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}}
+	for name, tc := range map[string]struct {
+		old, new *corev1.Node
+		want     []NodeIdentity
+	}{
+		"RemovedByTheNode":     {with("a"), bare, []NodeIdentity{{Token: "a", Name: "n"}, {Name: "n"}}},
+		"PutBack":              {bare, with("a"), []NodeIdentity{{Name: "n"}, {Token: "a", Name: "n"}}},
+		"ReplacedByAnotherOne": {with("a"), with("b"), []NodeIdentity{{Token: "a", Name: "n"}, {Token: "b", Name: "n"}}},
+		"Unchanged":            {with("a"), with("a"), nil},
+	} {
+		var got []NodeIdentity
+		handler(func(n NodeIdentity) { got = append(got, n) }).OnUpdate(tc.old, tc.new)
+		if !slices.Equal(got, tc.want) {
+			t.Errorf("%s: notified of %+v, want %+v", name, got, tc.want)
+		}
+	}
+	var got []NodeIdentity
+	h := handler(func(n NodeIdentity) { got = append(got, n) })
+	h.OnDelete(cache.DeletedFinalStateUnknown{Key: "n", Obj: with("a")})
+	if want := []NodeIdentity{{Token: "a", Name: "n"}}; !slices.Equal(got, want) {
+		t.Errorf("deletion that the watch missed: notified of %+v, want %+v", got, want)
+	}
+}
+
+func TestTheConfigurationOfAMachine(t *testing.T) {
+	for name, tc := range map[string]struct {
+		ref  machinev1alpha1.ClusterReference
+		want Ref
+	}{
+		"TheDefault":       {want: ClusterRef("default")},
+		"OfAllNamespaces":  {machinev1alpha1.ClusterReference{Kind: "ClusterProviderConfig", Name: "c"}, ClusterRef("c")},
+		"OfItsNamespace":   {machinev1alpha1.ClusterReference{Kind: "ProviderConfig", Name: "c"}, NamespacedRef("ns", "c")},
+		"WithoutKindOfAll": {machinev1alpha1.ClusterReference{Name: "c"}, ClusterRef("c")},
+	} {
+		m := &machinev1alpha1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: "ns"}}
+		m.Spec.ClusterRef = tc.ref
+		if got := RefOf(m); got != tc.want {
+			t.Errorf("%s: %+v, want %+v", name, got, tc.want)
+		}
 	}
 }

@@ -3,9 +3,8 @@ package target
 import (
 	"fmt"
 
-	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
-
 	"github.com/drover-dev/drover/apis/cluster/v1alpha1"
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 )
 
 // Kinds of configurations.
@@ -21,16 +20,16 @@ type Ref struct {
 	Name      string
 }
 
-// RefOf returns the configuration that a managed resource uses.
-func RefOf(mg resource.ModernManaged) Ref {
-	ref := mg.GetProviderConfigReference()
-	if ref == nil {
+// RefOf returns the configuration of the cluster that a Machine joins.
+func RefOf(m *machinev1alpha1.Machine) Ref {
+	ref := m.Spec.ClusterRef
+	switch {
+	case ref.Name == "":
 		return ClusterRef("default")
+	case ref.Kind == kindProviderConfig:
+		return NamespacedRef(m.GetNamespace(), ref.Name)
 	}
-	if ref.Kind == kindProviderConfig {
-		return NamespacedRef(mg.GetNamespace(), ref.Name)
-	}
-	return Ref{Kind: ref.Kind, Name: ref.Name}
+	return ClusterRef(ref.Name)
 }
 
 // ClusterRef names a ClusterProviderConfig.

@@ -57,7 +57,7 @@ func FuzzCloudInit(f *testing.F) {
 			token = "123456.1234567890123456"
 		}
 		told := told{server: server, token: token, ca: ca}
-		checkDocument(t, in, told, Filling{Token: token, Server: server, CA: []byte(ca), UID: "u", ConfigUID: "c"}.Fill(clusterv1alpha1.JoinTokenParameters{UserData: string(doc)}))
+		checkDocument(t, in, told, Filling{Token: token, Server: server, CA: []byte(ca), UID: "u", ConfigUID: "c"}.Fill(string(doc), clusterv1alpha1.UserDataPlain))
 	})
 }
 

@@ -17,12 +17,11 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// composites are the kinds that become XRDs, with their default Composition. A
-// Machine and an OrphanCollector have none: their provider decides.
+// composites are the kinds that become XRDs, with their default Composition. An
+// OrphanCollector has none: its provider decides.
 var composites = map[string]string{
 	"MachineDeployment": "machinedeployment",
 	"MachineSet":        "machineset",
-	"Machine":           "",
 	"OrphanCollector":   "",
 }
 

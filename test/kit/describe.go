@@ -23,8 +23,6 @@ func (f Fleet) Describe(ctx context.Context) string {
 		{Group: "machine.drover.dev", Version: "v1alpha1", Kind: "MachineSet"},
 		{Group: "machine.drover.dev", Version: "v1alpha1", Kind: "Machine"},
 		{Group: "local.drover.dev", Version: "v1alpha1", Kind: "VirtualMachine"},
-		{Group: "cluster.drover.dev", Version: "v1alpha1", Kind: "WorkerNode"},
-		{Group: "cluster.drover.dev", Version: "v1alpha1", Kind: "JoinToken"},
 	} {
 		l := &unstructured.UnstructuredList{}
 		l.SetGroupVersionKind(gvk)

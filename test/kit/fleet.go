@@ -17,7 +17,6 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	clusterv1alpha1 "github.com/drover-dev/drover/apis/cluster/v1alpha1"
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/localcloud"
 )
@@ -253,7 +252,7 @@ func (f Fleet) Left(ctx context.Context) []string {
 	var left []string
 	for _, l := range []client.ObjectList{
 		&machinev1alpha1.MachineDeploymentList{}, &machinev1alpha1.MachineSetList{}, &machinev1alpha1.MachineList{},
-		&clusterv1alpha1.WorkerNodeList{}, &clusterv1alpha1.JoinTokenList{}, &corev1.SecretList{},
+		&corev1.SecretList{},
 	} {
 		if err := f.Client.List(ctx, l, client.InNamespace(f.Namespace)); err != nil {
 			return []string{err.Error()}

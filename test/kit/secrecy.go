@@ -38,8 +38,6 @@ var public = []schema.GroupVersionKind{
 	machinev1alpha1.MachineSetGroupVersionKind,
 	machinev1alpha1.MachineGroupVersionKind,
 	machinev1alpha1.SchemeGroupVersion.WithKind("MachineClass"),
-	clusterv1alpha1.WorkerNodeGroupVersionKind,
-	clusterv1alpha1.JoinTokenGroupVersionKind,
 	clusterv1alpha1.ProviderConfigGroupVersionKind,
 	clusterv1alpha1.ClusterProviderConfigGroupVersionKind,
 	{Group: "local.drover.dev", Version: "v1alpha1", Kind: "VirtualMachine"},

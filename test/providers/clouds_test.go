@@ -59,7 +59,7 @@ func readYAML(t *testing.T, file string) *unstructured.Unstructured {
 }
 
 // newPlane with a Machine of the class of a cloud's example, with its changes, in a
-// failure domain if it is not empty, whose join token is there.
+// failure domain if it is not empty. The join token is there from the first reconcile on.
 func newPlane(t *testing.T, cloud, failureDomain string, changes ...func(class *unstructured.Unstructured)) *machinetest.Plane {
 	t.Helper()
 	p := machinetest.New(t, run, root+"apis/machine/compositions/machine-"+cloud+".yaml")
@@ -87,8 +87,6 @@ metadata: {name: orphancollectors.machine.drover.dev, uid: 0a1b2c3d-0000-4000-80
 	if failureDomain != "" {
 		machinetest.Set(p.Machine, failureDomain, "spec", "failureDomain")
 	}
-	p.Reconcile()
-	p.TokenIsThere()
 	return p
 }
 
@@ -96,7 +94,6 @@ metadata: {name: orphancollectors.machine.drover.dev, uid: 0a1b2c3d-0000-4000-80
 func rendered(t *testing.T, p *machinetest.Plane) *unstructured.Unstructured {
 	t.Helper()
 	p.Reconcile()
-	p.Reconcile() // A Secret that the VM refers to is there first.
 	for range companionCRDs["azure"] {
 		for name, c := range p.Composed {
 			if machinev1alpha1.IsCompanion(name) {
@@ -200,7 +197,7 @@ func TestAWrongFieldIsRefusedBeforeThereIsAVM(t *testing.T) {
 					tc.change(f)
 					class.Object["spec"].(map[string]any)["forProvider"] = f
 				})
-				p.Reconcile() // A Secret that the VM refers to is there first.
+				p.Reconcile()
 				b, _ := json.Marshal(p.Machine.Object["status"])
 				if p.Composed[machinev1alpha1.ResourceVM] != nil || !strings.Contains(string(b), tc.want) || !strings.Contains(string(b), "ForProviderInvalid") {
 					t.Errorf("VM %v, status %s", p.Composed[machinev1alpha1.ResourceVM], b)

@@ -189,12 +189,14 @@ func TestACompanionThatAStaleWriteForgotIsComposedAgain(t *testing.T) {
 
 func TestTheUserDataOfAzureIsBase64InItsSecret(t *testing.T) {
 	p := newPlane(t, "azure", "")
+	p.TargetError = "connect failed: timeout"
 	p.Reconcile()
-	if p.Composed[machinev1alpha1.ResourceVM] != nil {
-		t.Error("there is a VM before its user data")
+	if got := composed(p); got != "" {
+		t.Errorf("there is a %s before the user data", got)
 	}
 	p.TokenIsThere()
-	customData := p.Connection[machinev1alpha1.ResourceJoinToken]["userData"]
+	p.Reconcile()
+	customData := p.Connection[machinev1alpha1.ResourceUserData]["userData"]
 	userData, err := base64.StdEncoding.DecodeString(string(customData))
 	if err != nil || !strings.HasPrefix(string(userData), "#cloud-config\n") {
 		t.Errorf("%.40q, %v", customData, err)

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	xpv1 "github.com/crossplane/crossplane-runtime/v2/apis/common/v1"
 	corev1 "k8s.io/api/core/v1"
 	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/clientcmd"
@@ -105,8 +104,7 @@ func (s *soak) watchVMs(ctx context.Context) {
 }
 
 // drained looks whether the Node of a VM that is being deleted was drained before, and is
-// gone: its WorkerNode goes no sooner, and what is looked at now is later than the VM's
-// deletion.
+// gone.
 func (s *soak) drained(ctx context.Context, vm localcloud.VM) {
 	name := vm.Tags[machinev1alpha1.TagMachine]
 	m := &machinev1alpha1.Machine{}
@@ -120,16 +118,14 @@ func (s *soak) drained(ctx context.Context, vm localcloud.VM) {
 		}
 		s.ledger.counts["drains looked at"]++
 	})
-	l := &clusterv1alpha1.WorkerNodeList{}
-	if err := s.Client.List(ctx, l, client.InNamespace(s.Namespace), client.MatchingLabels{machinev1alpha1.LabelMachine: name}); err != nil {
+	l := &corev1.NodeList{}
+	if err := s.Cluster.Client.List(ctx, l, client.MatchingLabels{clusterv1alpha1.LabelJoinToken: string(m.UID)}); err != nil {
 		return
 	}
-	for _, wn := range l.Items {
-		if wn.Status.AtProvider.NodeName != "" {
-			s.told(func(time.Time) {
-				s.ledger.breaks("the VM %s of Machine %s is deleted, and its WorkerNode %s still has the Node %s", vm.ID, name, wn.Name, wn.Status.AtProvider.NodeName)
-			})
-		}
+	for _, n := range l.Items {
+		s.told(func(time.Time) {
+			s.ledger.breaks("the VM %s of Machine %s is deleted, and its Node %s is still there", vm.ID, name, n.Name)
+		})
 	}
 	// The pods of a kubelet that is silent are not waited for.
 	if m.Status.NodeRef == nil || struck || unwell {
@@ -193,22 +189,11 @@ func (s *soak) unwell(ctx context.Context) string {
 			wrong = append(wrong, fmt.Sprintf("the Node %s with the providerID %s is that of no Machine: it says %s", n.Name, n.Spec.ProviderID, n.Annotations[machinev1alpha1.AnnotationMachine]))
 		}
 	}
-	for what, l := range map[string]client.ObjectList{"WorkerNodes": &clusterv1alpha1.WorkerNodeList{}, "VirtualMachines": virtualMachines()} {
-		if err := s.Client.List(ctx, l, client.InNamespace(s.Namespace)); err != nil {
-			return err.Error()
-		}
-		want(what, count(l))
-	}
-	tokens := &clusterv1alpha1.JoinTokenList{}
-	if err := s.Client.List(ctx, tokens, client.InNamespace(s.Namespace)); err != nil {
+	vmResources := virtualMachines()
+	if err := s.Client.List(ctx, vmResources, client.InNamespace(s.Namespace)); err != nil {
 		return err.Error()
 	}
-	want("JoinTokens", len(tokens.Items))
-	for _, t := range tokens.Items {
-		if t.Status.GetCondition(xpv1.TypeReady).Reason != clusterv1alpha1.ReasonRevoked {
-			wrong = append(wrong, "the JoinToken "+t.Name+" is not revoked")
-		}
-	}
+	want("VirtualMachines", count(vmResources))
 	left, err := s.BootstrapTokens(ctx)
 	if err != nil {
 		return err.Error()

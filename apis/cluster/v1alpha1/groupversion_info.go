@@ -24,16 +24,12 @@ var (
 
 // Kinds in this package.
 var (
-	WorkerNodeGroupVersionKind            = SchemeGroupVersion.WithKind("WorkerNode")
-	JoinTokenGroupVersionKind             = SchemeGroupVersion.WithKind("JoinToken")
 	ProviderConfigGroupVersionKind        = SchemeGroupVersion.WithKind("ProviderConfig")
 	ClusterProviderConfigGroupVersionKind = SchemeGroupVersion.WithKind("ClusterProviderConfig")
 )
 
 func init() {
 	SchemeBuilder.Register(
-		&WorkerNode{}, &WorkerNodeList{},
-		&JoinToken{}, &JoinTokenList{},
 		&ProviderConfig{}, &ProviderConfigList{},
 		&ClusterProviderConfig{}, &ClusterProviderConfigList{},
 	)

@@ -57,7 +57,7 @@ type Replicas struct {
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 }
 
-// Bootstrap composes a Machine's join token and user data.
+// Bootstrap decides on the join token and the user data of a Machine.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:storageversion
@@ -78,13 +78,6 @@ type Bootstrap struct {
 	// +kubebuilder:validation:MaxItems=8
 	// +kubebuilder:validation:items:Pattern=`^system:bootstrappers:[a-z0-9:-]{0,255}[a-z0-9]$`
 	TokenGroups []string `json:"tokenGroups,omitempty"`
-
-	// ProviderAwaitsSecret says that the VM's provider creates no VM before the
-	// Secret of its user data is there. VM and JoinToken are then composed at once.
-	// Providers that take a Secret that is missing for an empty one must not have
-	// it: the default is false, and the VM is composed when its Secret was published.
-	// +optional
-	ProviderAwaitsSecret bool `json:"providerAwaitsSecret,omitempty"`
 
 	// CloudProvider is External where a cloud-controller-manager initialises Nodes:
 	// the kubelet is started with --cloud-provider=external, and its Node has the taint
@@ -115,8 +108,8 @@ type CloudProvider string
 // ExternalCloudProvider is a cloud-controller-manager.
 const ExternalCloudProvider CloudProvider = "External"
 
-// Lifecycle composes a Machine's WorkerNode, keeps its VM from being deleted
-// before the Node is drained, and sums up the Machine's status.
+// Lifecycle decides what the Node of a Machine shall be like, keeps its VM from being
+// deleted before the Node is drained, and sums up the Machine's status.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:storageversion
@@ -125,10 +118,11 @@ type Lifecycle struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// NodesByName is for clouds whose Nodes have no providerID: the Node is found by
-	// the name that the VM was given in its user data, and gets the VM's providerID.
+	// CloudNamesNodes is for clouds that decide on the names of Nodes. By default only a
+	// Node with the name that the VM was given in its user data can be the Machine's. With
+	// it the name proves nothing, and the join token of the Machine is the only proof.
 	// +optional
-	NodesByName bool `json:"nodesByName,omitempty"`
+	CloudNamesNodes bool `json:"cloudNamesNodes,omitempty"`
 
 	// ReturnGrace is for how long no Machine becomes Failed for its Node, or for having
 	// none, after an outage of its cluster's API server: kubelets need as long to say

@@ -10,7 +10,8 @@ const (
 	// LabelSet names the MachineSet of a Machine.
 	LabelSet = Group + "/set"
 
-	// LabelMachine names the Machine of a VM, WorkerNode, JoinToken or Secret.
+	// LabelMachine names the Machine of a VM, of its companions and of the Secret with its
+	// user data.
 	LabelMachine = Group + "/machine"
 
 	// LabelTemplateHash tells the revisions of a MachineDeployment apart. It is
@@ -120,6 +121,10 @@ const (
 	// with commas between them.
 	AnnotationCompanions = Group + "/companions"
 
+	// AnnotationAppliedHash on a VM, or a companion, is the hash of what was applied last: by
+	// it the Machine's controller knows, also after a restart, whether fields were removed.
+	AnnotationAppliedHash = Group + "/applied-hash"
+
 	// AnnotationReleased is changed on a VM, or a companion, in the same patch that removes
 	// FinalizerDrain: crossplane-runtime ignores a change of finalizers alone.
 	AnnotationReleased = Group + "/released"
@@ -128,7 +133,7 @@ const (
 // Finalizers. See the package docs of internal/controller/terminator.
 const (
 	// FinalizerTerminator keeps a MachineDeployment, MachineSet or Machine until
-	// the last of its VMs and WorkerNodes is gone.
+	// the last of its VMs and Nodes is gone.
 	FinalizerTerminator = Group + "/terminator"
 
 	// FinalizerDrain keeps a VM from being deleted until its Node is drained, and a
@@ -185,9 +190,10 @@ func SelectsUpdate(value, id string) bool { return value == id || value == "true
 // Names of the resources that a Machine composes, and, where a composed
 // resource has a counterpart of the same name, the role they play.
 const (
-	ResourceVM         = "vm"
-	ResourceWorkerNode = "worker-node"
-	ResourceJoinToken  = "join-token"
+	ResourceVM = "vm"
+	// ResourceUserData is the Secret with the user data, which the Machine's controller
+	// makes itself: the pipeline observes it, and does not compose it.
+	ResourceUserData = "user-data"
 	// ResourceCompanionPrefix has the name of the companion after it.
 	ResourceCompanionPrefix = "companion-"
 )

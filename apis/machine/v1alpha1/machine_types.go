@@ -225,7 +225,7 @@ type DeletionStatus struct {
 	// +listType=atomic
 	Hooks []string `json:"hooks,omitempty"`
 	// Pods that block the drain, ten at most. Those that are terminating are not among
-	// them; the WorkerNode's status.atProvider.drain has all.
+	// them; status.drain has all.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=10
@@ -253,6 +253,18 @@ type Preservation struct {
 	// Until when it is preserved. One that is over is kept here, so that the same
 	// value does not begin another.
 	Until metav1.Time `json:"until"`
+}
+
+// A ComposedReference names a resource that the pipeline composed for a Machine.
+type ComposedReference struct {
+	// Role of the resource: its name in the pipeline, such as vm.
+	Role string `json:"role"`
+	// APIVersion of the resource.
+	APIVersion string `json:"apiVersion"`
+	// Kind of the resource.
+	Kind string `json:"kind"`
+	// Name of the resource.
+	Name string `json:"name"`
 }
 
 // MachineStatus is what is known of a Machine.
@@ -285,6 +297,32 @@ type MachineStatus struct {
 	// NodeInfo is what the Node says of itself.
 	// +optional
 	NodeInfo *NodeInfo `json:"nodeInfo,omitempty"`
+
+	// NodeGoneSince is when the Node was found to be deleted. It is absent while the Node
+	// is there, and before it joined.
+	// +optional
+	NodeGoneSince *metav1.Time `json:"nodeGoneSince,omitempty"`
+
+	// Drain of the Node, while the Node is drained.
+	// +optional
+	Drain *DrainStatus `json:"drain,omitempty"`
+
+	// Drained means that the Node, which stays, was cordoned and emptied.
+	// +optional
+	Drained bool `json:"drained,omitempty"`
+
+	// CompositionRevision is the name of the CompositionRevision whose pipeline the
+	// Machine follows.
+	// +optional
+	CompositionRevision string `json:"compositionRevision,omitempty"`
+
+	// ResourceRefs name the VM, its companions, and whatever else the pipeline composed
+	// for the Machine, all in the Machine's namespace. They serve to find these resources
+	// again: only what the Machine controls counts.
+	// +optional
+	// +listType=map
+	// +listMapKey=role
+	ResourceRefs []ComposedReference `json:"resourceRefs,omitempty"`
 
 	// Conditions of the Machine.
 	// +optional
@@ -351,6 +389,10 @@ type MachineStatus struct {
 // +kubebuilder:printcolumn:name="ProviderID",type=string,JSONPath=`.status.providerID`,priority=1
 // +kubebuilder:printcolumn:name="Update",type=string,JSONPath=`.status.update.state`,priority=1
 // +kubebuilder:printcolumn:name="Preserved-Until",type=string,JSONPath=`.status.preservation.until`,priority=1
+// +kubebuilder:printcolumn:name="Synced",type=string,JSONPath=`.status.conditions[?(@.type=='Synced')].status`
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=='Ready')].status`
+// +kubebuilder:printcolumn:name="Composition-Revision",type=string,JSONPath=`.status.compositionRevision`,priority=1
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 type Machine struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`

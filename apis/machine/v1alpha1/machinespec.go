@@ -13,6 +13,12 @@ import (
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.startupTaints) || !has(self.taints) || self.startupTaints.all(s, !self.taints.exists(t, t.key == s.key && t.effect == s.effect))",message="startupTaints must not repeat taints, which are never taken off"
 type MachineSpec struct {
+	// Crossplane selects the Composition whose pipeline the Machine follows, with the
+	// fields of a composite resource. By default it is the Composition that has the label
+	// provider with the provider of the Machine's class.
+	// +optional
+	Crossplane *CompositionSelection `json:"crossplane,omitempty"`
+
 	// ClassRef names the MachineClass, in the same namespace, that says what VM
 	// this Machine gets.
 	ClassRef ClassReference `json:"classRef"`
@@ -272,4 +278,55 @@ func (s Selector) String() string {
 		set[k] = string(v)
 	}
 	return set.String()
+}
+
+// A CompositionUpdatePolicy says what a new revision of a Composition does to a Machine.
+// +kubebuilder:validation:Enum=Automatic;Manual
+type CompositionUpdatePolicy string
+
+// Policies of composition updates.
+const (
+	// CompositionUpdateAutomatic follows the latest revision.
+	CompositionUpdateAutomatic CompositionUpdatePolicy = "Automatic"
+	// CompositionUpdateManual keeps the revision that compositionRevisionRef names. If it
+	// names none, Drover sets the latest one when it sees the Machine for the first time.
+	CompositionUpdateManual CompositionUpdatePolicy = "Manual"
+)
+
+// CompositionSelection selects a Composition and one of its revisions, as the field
+// spec.crossplane of a composite resource does.
+type CompositionSelection struct {
+	// CompositionRef names the Composition. It takes precedence over the selector.
+	// +optional
+	CompositionRef *CompositionReference `json:"compositionRef,omitempty"`
+
+	// CompositionSelector selects the Composition by its labels.
+	// +optional
+	CompositionSelector *CompositionSelector `json:"compositionSelector,omitempty"`
+
+	// CompositionRevisionRef names the revision. With the policy Automatic it is ignored.
+	// +optional
+	CompositionRevisionRef *CompositionReference `json:"compositionRevisionRef,omitempty"`
+
+	// CompositionRevisionSelector restricts the revisions to those with these labels.
+	// +optional
+	CompositionRevisionSelector *CompositionSelector `json:"compositionRevisionSelector,omitempty"`
+
+	// CompositionUpdatePolicy says whether the Machine follows new revisions. The default
+	// is Automatic.
+	// +optional
+	CompositionUpdatePolicy CompositionUpdatePolicy `json:"compositionUpdatePolicy,omitempty"`
+}
+
+// A CompositionReference names a Composition or a CompositionRevision.
+type CompositionReference struct {
+	// Name of the Composition or CompositionRevision.
+	// +kubebuilder:validation:MinLength=1
+	Name string `json:"name"`
+}
+
+// A CompositionSelector selects Compositions or CompositionRevisions.
+type CompositionSelector struct {
+	// MatchLabels that a Composition or CompositionRevision must all have.
+	MatchLabels map[string]string `json:"matchLabels"`
 }

@@ -13,7 +13,7 @@ import (
 const (
 	deploymentXRD = "../xrds/machine.drover.dev_machinedeployments.yaml"
 	setXRD        = "../xrds/machine.drover.dev_machinesets.yaml"
-	machineXRD    = "../xrds/machine.drover.dev_machines.yaml"
+	machineCRD    = "../../../package/provider-drover/crds/machine.drover.dev_machines.yaml"
 	classCRD      = "../../../package/provider-drover/crds/machine.drover.dev_machineclasses.yaml"
 )
 
@@ -93,47 +93,47 @@ func TestBadInputIsRefusedByTheSchema(t *testing.T) {
 			[]string{"spec.selector.matchLabels", "at least 1"}},
 		"VersionWithoutV": {deploymentXRD, deployment, map[string]any{"spec.template.spec.version": "1.35.4"},
 			[]string{"spec.template.spec.version", "must be a kubelet version like v1.35.4"}},
-		"VersionWithoutPatch": {machineXRD, machine, map[string]any{"spec.version": "v1.35"},
+		"VersionWithoutPatch": {machineCRD, machine, map[string]any{"spec.version": "v1.35"},
 			[]string{"spec.version", "must be a kubelet version like v1.35.4"}},
 		"NoClass": {deploymentXRD, deployment, map[string]any{"spec.template.spec.classRef.name": ""},
 			[]string{"spec.template.spec.classRef.name", "at least 1 chars"}},
-		"UnknownClusterKind": {machineXRD, machine, map[string]any{"spec.clusterRef.kind": "Kubeconfig"},
+		"UnknownClusterKind": {machineCRD, machine, map[string]any{"spec.clusterRef.kind": "Kubeconfig"},
 			[]string{"spec.clusterRef.kind", "Kubeconfig", "ClusterProviderConfig"}},
-		"DurationWithoutUnit": {machineXRD, machine, map[string]any{"spec.drain.timeout": "20"},
+		"DurationWithoutUnit": {machineCRD, machine, map[string]any{"spec.drain.timeout": "20"},
 			[]string{"spec.drain.timeout", "should match"}},
-		"UnknownTaintEffect": {machineXRD, machine, map[string]any{"spec.taints": []any{map[string]any{"key": "k", "effect": "Never"}}},
+		"UnknownTaintEffect": {machineCRD, machine, map[string]any{"spec.taints": []any{map[string]any{"key": "k", "effect": "Never"}}},
 			[]string{"spec.taints[0].effect", "Never", "NoSchedule"}},
-		"StartupTaintThatIsATaint": {machineXRD, machine, map[string]any{
+		"StartupTaintThatIsATaint": {machineCRD, machine, map[string]any{
 			"spec.taints":        []any{map[string]any{"key": "k", "value": "v", "effect": "NoSchedule"}},
 			"spec.startupTaints": []any{map[string]any{"key": "a", "effect": "NoSchedule"}, map[string]any{"key": "k", "effect": "NoSchedule"}},
 		}, []string{"spec", "startupTaints must not repeat taints"}},
-		"SkippedPodsWithAnOrder": {machineXRD, machine, map[string]any{"spec.drain.podRules": []any{map[string]any{"selector": map[string]any{"matchLabels": map[string]any{"a": "b"}}, "behavior": "Skip", "order": int64(1)}}},
+		"SkippedPodsWithAnOrder": {machineCRD, machine, map[string]any{"spec.drain.podRules": []any{map[string]any{"selector": map[string]any{"matchLabels": map[string]any{"a": "b"}}, "behavior": "Skip", "order": int64(1)}}},
 			[]string{"spec.drain.podRules[0]", "order must be empty where behavior is Skip"}},
-		"UnknownPodBehavior": {machineXRD, machine, map[string]any{"spec.drain.podRules": []any{map[string]any{"selector": map[string]any{"matchLabels": map[string]any{"a": "b"}}, "behavior": "Kill"}}},
+		"UnknownPodBehavior": {machineCRD, machine, map[string]any{"spec.drain.podRules": []any{map[string]any{"selector": map[string]any{"matchLabels": map[string]any{"a": "b"}}, "behavior": "Kill"}}},
 			[]string{"spec.drain.podRules[0].behavior", "Kill", "WaitCompleted"}},
 		"PodRuleThatSelectsNothing": {deploymentXRD, deployment, map[string]any{"spec.template.spec.drain": map[string]any{"podRules": []any{map[string]any{"behavior": "Skip"}}}},
 			[]string{"spec.template.spec.drain.podRules[0]", "selector or namespaceSelector must be set"}},
-		"EmptyPodSelector": {machineXRD, machine, map[string]any{"spec.drain.podRules": []any{map[string]any{"selector": map[string]any{}}}},
+		"EmptyPodSelector": {machineCRD, machine, map[string]any{"spec.drain.podRules": []any{map[string]any{"selector": map[string]any{}}}},
 			[]string{"spec.drain.podRules[0].selector", "matchLabels or matchExpressions must be set"}},
-		"PodRequirementWithoutValues": {machineXRD, machine, map[string]any{"spec.drain.podRules": []any{map[string]any{"namespaceSelector": map[string]any{"matchExpressions": []any{map[string]any{"key": "a", "operator": "In"}}}}}},
+		"PodRequirementWithoutValues": {machineCRD, machine, map[string]any{"spec.drain.podRules": []any{map[string]any{"namespaceSelector": map[string]any{"matchExpressions": []any{map[string]any{"key": "a", "operator": "In"}}}}}},
 			[]string{"spec.drain.podRules[0].namespaceSelector.matchExpressions[0]", "values must be set for the operators In and NotIn"}},
-		"NoEvictRetries": {machineXRD, machine, map[string]any{"spec.drain.maxEvictRetries": int64(0)},
+		"NoEvictRetries": {machineCRD, machine, map[string]any{"spec.drain.maxEvictRetries": int64(0)},
 			[]string{"spec.drain.maxEvictRetries", "greater than or equal to 1"}},
-		"HookTimeoutWithoutUnit": {machineXRD, machine, map[string]any{"spec.drain.hookTimeout": "60"},
+		"HookTimeoutWithoutUnit": {machineCRD, machine, map[string]any{"spec.drain.hookTimeout": "60"},
 			[]string{"spec.drain.hookTimeout", "should match"}},
 		"UpdateWhoseIDIsNoLabelValue": {setXRD, strings.Replace(deployment, "MachineDeployment", "MachineSet", 1), map[string]any{"spec.inPlaceUpdate": map[string]any{"id": "a/b", "maxUnavailable": int64(1)}},
 			[]string{"spec.inPlaceUpdate.id", "a/b"}},
 		"NoTimeToRecover": {deploymentXRD, deployment, map[string]any{"spec.template.spec.health": map[string]any{"timeout": "0s"}},
 			[]string{"spec.template.spec.health", "timeout must be at least 1s"}},
-		"HealthTimeoutWithoutUnit": {machineXRD, machine, map[string]any{"spec.health.timeout": "10"},
+		"HealthTimeoutWithoutUnit": {machineCRD, machine, map[string]any{"spec.health.timeout": "10"},
 			[]string{"spec.health.timeout", "should match"}},
-		"ReadyThatIsUnhealthyWhenTrue": {machineXRD, machine, map[string]any{"spec.health.conditions": []any{map[string]any{"type": "Ready"}}},
+		"ReadyThatIsUnhealthyWhenTrue": {machineCRD, machine, map[string]any{"spec.health.conditions": []any{map[string]any{"type": "Ready"}}},
 			[]string{"spec.health", "conditions of type Ready must have the status False or Unknown"}},
-		"UnhealthyConditionTwice": {machineXRD, machine, map[string]any{"spec.health.conditions": []any{map[string]any{"type": "A"}, map[string]any{"type": "A", "timeout": "1m"}}},
+		"UnhealthyConditionTwice": {machineCRD, machine, map[string]any{"spec.health.conditions": []any{map[string]any{"type": "A"}, map[string]any{"type": "A", "timeout": "1m"}}},
 			[]string{"spec.health", "conditions must not repeat a type with the same status"}},
-		"UnhealthyConditionWithoutTimeToRecover": {machineXRD, machine, map[string]any{"spec.health.conditions": []any{map[string]any{"type": "A", "timeout": "0s"}}},
+		"UnhealthyConditionWithoutTimeToRecover": {machineCRD, machine, map[string]any{"spec.health.conditions": []any{map[string]any{"type": "A", "timeout": "0s"}}},
 			[]string{"spec.health.conditions[0]", "timeout must be at least 1s"}},
-		"UnknownStatusOfACondition": {machineXRD, machine, map[string]any{"spec.health.conditions": []any{map[string]any{"type": "A", "status": "Maybe"}}},
+		"UnknownStatusOfACondition": {machineCRD, machine, map[string]any{"spec.health.conditions": []any{map[string]any{"type": "A", "status": "Maybe"}}},
 			[]string{"spec.health.conditions[0].status", "Maybe", "Unknown"}},
 		"NegativeBudget": {deploymentXRD, deployment, map[string]any{"spec.remediation.maxInFlight": int64(-1)},
 			[]string{"spec.remediation.maxInFlight", "must be a number from 0, or a percentage"}},
@@ -176,10 +176,10 @@ func TestWhatAVMWasMadeFromCannotChange(t *testing.T) {
 		value          any
 		want           string
 	}{
-		"MachineVersion":         {machineXRD, machine, "spec.version", "v1.36.0", "version is immutable"},
-		"MachineClass":           {machineXRD, machine, "spec.classRef.name", "large", "classRef is immutable"},
-		"MachineFailureDomain":   {machineXRD, machine, "spec.failureDomain", "zone-b", "failureDomain is immutable"},
-		"MachineCluster":         {machineXRD, machine, "spec.clusterRef.name", "other", "clusterRef is immutable"},
+		"MachineVersion":         {machineCRD, machine, "spec.version", "v1.36.0", "version is immutable"},
+		"MachineClass":           {machineCRD, machine, "spec.classRef.name", "large", "classRef is immutable"},
+		"MachineFailureDomain":   {machineCRD, machine, "spec.failureDomain", "zone-b", "failureDomain is immutable"},
+		"MachineCluster":         {machineCRD, machine, "spec.clusterRef.name", "other", "clusterRef is immutable"},
 		"DeploymentSelector":     {deploymentXRD, deployment, "spec.selector.matchLabels", map[string]any{"team": "a"}, "selector is immutable"},
 		"MachineClassOfProvider": {classCRD, class, "spec.forProvider.size", "large", "a MachineClass is immutable"},
 	}
@@ -277,7 +277,7 @@ func TestGoodInputIsAcceptedAndDefaulted(t *testing.T) {
 		}
 	})
 	t.Run("AnUpdateInPlaceMayChangeTheVersionToItsOwn", func(t *testing.T) {
-		s := schematest.Load(t, machineXRD)
+		s := schematest.Load(t, machineCRD)
 		old, obj, other := parse(t, machine), parse(t, machine), parse(t, machine)
 		setPath(old, "spec.inPlaceUpdate", map[string]any{"id": "a", "version": "v1.35.5", "classRef": map[string]any{"name": "newer"}})
 		if errs := s.Validate(old, nil); len(errs) > 0 {
@@ -294,7 +294,7 @@ func TestGoodInputIsAcceptedAndDefaulted(t *testing.T) {
 		}
 	})
 	t.Run("ProviderIDMayBeSetOnce", func(t *testing.T) {
-		s := schematest.Load(t, machineXRD)
+		s := schematest.Load(t, machineCRD)
 		old, obj := parse(t, machine), parse(t, machine)
 		_ = s.Validate(old, nil)
 		setPath(obj, "spec.providerID", "local:///zone-a/vm-1")

@@ -24,7 +24,7 @@ import (
 
 const (
 	// Version is the Crossplane that go.mod pins.
-	Version = "v2.4.0"
+	Version = "v2.4.2"
 	// Namespace is where Crossplane and its packages live.
 	Namespace = "crossplane-system"
 	// RootCASecret signs the certificates of packages.

@@ -8,7 +8,7 @@ import (
 
 	certificatesv1 "k8s.io/api/certificates/v1"
 
-	"github.com/drover-dev/drover/apis/cluster/v1alpha1"
+	"github.com/drover-dev/drover/internal/workernode"
 )
 
 // An outcome of a decision.
@@ -18,7 +18,9 @@ const (
 	// leave it to others: it is not about a Machine of ours.
 	leave outcome = "leave"
 	// wait until more is known of the Machine.
-	wait    outcome = "wait"
+	wait outcome = "wait"
+	// retry as soon as the Machine controller has reconciled the Machine.
+	retry   outcome = "retry"
 	approve outcome = "approve"
 	deny    outcome = "deny"
 )
@@ -30,14 +32,19 @@ type verdict struct {
 	message string
 }
 
-// A machine is what is known of a Machine of ours whose certificate is asked for.
+// A machine is what is known of a Machine of ours whose certificate is requested.
 type machine struct {
 	// node is the name that its Node may have.
 	node string
-	// joined is the name of the Node that was found to be its, empty if none was yet.
+	// unobserved means that the Machine controller has not reconciled the Machine in this
+	// process: joined and addresses are not known.
+	unobserved bool
+	// deleting means that the Machine is being deleted.
+	deleting bool
+	// joined is the name of the Node that is proven to be the Machine's, empty while none is.
 	joined string
-	// addresses of the VM, as its cloud tells.
-	addresses []v1alpha1.NodeAddress
+	// addresses of the VM, as its cloud reports them.
+	addresses []workernode.Address
 }
 
 // facts are the Machines of ours that a request is about, each nil if there is none.
@@ -86,6 +93,9 @@ func decideServing(r request, f facts) verdict {
 		[]certificatesv1.KeyUsage{certificatesv1.UsageDigitalSignature, certificatesv1.UsageKeyEncipherment, certificatesv1.UsageServerAuth},
 	) {
 		return denied("the usages are %v: must be digital signature, server auth and perhaps key encipherment", r.usages)
+	}
+	if m.unobserved {
+		return unobserved()
 	}
 	switch m.joined {
 	case m.node:
@@ -163,6 +173,10 @@ func decideClient(r request, f facts) verdict {
 		return denied("%s is not in the group %s", r.user, bootstrapGroup)
 	case m.joined != "":
 		return denied("the machine has joined already, as the Node %s", m.joined)
+	case m.deleting:
+		return denied("the machine is being deleted")
+	case m.unobserved:
+		return unobserved()
 	}
 	if cn := r.asked.Subject.CommonName; cn != nodeUserPrefix+m.node {
 		return denied("%s asks for the certificate of %q: must be %s", r.user, cn, nodeUserPrefix+m.node)
@@ -203,6 +217,10 @@ func nodeOfFacts(f facts) string {
 		return f.requestor.node
 	}
 	return f.token.node
+}
+
+func unobserved() verdict {
+	return verdict{retry, "the Machine has not been reconciled since provider-drover started"}
 }
 
 func denied(format string, args ...any) verdict {

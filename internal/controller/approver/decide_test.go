@@ -15,7 +15,7 @@ import (
 	certificatesv1 "k8s.io/api/certificates/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/drover-dev/drover/apis/cluster/v1alpha1"
+	"github.com/drover-dev/drover/internal/workernode"
 )
 
 // A form is a CertificateSigningRequest that is still to be made.
@@ -52,6 +52,18 @@ func join() *form {
 	return f
 }
 
+// of another Node instead of a.
+func (f *form) of(node string) *form {
+	f.template.Subject.CommonName = "system:node:" + node
+	if f.spec.Username == "system:node:a" {
+		f.spec.Username = "system:node:" + node
+	}
+	if len(f.template.DNSNames) > 0 {
+		f.template.DNSNames = []string{node}
+	}
+	return f
+}
+
 func (f *form) csr(t *testing.T, name string) *certificatesv1.CertificateSigningRequest {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -71,9 +83,15 @@ func (f *form) csr(t *testing.T, name string) *certificatesv1.CertificateSigning
 
 // aMachine has joined as the Node of its name.
 func aMachine(node, address string) *machine {
-	return &machine{node: node, joined: node, addresses: []v1alpha1.NodeAddress{
+	return &machine{node: node, joined: node, addresses: []workernode.Address{
 		{Type: "InternalIP", Address: address}, {Type: "ExternalIP", Address: "fd00:0::1"}, {Type: "InternalDNS", Address: node + ".Example.org"},
 	}}
+}
+
+func deletingMachine() *machine {
+	m := aMachine("a", "10.0.0.1")
+	m.deleting = true
+	return m
 }
 
 func TestDecide(t *testing.T) {
@@ -118,16 +136,23 @@ func TestDecide(t *testing.T) {
 			facts: facts{subject: a, token: a}, want: deny, says: "system:bootstrap:abcdef asks"},
 		"ANodeThatIsNotTheMachines": {form: serving(), facts: facts{requestor: &machine{node: "a", joined: "other"}, subject: &machine{node: "a", joined: "other"}}, want: deny, says: "Node is other"},
 
-		"AStrangersNodeIsLeftAlone":       {form: serving(), want: leave},
-		"AStrangersMalformedOneToo":       {form: serving(), edit: func(f *form) { f.spec.Request = []byte("?") }, want: leave},
-		"AnotherSignerIsLeftAlone":        {form: serving(), edit: func(f *form) { f.spec.SignerName = "example.org/signer" }, facts: itself, want: leave},
-		"ANodeThatIsNotKnownYetWaits":     {form: serving(), facts: facts{requestor: &machine{node: "a"}, subject: &machine{node: "a"}}, want: wait, says: "not been found"},
-		"AddressesThatAreNotKnownYetWait": {form: serving(), facts: facts{requestor: &machine{node: "a", joined: "a"}, subject: &machine{node: "a", joined: "a"}}, want: wait, says: "no address"},
+		"AStrangersNodeIsLeftAlone":               {form: serving(), want: leave},
+		"AStrangersMalformedOneToo":               {form: serving(), edit: func(f *form) { f.spec.Request = []byte("?") }, want: leave},
+		"AnotherSignerIsLeftAlone":                {form: serving(), edit: func(f *form) { f.spec.SignerName = "example.org/signer" }, facts: itself, want: leave},
+		"ANodeThatIsNotKnownYetWaits":             {form: serving(), facts: facts{requestor: &machine{node: "a"}, subject: &machine{node: "a"}}, want: wait, says: "not been found"},
+		"AMachineThatIsNotReconciledYetIsRetried": {form: serving(), facts: facts{requestor: &machine{node: "a", unobserved: true}, subject: &machine{node: "a", unobserved: true}}, want: retry, says: "not been reconciled"},
+		"ButAForeignNameIsDeniedAtOnce":           {form: serving(), edit: func(f *form) { f.template.Subject.CommonName = "system:node:x" }, facts: facts{requestor: &machine{node: "a", unobserved: true}}, want: deny, says: `"system:node:x"`},
+		"AMachineThatIsDeletedStillServes":        {form: serving(), facts: facts{requestor: deletingMachine(), subject: deletingMachine()}, want: approve},
+		"AddressesThatAreNotKnownYetWait":         {form: serving(), facts: facts{requestor: &machine{node: "a", joined: "a"}, subject: &machine{node: "a", joined: "a"}}, want: wait, says: "no address"},
 
 		"ATokenMayBecomeItsMachinesNode":   {form: join(), facts: facts{token: &machine{node: "a"}}, want: approve},
 		"ButNoOther":                       {form: join(), edit: func(f *form) { f.template.Subject.CommonName = "system:node:b" }, facts: facts{token: &machine{node: "a"}, subject: b}, want: deny, says: "must be system:node:a"},
 		"NorAnAdministrator":               {form: join(), edit: func(f *form) { f.template.Subject.Organization = []string{"system:masters"} }, facts: facts{token: &machine{node: "a"}}, want: deny, says: "system:masters"},
 		"NorItTwice":                       {form: join(), facts: facts{token: a, subject: a}, want: deny, says: "joined already"},
+		"NorOnceItsMachineIsDeleted":       {form: join(), facts: facts{token: &machine{node: "a", deleting: true}}, want: deny, says: "being deleted"},
+		"NorBeforeItsMachineIsReconciled":  {form: join(), facts: facts{token: &machine{node: "a", unobserved: true}}, want: retry, says: "not been reconciled"},
+		"ARenewalNeedsNoReconcile":         {form: renewal(), facts: facts{requestor: &machine{node: "a", unobserved: true}}, want: approve},
+		"NorTheMachineToStay":              {form: renewal(), facts: facts{requestor: deletingMachine()}, want: approve},
 		"NorWithAName":                     {form: join(), edit: func(f *form) { f.template.DNSNames = []string{"a"} }, facts: facts{token: &machine{node: "a"}}, want: deny, says: "[a]"},
 		"NorToServe":                       {form: join(), edit: func(f *form) { f.spec.Usages = []certificatesv1.KeyUsage{certificatesv1.UsageServerAuth} }, facts: facts{token: &machine{node: "a"}}, want: deny, says: "server auth"},
 		"NorWithoutTheGroupOfTokens":       {form: join(), edit: func(f *form) { f.spec.Groups = nil }, facts: facts{token: &machine{node: "a"}}, want: deny, says: "system:bootstrappers"},

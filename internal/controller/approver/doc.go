@@ -5,8 +5,14 @@
 //
 // A kubelet may ask for any name and any address, and the serving certificates of a
 // cluster are signed with the authority that everybody in it trusts: a certificate for
-// an address that is not the kubelet's own is a way to listen to others. So what a Node
-// says of itself counts for nothing here. It has to be the Node that the machine may
-// take, by the name that the machine was given, and its addresses those that the cloud
-// tells of the VM.
+// an address that is not the kubelet's own is a way to listen to others. So nothing counts
+// here that a Node reports of itself, and nothing that the status of a Machine has, which a
+// tenant may write. The Node must have the name that the Machine was given, and must be the
+// one that the Machine controller has proven to be the Machine's. The addresses are those
+// that the cloud reports of the VM. The Machine controller has both in the memory of the
+// process: after a restart a request waits for the first reconcile of its Machine.
+//
+// A status may take a right away, but never give one: a bootstrap token whose Machine has a
+// Node by its status gets no client certificate, and the Node of a Machine whose deletion
+// has left the Node gets no certificate at all.
 package approver

@@ -1,114 +1,134 @@
 package approver
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 
-	xpmeta "github.com/crossplane/crossplane-runtime/v2/pkg/meta"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/drover-dev/drover/apis/cluster/v1alpha1"
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/names"
 	"github.com/drover-dev/drover/internal/target"
+	"github.com/drover-dev/drover/internal/workernode"
 )
 
-// Indexes of WorkerNodes by configuration and name, and of JoinTokens by configuration
-// and the ID of their token.
+// Indexes of Machines by configuration and the name of their Node, and by configuration
+// and the ID of their bootstrap token.
 const (
-	byName  = "drover.name"
-	byToken = "drover.token"
+	byNode  = "drover.approver.node"
+	byToken = "drover.approver.token"
 )
+
+// Observations are what the Machine controller knows from its reconciles in this process.
+type Observations interface {
+	// Addresses returns the addresses of a Machine's VM, as the VM resource that the Machine
+	// controls reports them, and the name of the Node that is proven to be the Machine's,
+	// empty while none is. The addresses must be read only. The result is false until the
+	// Machine was reconciled.
+	Addresses(uid types.UID) (addresses []workernode.Address, joined string, ok bool)
+}
 
 func index(ctx context.Context, indexer client.FieldIndexer) error {
-	if err := indexer.IndexField(ctx, &v1alpha1.WorkerNode{}, byName, nameOf); err != nil {
+	if err := indexer.IndexField(ctx, &machinev1alpha1.Machine{}, byNode, nodeKey); err != nil {
 		return err
 	}
-	return indexer.IndexField(ctx, &v1alpha1.JoinToken{}, byToken, tokenOf)
+	return indexer.IndexField(ctx, &machinev1alpha1.Machine{}, byToken, tokenKey)
 }
 
-func nameOf(obj client.Object) []string {
-	wn, ok := obj.(*v1alpha1.WorkerNode)
+func nodeKey(obj client.Object) []string {
+	m, ok := obj.(*machinev1alpha1.Machine)
 	if !ok {
 		return nil
 	}
-	return []string{key(target.RefOf(wn), wn.GetName())}
+	return []string{key(target.RefOf(m), nodeName(m))}
 }
 
-func tokenOf(obj client.Object) []string {
-	jt, ok := obj.(*v1alpha1.JoinToken)
+func tokenKey(obj client.Object) []string {
+	m, ok := obj.(*machinev1alpha1.Machine)
 	if !ok {
 		return nil
 	}
-	return []string{key(target.RefOf(jt), cmp.Or(xpmeta.GetExternalName(jt), names.TokenID(jt.GetUID())))}
+	return []string{key(target.RefOf(m), names.TokenID(m.GetUID()))}
 }
 
 func key(ref target.Ref, what string) string { return ref.String() + " " + what }
 
-// A found Machine, and the object that tells of it.
+// nodeName is the name that the Node of a Machine may have. It has part of the Machine's
+// UID in it, which no tenant can choose.
+func nodeName(m *machinev1alpha1.Machine) string { return names.OfMachine(m.GetName(), m.GetUID()) }
+
+// A found Machine, and the object that it was found by. Both are nil if there is none.
 type found struct {
 	*machine
-	object client.Object
+	object *machinev1alpha1.Machine
 }
 
-// node finds the Machine whose Node may have a name. A WorkerNode is called as the
-// Node that its VM was told to become, which has part of the Machine's UID in it.
-func node(ctx context.Context, reader client.Reader, ref target.Ref, name string) (found, error) {
+// node finds the Machine whose Node may have a name. A Machine whose deletion has left the
+// Node has none any more.
+func (r *reconciler) node(ctx context.Context, ref target.Ref, name string) (found, error) {
 	if name == "" {
 		return found{}, nil
 	}
-	list := &v1alpha1.WorkerNodeList{}
-	if err := reader.List(ctx, list, client.MatchingFields{byName: key(ref, name)}); err != nil {
+	m, err := r.only(ctx, byNode, ref, name)
+	if err != nil || m == nil || hasLeftNode(m) {
 		return found{}, err
 	}
-	switch len(list.Items) {
-	case 0:
-		return found{}, nil
-	case 1:
-		return foundNode(&list.Items[0]), nil
-	}
-	return found{}, fmt.Errorf("%d WorkerNodes of %s have the name %s: no certificate is approved for it", len(list.Items), ref, name)
+	return r.found(m), nil
 }
 
-func foundNode(wn *v1alpha1.WorkerNode) found {
-	return found{object: wn, machine: &machine{
-		node: wn.GetName(), joined: wn.Status.AtProvider.NodeName, addresses: wn.Spec.ForProvider.Addresses,
-	}}
-}
-
-// token finds the Machine that a bootstrap token was made for. A JoinToken that was
-// made for something else is its maker's business.
-func token(ctx context.Context, reader client.Reader, ref target.Ref, id string) (found, error) {
+// token finds the Machine that a bootstrap token was made for. A token that Drover did not
+// make is not for Drover to decide on.
+func (r *reconciler) token(ctx context.Context, ref target.Ref, id string) (found, error) {
 	if id == "" {
 		return found{}, nil
 	}
-	list := &v1alpha1.JoinTokenList{}
-	if err := reader.List(ctx, list, client.MatchingFields{byToken: key(ref, id)}); err != nil {
+	m, err := r.only(ctx, byToken, ref, id)
+	if err != nil || m == nil {
 		return found{}, err
 	}
-	for i := range list.Items {
-		jt := &list.Items[i]
-		if !ofMachine(jt) {
-			continue
-		}
-		f := found{object: jt, machine: &machine{node: jt.GetName()}}
-		wn := &v1alpha1.WorkerNode{}
-		err := reader.Get(ctx, types.NamespacedName{Namespace: jt.GetNamespace(), Name: jt.GetName()}, wn)
-		if err == nil {
-			f.joined, f.addresses = wn.Status.AtProvider.NodeName, wn.Spec.ForProvider.Addresses
-		}
-		return f, client.IgnoreNotFound(err)
+	f := r.found(m)
+	if f.joined == "" && m.Status.NodeRef != nil {
+		// The Node may be gone since, or was proven before a restart. The token has served.
+		f.joined = m.Status.NodeRef.Name
 	}
-	return found{}, nil
+	return f, nil
 }
 
-func ofMachine(jt *v1alpha1.JoinToken) bool {
-	for _, o := range jt.GetOwnerReferences() {
-		if o.Kind == machinev1alpha1.MachineGroupVersionKind.Kind {
-			return true
-		}
+// only returns the one Machine that an index has, nil if there is none.
+func (r *reconciler) only(ctx context.Context, index string, ref target.Ref, what string) (*machinev1alpha1.Machine, error) {
+	list := &machinev1alpha1.MachineList{}
+	if err := r.control.List(ctx, list, client.MatchingFields{index: key(ref, what)}); err != nil {
+		return nil, err
+	}
+	switch len(list.Items) {
+	case 0:
+		return nil, nil
+	case 1:
+		return &list.Items[0], nil
+	}
+	return nil, fmt.Errorf("%d Machines of %s have the Node name or the bootstrap token %s: no certificate is approved for it", len(list.Items), ref, what)
+}
+
+func (r *reconciler) found(m *machinev1alpha1.Machine) found {
+	addresses, joined, ok := r.observed.Addresses(m.GetUID())
+	out := &machine{node: nodeName(m), deleting: m.GetDeletionTimestamp() != nil, unobserved: !ok}
+	if ok {
+		out.addresses, out.joined = addresses, joined
+	}
+	return found{object: m, machine: out}
+}
+
+// hasLeftNode reports whether the deletion of a Machine is past its Node.
+func hasLeftNode(m *machinev1alpha1.Machine) bool {
+	d := m.Status.Deletion
+	if m.GetDeletionTimestamp() == nil || d == nil {
+		return false
+	}
+	switch d.Stage {
+	case machinev1alpha1.DeletionPreTerminateHooks, machinev1alpha1.DeletionDeletingVM, machinev1alpha1.DeletionDeletingCompanions:
+		return true
+	case machinev1alpha1.DeletionPreDrainHooks, machinev1alpha1.DeletionDraining, machinev1alpha1.DeletionDetachingVolumes, machinev1alpha1.DeletionDeletingNode:
 	}
 	return false
 }

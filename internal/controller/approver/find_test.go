@@ -4,29 +4,52 @@ import (
 	"slices"
 	"testing"
 
-	xpv1 "github.com/crossplane/crossplane-runtime/v2/apis/common/v1"
-	xpmeta "github.com/crossplane/crossplane-runtime/v2/pkg/meta"
-
-	"github.com/drover-dev/drover/apis/cluster/v1alpha1"
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/names"
 	"github.com/drover-dev/drover/internal/target"
 )
 
-func TestAJoinTokenIsFoundByTheIDOfItsToken(t *testing.T) {
-	for name, tc := range map[string]struct{ externalName, want string }{
-		"ThatComesFromItsUID": {"", names.TokenID("uid-1")},
-		"ThatAUserGave":       {"abcdef", "abcdef"},
+func TestAMachineIsFoundByItsNodeNameAndTokenID(t *testing.T) {
+	for name, tc := range map[string]struct {
+		cluster machinev1alpha1.ClusterReference
+		want    target.Ref
+	}{
+		"OfAClusterProviderConfig": {machinev1alpha1.ClusterReference{Kind: "ClusterProviderConfig", Name: "c"}, target.ClusterRef("c")},
+		"OfAProviderConfig":        {machinev1alpha1.ClusterReference{Kind: "ProviderConfig", Name: "c"}, target.NamespacedRef("ns", "c")},
 	} {
 		t.Run(name, func(t *testing.T) {
-			jt := &v1alpha1.JoinToken{}
-			jt.Namespace, jt.Name, jt.UID = "ns", "j", "uid-1"
-			jt.SetProviderConfigReference(&xpv1.ProviderConfigReference{Kind: "ClusterProviderConfig", Name: "c"})
-			if tc.externalName != "" {
-				xpmeta.SetExternalName(jt, tc.externalName)
+			m := &machinev1alpha1.Machine{}
+			m.Namespace, m.Name, m.UID = "ns", "m", "uid-1"
+			m.Spec.ClusterRef = tc.cluster
+			if got, want := nodeKey(m), []string{key(tc.want, names.OfMachine("m", "uid-1"))}; !slices.Equal(got, want) {
+				t.Errorf("by Node name: got %q, want %q", got, want)
 			}
-			if got, want := tokenOf(jt), []string{key(target.ClusterRef("c"), tc.want)}; !slices.Equal(got, want) {
-				t.Errorf("got %q, want %q", got, want)
+			if got, want := tokenKey(m), []string{key(tc.want, names.TokenID("uid-1"))}; !slices.Equal(got, want) {
+				t.Errorf("by token ID: got %q, want %q", got, want)
 			}
 		})
+	}
+}
+
+func TestTheDeletionStagesThatLeftTheNode(t *testing.T) {
+	for stage, want := range map[machinev1alpha1.DeletionStage]bool{
+		"":                                         false,
+		machinev1alpha1.DeletionPreDrainHooks:      false,
+		machinev1alpha1.DeletionDraining:           false,
+		machinev1alpha1.DeletionDetachingVolumes:   false,
+		machinev1alpha1.DeletionDeletingNode:       false,
+		machinev1alpha1.DeletionPreTerminateHooks:  true,
+		machinev1alpha1.DeletionDeletingVM:         true,
+		machinev1alpha1.DeletionDeletingCompanions: true,
+	} {
+		m := &machinev1alpha1.Machine{}
+		m.Status.Deletion = &machinev1alpha1.DeletionStatus{Stage: stage}
+		if hasLeftNode(m) {
+			t.Errorf("%q counts for a Machine that is not being deleted", stage)
+		}
+		m.DeletionTimestamp = &machineDeletedAt
+		if got := hasLeftNode(m); got != want {
+			t.Errorf("%q: %t, want %t", stage, got, want)
+		}
 	}
 }

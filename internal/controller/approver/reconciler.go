@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/target"
 )
 
@@ -23,7 +24,7 @@ const (
 	// enough. Mostly the Machine comes first.
 	lookAgain = 15 * time.Second
 
-	// tellAfter is for how long a request waits before its Machine tells of it.
+	// tellAfter is for how long a request waits before an event of its Machine reports that.
 	tellAfter = time.Minute
 
 	// fieldManager of the verdicts.
@@ -52,10 +53,11 @@ type cluster struct {
 }
 
 type reconciler struct {
-	connect func(context.Context, target.Ref) (cluster, error)
-	control client.Reader // of WorkerNodes and JoinTokens, by the indexes
-	record  event.Recorder
-	now     func() time.Time
+	connect  func(context.Context, target.Ref) (cluster, error)
+	control  client.Reader // of Machines, by the indexes
+	observed Observations
+	record   event.Recorder
+	now      func() time.Time
 }
 
 // Reconcile decides on a request.
@@ -82,10 +84,11 @@ func (r *reconciler) Reconcile(ctx context.Context, k Key) (reconcile.Result, er
 	case leave:
 		return reconcile.Result{}, nil
 	case wait:
-		if r.now().Sub(csr.GetCreationTimestamp().Time) > tellAfter {
-			r.record.Event(about, event.Warning(reasonWaitsEvent, fmt.Errorf("a certificate is not approved yet: %s", v.message)))
-		}
+		r.reportWait(csr, about, v)
 		return reconcile.Result{RequeueAfter: lookAgain}, nil
+	case retry:
+		r.reportWait(csr, about, v)
+		return reconcile.Result{}, fmt.Errorf("cannot decide on certificate signing request %s of Machine %s/%s: %s", csr.GetName(), about.GetNamespace(), about.GetName(), v.message)
 	case approve, deny:
 	}
 	err = write(ctx, c.kube, csr, v)
@@ -102,11 +105,18 @@ func (r *reconciler) Reconcile(ctx context.Context, k Key) (reconcile.Result, er
 	return reconcile.Result{}, nil
 }
 
-// facts of a request, and the object that its requestor will look at for a verdict.
-func (r *reconciler) facts(ctx context.Context, ref target.Ref, req request) (facts, client.Object, error) {
-	requestor, err1 := node(ctx, r.control, ref, req.requestor())
-	subject, err2 := node(ctx, r.control, ref, req.subject())
-	token, err3 := token(ctx, r.control, ref, req.token())
+// reportWait of a request that has waited for long, as an event of its Machine.
+func (r *reconciler) reportWait(csr *certificatesv1.CertificateSigningRequest, about *machinev1alpha1.Machine, v verdict) {
+	if r.now().Sub(csr.GetCreationTimestamp().Time) > tellAfter {
+		r.record.Event(about, event.Warning(reasonWaitsEvent, fmt.Errorf("a certificate is not approved yet: %s", v.message)))
+	}
+}
+
+// facts of a request, and the Machine whose events report the verdict.
+func (r *reconciler) facts(ctx context.Context, ref target.Ref, req request) (facts, *machinev1alpha1.Machine, error) {
+	requestor, err1 := r.node(ctx, ref, req.requestor())
+	subject, err2 := r.node(ctx, ref, req.subject())
+	token, err3 := r.token(ctx, ref, req.token())
 	out := facts{requestor: requestor.machine, subject: subject.machine, token: token.machine}
 	about := token.object
 	for _, f := range []found{subject, requestor} {

@@ -7,21 +7,23 @@ import (
 	"testing"
 	"time"
 
-	xpv1 "github.com/crossplane/crossplane-runtime/v2/apis/common/v1"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
-	xpmeta "github.com/crossplane/crossplane-runtime/v2/pkg/meta"
 	certificatesv1 "k8s.io/api/certificates/v1"
 	kerrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	crfake "sigs.k8s.io/controller-runtime/pkg/client/fake"
+	ctrlevent "sigs.k8s.io/controller-runtime/pkg/event"
 
-	"github.com/drover-dev/drover/apis/cluster/v1alpha1"
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/names"
 	"github.com/drover-dev/drover/internal/target"
+	"github.com/drover-dev/drover/internal/workernode"
 )
 
 var start = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -34,55 +36,115 @@ func (e *told) Event(obj runtime.Object, ev event.Event) {
 }
 func (e *told) WithAnnotations(...string) event.Recorder { return e }
 
-var config = &xpv1.ProviderConfigReference{Kind: "ClusterProviderConfig", Name: "c"}
+var (
+	config           = machinev1alpha1.ClusterReference{Kind: "ClusterProviderConfig", Name: "c"}
+	machineDeletedAt = metav1.NewTime(start)
+)
 
-func workerNode(name, joined, address string) *v1alpha1.WorkerNode {
-	wn := &v1alpha1.WorkerNode{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name}}
-	wn.SetProviderConfigReference(config)
-	wn.Spec.ForProvider.Addresses = []v1alpha1.NodeAddress{{Type: "InternalIP", Address: address}}
-	wn.Status.AtProvider.NodeName = joined
-	return wn
+// An observation is a Machine in the cache, and what its controller observed of it.
+type observation struct {
+	*machinev1alpha1.Machine
+	joined     string
+	address    string
+	unobserved bool
 }
 
-func joinToken(name, id string, ofMachine bool) *v1alpha1.JoinToken {
-	jt := &v1alpha1.JoinToken{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name}}
-	jt.SetProviderConfigReference(config)
-	xpmeta.SetExternalName(jt, id)
-	if ofMachine {
-		jt.SetOwnerReferences([]metav1.OwnerReference{{Kind: "Machine", Name: name}})
+// observe a Machine of the configuration c. Its UID comes from its name.
+func observe(name string, edits ...func(*observation)) observation {
+	m := &machinev1alpha1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, UID: types.UID("uid-" + name)}}
+	m.Spec.ClusterRef = config
+	o := observation{Machine: m, address: "10.0.0.1"}
+	for _, edit := range edits {
+		edit(&o)
 	}
-	return jt
+	return o
+}
+
+func nodeOfMachine(name string) string { return names.OfMachine(name, types.UID("uid-"+name)) }
+
+func joined(o *observation)   { o.joined = nodeOfMachine(o.Name) }
+func unknown(o *observation)  { o.unobserved = true }
+func otherUID(o *observation) { o.UID = "uid-other" }
+func deleting(o *observation) {
+	o.DeletionTimestamp, o.Finalizers = &machineDeletedAt, []string{machinev1alpha1.FinalizerTerminator}
+}
+
+func address(a string) func(*observation)      { return func(o *observation) { o.address = a } }
+func inNamespace(ns string) func(*observation) { return func(o *observation) { o.Namespace = ns } }
+
+// forged is a status that a tenant wrote.
+func forged(o *observation) {
+	o.Status.NodeRef = &machinev1alpha1.NodeReference{Kind: "Node", Name: nodeOfMachine(o.Name)}
+	o.Status.Addresses = []machinev1alpha1.Address{{Type: "InternalIP", Address: "10.0.0.1"}}
+}
+
+// observations of Machines, by their UIDs.
+type observations map[types.UID]observation
+
+func (all observations) Addresses(uid types.UID) ([]workernode.Address, string, bool) {
+	o, ok := all[uid]
+	if !ok || o.unobserved {
+		return nil, "", false
+	}
+	if o.address == "" {
+		return nil, o.joined, true
+	}
+	return []workernode.Address{{Type: "InternalIP", Address: o.address}}, o.joined, true
+}
+
+// joinWith the token of a Machine as the Node of another.
+func joinWith(token, node string) *form {
+	f := join().of(nodeOfMachine(node))
+	f.spec.Username = "system:bootstrap:" + names.TokenID(types.UID("uid-"+token))
+	return f
 }
 
 func TestReconcile(t *testing.T) {
-	elsewhere := workerNode("a", "a", "10.0.0.1")
-	elsewhere.SetProviderConfigReference(&xpv1.ProviderConfigReference{Kind: "ClusterProviderConfig", Name: "other"})
+	a := nodeOfMachine("a")
+	elsewhere := func(o *observation) { o.Spec.ClusterRef.Name = "other" }
+	old := func(csr *certificatesv1.CertificateSigningRequest) {
+		csr.SetCreationTimestamp(metav1.NewTime(start.Add(-2 * tellAfter)))
+	}
+	leftNode := func(o *observation) {
+		deleting(o)
+		o.Status.Deletion = &machinev1alpha1.DeletionStatus{Stage: machinev1alpha1.DeletionDeletingVM}
+	}
 	cases := map[string]struct {
 		form      *form
 		edit      func(*certificatesv1.CertificateSigningRequest)
-		objs      []client.Object
+		machines  []observation
 		condition certificatesv1.RequestConditionType
 		event     string
 		again     bool
 		fails     bool
 	}{
-		"ItsOwnIsApproved":                 {form: serving(), objs: []client.Object{workerNode("a", "a", "10.0.0.1")}, condition: certificatesv1.CertificateApproved},
-		"AnothersAddressIsDeniedAndTold":   {form: serving(), objs: []client.Object{workerNode("a", "a", "10.0.0.2")}, condition: certificatesv1.CertificateDenied, event: "a CertificateDenied: certificate signing request r: the IP address 10.0.0.1"},
-		"ANodeOfAnotherClusterIsLeftAlone": {form: serving(), objs: []client.Object{elsewhere}},
-		"ANodeThatIsNotKnownYetComesAgain": {form: serving(), objs: []client.Object{workerNode("a", "", "10.0.0.1")}, again: true},
-		"AndIsToldOfAfterAWhile": {form: serving(), edit: func(csr *certificatesv1.CertificateSigningRequest) {
-			csr.SetCreationTimestamp(metav1.NewTime(start.Add(-2 * tellAfter)))
-		}, objs: []client.Object{workerNode("a", "", "10.0.0.1")}, again: true, event: "a CertificateWaits: a certificate is not approved yet: the Node a"},
-		"TwoMachinesThatClaimOneNameAreNone": {form: serving(), objs: []client.Object{workerNode("a", "a", "10.0.0.1"), inNamespace("other", workerNode("a", "a", "10.0.0.1"))}, fails: true},
-		"WhatIsDecidedStaysAsItIs": {form: serving(), edit: func(csr *certificatesv1.CertificateSigningRequest) {
+		"ItsOwnIsApproved":                     {form: serving().of(a), machines: []observation{observe("a", joined)}, condition: certificatesv1.CertificateApproved},
+		"AnothersAddressIsDeniedAndTold":       {form: serving().of(a), machines: []observation{observe("a", joined, address("10.0.0.2"))}, condition: certificatesv1.CertificateDenied, event: "a CertificateDenied: certificate signing request r: the IP address 10.0.0.1"},
+		"ANodeOfAnotherClusterIsLeftAlone":     {form: serving().of(a), machines: []observation{observe("a", joined, elsewhere)}},
+		"ANodeThatIsNotKnownYetComesAgain":     {form: serving().of(a), machines: []observation{observe("a")}, again: true},
+		"AndIsToldOfAfterAWhile":               {form: serving().of(a), edit: old, machines: []observation{observe("a")}, again: true, event: "a CertificateWaits: a certificate is not approved yet: the Node a"},
+		"AForgedStatusIsNoProofOfTheNode":      {form: serving().of(a), machines: []observation{observe("a", forged)}, again: true},
+		"NorOfAnAddress":                       {form: serving().of(a), machines: []observation{observe("a", joined, forged, address("10.0.0.2"))}, condition: certificatesv1.CertificateDenied, event: "the IP address 10.0.0.1"},
+		"NorWhereTheCloudReportsNone":          {form: serving().of(a), machines: []observation{observe("a", joined, forged, address(""))}, again: true},
+		"AMachineThatIsNotReconciledIsRetried": {form: serving().of(a), machines: []observation{observe("a", joined, forged, unknown)}, fails: true},
+		"AndItsEventReportsThatAfterAWhile":    {form: serving().of(a), edit: old, machines: []observation{observe("a", joined, unknown)}, fails: true, event: "a CertificateWaits: a certificate is not approved yet: the Machine has not been reconciled"},
+		"TwoMachinesThatClaimOneNameAreNone":   {form: serving().of(a), machines: []observation{observe("a", joined), observe("a", joined, inNamespace("other"))}, fails: true},
+		"ANodeThatIsDrainedHasItStill":         {form: serving().of(a), machines: []observation{observe("a", joined, deleting)}, condition: certificatesv1.CertificateApproved},
+		"ANodeThatWasLeftIsLeftAlone":          {form: serving().of(a), machines: []observation{observe("a", joined, leftNode)}},
+		"WhatIsDecidedStaysAsItIs": {form: serving().of(a), edit: func(csr *certificatesv1.CertificateSigningRequest) {
 			csr.Status.Conditions = []certificatesv1.CertificateSigningRequestCondition{{Type: certificatesv1.CertificateFailed}}
-		}, objs: []client.Object{workerNode("a", "a", "10.0.0.1")}, condition: certificatesv1.CertificateFailed},
-		"ATokenOfAMachineJoinsAsThat":    {form: join(), objs: []client.Object{joinToken("a", "abcdef", true)}, condition: certificatesv1.CertificateApproved},
-		"AndAsNoOther":                   {form: join(), objs: []client.Object{joinToken("b", "abcdef", true)}, condition: certificatesv1.CertificateDenied, event: "b CertificateDenied"},
-		"NorAfterItJoined":               {form: join(), objs: []client.Object{joinToken("a", "abcdef", true), workerNode("a", "a", "10.0.0.1")}, condition: certificatesv1.CertificateDenied, event: "joined already"},
-		"ATokenOfNoMachineIsLeftAlone":   {form: join(), objs: []client.Object{joinToken("a", "abcdef", false)}},
-		"ARenewalOfItsOwnIsApproved":     {form: renewal(), objs: []client.Object{workerNode("a", "a", "10.0.0.1")}, condition: certificatesv1.CertificateApproved},
-		"AStrangerIsLeftAloneWithoutAny": {form: serving()},
+		}, machines: []observation{observe("a", joined)}, condition: certificatesv1.CertificateFailed},
+		"ATokenOfAMachineJoinsAsThat":    {form: joinWith("a", "a"), machines: []observation{observe("a")}, condition: certificatesv1.CertificateApproved},
+		"AndAsNoOther":                   {form: joinWith("b", "a"), machines: []observation{observe("b")}, condition: certificatesv1.CertificateDenied, event: "b CertificateDenied"},
+		"NorAfterItJoined":               {form: joinWith("a", "a"), machines: []observation{observe("a", joined)}, condition: certificatesv1.CertificateDenied, event: "joined already"},
+		"NorWhenItsStatusHasANode":       {form: joinWith("a", "a"), machines: []observation{observe("a", forged, unknown)}, condition: certificatesv1.CertificateDenied, event: "joined already"},
+		"NorOnceItIsDeleted":             {form: joinWith("a", "a"), machines: []observation{observe("a", deleting)}, condition: certificatesv1.CertificateDenied, event: "a CertificateDenied: certificate signing request r: the machine is being deleted"},
+		"NorAfterItsNodeWasLeft":         {form: joinWith("a", "a"), machines: []observation{observe("a", leftNode)}, condition: certificatesv1.CertificateDenied, event: "being deleted"},
+		"NorBeforeItIsReconciled":        {form: joinWith("a", "a"), machines: []observation{observe("a", unknown)}, fails: true},
+		"ATokenOfTwoMachinesIsOfNone":    {form: joinWith("a", "a"), machines: []observation{observe("a"), observe("a", inNamespace("other"))}, fails: true},
+		"ATokenOfNoMachineIsLeftAlone":   {form: joinWith("a", "a"), machines: []observation{observe("a", otherUID)}},
+		"ARenewalOfItsOwnIsApproved":     {form: renewal().of(a), machines: []observation{observe("a", joined)}, condition: certificatesv1.CertificateApproved},
+		"AStrangerIsLeftAloneWithoutAny": {form: serving().of(a)},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -92,7 +154,7 @@ func TestReconcile(t *testing.T) {
 				tc.edit(csr)
 			}
 			kube, events := fake.NewClientset(csr), &told{}
-			r := newReconciler(t, kube, events, tc.objs...)
+			r := newReconciler(t, kube, events, tc.machines...)
 			res, err := r.Reconcile(t.Context(), Key{Ref: target.ClusterRef("c"), Name: "r"})
 			if (err != nil) != tc.fails || (res.RequeueAfter > 0) != tc.again {
 				t.Fatalf("%+v, error %v", res, err)
@@ -115,20 +177,19 @@ func TestReconcile(t *testing.T) {
 	}
 }
 
-func inNamespace(ns string, o client.Object) client.Object {
-	o.SetNamespace(ns)
-	return o
-}
-
-func newReconciler(t *testing.T, kube *fake.Clientset, events *told, objs ...client.Object) *reconciler {
+func newReconciler(t *testing.T, kube *fake.Clientset, events *told, machines ...observation) *reconciler {
 	t.Helper()
 	s := runtime.NewScheme()
-	if err := v1alpha1.AddToScheme(s); err != nil {
+	if err := machinev1alpha1.AddToScheme(s); err != nil {
 		t.Fatal(err)
 	}
-	control := crfake.NewClientBuilder().WithScheme(s).WithObjects(objs...).
-		WithIndex(&v1alpha1.WorkerNode{}, byName, nameOf).WithIndex(&v1alpha1.JoinToken{}, byToken, tokenOf).Build()
-	return &reconciler{control: control, record: events, now: func() time.Time { return start }, connect: func(ctx context.Context, _ target.Ref) (cluster, error) {
+	b, observed := crfake.NewClientBuilder().WithScheme(s), observations{}
+	for _, o := range machines {
+		b = b.WithObjects(o.Machine)
+		observed[o.GetUID()] = o
+	}
+	control := b.WithIndex(&machinev1alpha1.Machine{}, byNode, nodeKey).WithIndex(&machinev1alpha1.Machine{}, byToken, tokenKey).Build()
+	return &reconciler{control: control, observed: observed, record: events, now: func() time.Time { return start }, connect: func(ctx context.Context, _ target.Ref) (cluster, error) {
 		return cluster{kube: kube, classify: func(err error) error { return err }, request: func(name string) *certificatesv1.CertificateSigningRequest {
 			csr, err := kube.CertificatesV1().CertificateSigningRequests().Get(ctx, name, metav1.GetOptions{})
 			if err != nil {
@@ -140,11 +201,11 @@ func newReconciler(t *testing.T, kube *fake.Clientset, events *told, objs ...cli
 }
 
 func TestARequestThatChangedMeanwhileComesAgain(t *testing.T) {
-	kube := fake.NewClientset(serving().csr(t, "r"))
+	kube := fake.NewClientset(serving().of(nodeOfMachine("a")).csr(t, "r"))
 	kube.PrependReactor("update", "certificatesigningrequests", func(clienttesting.Action) (bool, runtime.Object, error) {
 		return true, nil, kerrors.NewConflict(schema.GroupResource{}, "r", nil)
 	})
-	r := newReconciler(t, kube, &told{}, workerNode("a", "a", "10.0.0.1"))
+	r := newReconciler(t, kube, &told{}, observe("a", joined))
 	if res, err := r.Reconcile(t.Context(), Key{Ref: target.ClusterRef("c"), Name: "r"}); err != nil || res.RequeueAfter == 0 {
 		t.Errorf("%+v, error %v", res, err)
 	}
@@ -161,15 +222,39 @@ func TestWithoutAConnectionNothingIsTriedAgain(t *testing.T) {
 }
 
 func TestAddressesAreComparedAsAddresses(t *testing.T) {
-	f := serving()
+	f := serving().of(nodeOfMachine("a"))
 	f.template.IPAddresses = []net.IP{net.ParseIP("::ffff:10.0.0.1")}
 	kube := fake.NewClientset(f.csr(t, "r"))
-	r := newReconciler(t, kube, &told{}, workerNode("a", "a", "10.0.0.1"))
+	r := newReconciler(t, kube, &told{}, observe("a", joined))
 	if _, err := r.Reconcile(t.Context(), Key{Ref: target.ClusterRef("c"), Name: "r"}); err != nil {
 		t.Fatal(err)
 	}
 	csr, err := kube.CertificatesV1().CertificateSigningRequests().Get(t.Context(), "r", metav1.GetOptions{})
 	if err != nil || len(csr.Status.Conditions) != 1 || csr.Status.Conditions[0].Type != certificatesv1.CertificateApproved {
 		t.Errorf("%+v, error %v", csr.Status, err)
+	}
+}
+
+func TestAMachineIsWatchedForItsNodeAndItsAddresses(t *testing.T) {
+	for name, tc := range map[string]struct {
+		edit func(*observation)
+		want bool
+	}{
+		"ANodeOrAnAddressMayEndAWait": {forged, true},
+		"TheRestOfAStatusDoesNot":     {func(o *observation) { o.Status.Phase = machinev1alpha1.MachineRunning }, false},
+		"NorDoesADeletion":            {deleting, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			was, is := observe("a"), observe("a", tc.edit)
+			if got := machineChanged().Update(ctrlevent.TypedUpdateEvent[*machinev1alpha1.Machine]{ObjectOld: was.Machine, ObjectNew: is.Machine}); got != tc.want {
+				t.Errorf("got %t, want %t", got, tc.want)
+			}
+		})
+	}
+	if !machineChanged().Create(ctrlevent.TypedCreateEvent[*machinev1alpha1.Machine]{}) {
+		t.Error("a Machine that is new is not looked at")
+	}
+	if machineChanged().Delete(ctrlevent.TypedDeleteEvent[*machinev1alpha1.Machine]{}) {
+		t.Error("a Machine that is gone is looked at")
 	}
 }

@@ -5,13 +5,16 @@ import (
 	"time"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/controller"
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	crcontroller "sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
-	"github.com/drover-dev/drover/apis/cluster/v1alpha1"
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/controller/mr"
 	"github.com/drover-dev/drover/internal/target"
 )
@@ -21,8 +24,9 @@ const (
 	backoffMax = time.Minute
 )
 
-// Setup adds the controller to the manager.
-func Setup(ctx context.Context, mgr ctrl.Manager, o controller.Options, pool *target.Pool) error {
+// Setup adds the controller to the manager. The observations are those of the Machine
+// controller in the same process.
+func Setup(ctx context.Context, mgr ctrl.Manager, o controller.Options, pool *target.Pool, observed Observations) error {
 	if err := index(ctx, mgr.GetFieldIndexer()); err != nil {
 		return err
 	}
@@ -30,10 +34,11 @@ func Setup(ctx context.Context, mgr ctrl.Manager, o controller.Options, pool *ta
 		MaxConcurrentReconciles: o.MaxConcurrentReconciles,
 		RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[Key](backoffMin, backoffMax),
 		Reconciler: &reconciler{
-			connect: connector(pool),
-			control: mgr.GetClient(),
-			record:  mr.RecorderFor(mgr, v1alpha1.WorkerNodeGroupVersionKind),
-			now:     time.Now,
+			connect:  connector(pool),
+			control:  mgr.GetClient(),
+			observed: observed,
+			record:   mr.RecorderFor(mgr, machinev1alpha1.MachineGroupVersionKind),
+			now:      time.Now,
 		},
 	})
 	if err != nil {
@@ -42,9 +47,22 @@ func Setup(ctx context.Context, mgr ctrl.Manager, o controller.Options, pool *ta
 	if err := c.Watch(requests(pool)); err != nil {
 		return err
 	}
-	// A Node that was found may make good what waits.
-	return c.Watch(source.TypedKind(mgr.GetCache(), &v1alpha1.WorkerNode{},
-		handler.TypedEnqueueRequestsFromMapFunc(func(ctx context.Context, wn *v1alpha1.WorkerNode) []Key { return waiting(ctx, pool, wn) })))
+	// A Node that joined, or an address of its VM, may be all that a request waits for.
+	return c.Watch(source.TypedKind(mgr.GetCache(), &machinev1alpha1.Machine{},
+		handler.TypedEnqueueRequestsFromMapFunc(func(ctx context.Context, m *machinev1alpha1.Machine) []Key { return waiting(ctx, pool, m) }),
+		machineChanged()))
+}
+
+// machineChanged lets through a Machine that is new, and one with news of its Node or its
+// addresses.
+func machineChanged() predicate.TypedPredicate[*machinev1alpha1.Machine] {
+	return predicate.TypedFuncs[*machinev1alpha1.Machine]{
+		UpdateFunc: func(e event.TypedUpdateEvent[*machinev1alpha1.Machine]) bool {
+			was, is := e.ObjectOld.Status, e.ObjectNew.Status
+			return !equality.Semantic.DeepEqual(was.NodeRef, is.NodeRef) || !equality.Semantic.DeepEqual(was.Addresses, is.Addresses)
+		},
+		DeleteFunc: func(event.TypedDeleteEvent[*machinev1alpha1.Machine]) bool { return false },
+	}
 }
 
 func connector(pool *target.Pool) func(context.Context, target.Ref) (cluster, error) {
@@ -65,15 +83,15 @@ func requests(pool *target.Pool) source.TypedSource[Key] {
 	})
 }
 
-// waiting are the requests of a WorkerNode's Node that nobody has decided on.
-func waiting(ctx context.Context, pool *target.Pool, wn *v1alpha1.WorkerNode) []Key {
-	ref := target.RefOf(wn)
+// waiting are the undecided requests of the Node of a Machine.
+func waiting(ctx context.Context, pool *target.Pool, m *machinev1alpha1.Machine) []Key {
+	ref := target.RefOf(m)
 	conn, err := pool.Get(ctx, ref)
 	if err != nil {
 		return nil
 	}
 	var out []Key
-	for _, name := range conn.RequestsOf(nodeUserPrefix + wn.GetName()) {
+	for _, name := range conn.RequestsOf(nodeUserPrefix + nodeName(m)) {
 		out = append(out, Key{Ref: ref, Name: name})
 	}
 	return out

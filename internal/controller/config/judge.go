@@ -100,15 +100,10 @@ func condition(was xpv1.Condition, typ xpv1.ConditionType, status corev1.Conditi
 	}
 }
 
-// inUse says who keeps a configuration, empty if nobody does.
-func inUse(workerNodes, joinTokens int) string {
-	switch {
-	case workerNodes == 0 && joinTokens == 0:
+// inUse returns what keeps a configuration from being deleted, empty if nothing does.
+func inUse(machines int) string {
+	if machines == 0 {
 		return ""
-	case joinTokens == 0:
-		return fmt.Sprintf("still used by %d WorkerNodes", workerNodes)
-	case workerNodes == 0:
-		return fmt.Sprintf("still used by %d JoinTokens", joinTokens)
 	}
-	return fmt.Sprintf("still used by %d WorkerNodes and %d JoinTokens", workerNodes, joinTokens)
+	return fmt.Sprintf("still used by %d Machines", machines)
 }

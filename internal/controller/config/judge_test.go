@@ -70,11 +70,11 @@ func TestJudge(t *testing.T) {
 }
 
 func TestInUse(t *testing.T) {
-	for want, n := range map[string][2]int{
-		"": {0, 0}, "still used by 2 WorkerNodes": {2, 0}, "still used by 1 JoinTokens": {0, 1}, "still used by 2 WorkerNodes and 1 JoinTokens": {2, 1},
+	for want, n := range map[string]int{
+		"": 0, "still used by 1 Machines": 1, "still used by 2 Machines": 2,
 	} {
-		if got := inUse(n[0], n[1]); got != want {
-			t.Errorf("%v: %q, want %q", n, got, want)
+		if got := inUse(n); got != want {
+			t.Errorf("%d: %q, want %q", n, got, want)
 		}
 	}
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/drover-dev/drover/internal/target"
 )
 
-// idleAfter is for how long a watch of Nodes outlives the last WorkerNode.
+// idleAfter is for how long a watch of Nodes outlives the last Machine.
 const idleAfter = 2 * time.Minute
 
 const (
@@ -55,20 +55,20 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if !ok {
 		return reconcile.Result{}, fmt.Errorf("unexpected type %T", obj)
 	}
-	nodes, tokens, err := users(ctx, r.client, o.ref)
+	machines, err := users(ctx, r.client, o.ref)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
 	if meta.WasDeleted(o) {
-		if who := inUse(nodes, tokens); who != "" {
-			r.record.Event(o.Object, event.Warning(reasonInUse, errors.New("not deleted: "+who)))
+		if use := inUse(machines); use != "" {
+			r.record.Event(o.Object, event.Warning(reasonInUse, errors.New("not deleted: "+use)))
 		} else {
 			return reconcile.Result{}, r.release(ctx, o)
 		}
 	} else if err := r.hold(ctx, o); err != nil {
 		return reconcile.Result{}, err
 	}
-	if nodes == 0 {
+	if machines == 0 {
 		r.probe.StopIdle(o.ref, r.now().Add(-idleAfter))
 	}
 	next, err := r.measure(ctx, o)

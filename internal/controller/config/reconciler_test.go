@@ -2,11 +2,11 @@ package config
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"testing"
 	"time"
 
-	xpv1 "github.com/crossplane/crossplane-runtime/v2/apis/common/v1"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/drover-dev/drover/apis/cluster/v1alpha1"
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/target"
 )
 
@@ -53,12 +54,12 @@ type bench struct {
 func newBench(t *testing.T, objs ...client.Object) *bench {
 	t.Helper()
 	s := runtime.NewScheme()
-	if err := v1alpha1.AddToScheme(s); err != nil {
+	if err := errors.Join(v1alpha1.AddToScheme(s), machinev1alpha1.AddToScheme(s)); err != nil {
 		t.Fatal(err)
 	}
 	b := &bench{t: t, probe: &fakeProber{}, events: &recorded{}}
 	b.c = fake.NewClientBuilder().WithScheme(s).WithObjects(objs...).WithStatusSubresource(&v1alpha1.ClusterProviderConfig{}).
-		WithIndex(&v1alpha1.WorkerNode{}, byConfig, configOf).WithIndex(&v1alpha1.JoinToken{}, byConfig, configOf).
+		WithIndex(&machinev1alpha1.Machine{}, byConfig, configOf).
 		WithInterceptorFuncs(interceptor.Funcs{
 			SubResourceUpdate: func(ctx context.Context, c client.Client, sub string, obj client.Object, opts ...client.SubResourceUpdateOption) error {
 				b.writes++
@@ -146,18 +147,26 @@ func TestAConfigInUseIsKept(t *testing.T) {
 	pc := aConfig()
 	pc.SetFinalizers([]string{v1alpha1.FinalizerInUse})
 	pc.SetDeletionTimestamp(&at)
-	wn := &v1alpha1.WorkerNode{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "w"}}
-	wn.SetProviderConfigReference(&xpv1.ProviderConfigReference{Kind: "ClusterProviderConfig", Name: "c"})
-	b := newBench(t, pc, wn)
+	m := &machinev1alpha1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "m", Finalizers: []string{machinev1alpha1.FinalizerTerminator}}}
+	m.Spec.ClusterRef = machinev1alpha1.ClusterReference{Kind: "ClusterProviderConfig", Name: "c"}
+	b := newBench(t, pc, m)
 	b.reconcile()
-	if want := "InUse: not deleted: still used by 1 WorkerNodes"; !slices.Contains(*b.events, want) {
+	if want := "InUse: not deleted: still used by 1 Machines"; !slices.Contains(*b.events, want) {
 		t.Errorf("events %v lack %q", *b.events, want)
 	}
 	if b.probe.idle != 0 {
-		t.Error("the watch of Nodes was stopped under a WorkerNode")
+		t.Error("the watch of Nodes was stopped under a Machine")
 	}
 	b.config()
-	if err := b.c.Delete(t.Context(), wn); err != nil {
+	if err := b.c.Delete(t.Context(), m); err != nil {
+		t.Fatal(err)
+	}
+	b.reconcile()
+	if b.probe.idle != 0 {
+		t.Error("the watch of Nodes was stopped under a Machine that is being deleted")
+	}
+	b.config()
+	if err := b.c.Patch(t.Context(), m, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))); err != nil {
 		t.Fatal(err)
 	}
 	b.reconcile()
@@ -166,5 +175,37 @@ func TestAConfigInUseIsKept(t *testing.T) {
 	}
 	if !slices.Equal(b.probe.forgotten, []target.Ref{target.ClusterRef("c")}) {
 		t.Errorf("forgotten %v: its connection stays open", b.probe.forgotten)
+	}
+}
+
+func TestAMachineUsesOneConfiguration(t *testing.T) {
+	shared, own := kind{gvk: v1alpha1.ClusterProviderConfigGroupVersionKind}, kind{gvk: v1alpha1.ProviderConfigGroupVersionKind}
+	for name, tc := range map[string]struct {
+		ref         machinev1alpha1.ClusterReference
+		index       string
+		shared, own []reconcile.Request
+	}{
+		"AClusterProviderConfig": {
+			machinev1alpha1.ClusterReference{Kind: "ClusterProviderConfig", Name: "c"}, target.ClusterRef("c").String(),
+			[]reconcile.Request{{NamespacedName: types.NamespacedName{Name: "c"}}}, nil,
+		},
+		"AProviderConfigOfItsNamespace": {
+			machinev1alpha1.ClusterReference{Kind: "ProviderConfig", Name: "c"}, target.NamespacedRef("ns", "c").String(),
+			nil, []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: "ns", Name: "c"}}},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := &machinev1alpha1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "m"}}
+			m.Spec.ClusterRef = tc.ref
+			if got := configOf(m); !slices.Equal(got, []string{tc.index}) {
+				t.Errorf("index %q, want %q", got, tc.index)
+			}
+			if got := shared.used(t.Context(), m); !slices.Equal(got, tc.shared) {
+				t.Errorf("ClusterProviderConfigs %v, want %v", got, tc.shared)
+			}
+			if got := own.used(t.Context(), m); !slices.Equal(got, tc.own) {
+				t.Errorf("ProviderConfigs %v, want %v", got, tc.own)
+			}
+		})
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/controller"
-	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
 	corev1 "k8s.io/api/core/v1"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -24,6 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/drover-dev/drover/apis/cluster/v1alpha1"
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/controller/mr"
 	"github.com/drover-dev/drover/internal/target"
 )
@@ -71,26 +71,21 @@ func (k kind) setup(ctx context.Context, mgr ctrl.Manager, o controller.Options,
 		Named("config/"+strings.ToLower(k.gvk.GroupKind().String())).
 		WithOptions(o.ForControllerRuntime()).
 		For(k.object, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
-		// One that goes may be the last that keeps a configuration.
-		Watches(&v1alpha1.WorkerNode{}, handler.EnqueueRequestsFromMapFunc(k.used), builder.WithPredicates(gone)).
-		Watches(&v1alpha1.JoinToken{}, handler.EnqueueRequestsFromMapFunc(k.used), builder.WithPredicates(gone)).
+		// A Machine that is gone may be the last that kept a configuration.
+		WatchesRawSource(source.Kind(mgr.GetCache(), &machinev1alpha1.Machine{}, handler.TypedEnqueueRequestsFromMapFunc(k.used), gone)).
 		WatchesRawSource(source.Kind(metadata, secret, handler.TypedEnqueueRequestsFromMapFunc(k.usesSecret(mgr.GetClient())))).
 		Complete(r)
 }
 
-var gone = predicate.Funcs{
-	CreateFunc:  func(event.CreateEvent) bool { return false },
-	UpdateFunc:  func(event.UpdateEvent) bool { return false },
-	GenericFunc: func(event.GenericEvent) bool { return false },
+var gone = predicate.TypedFuncs[*machinev1alpha1.Machine]{
+	CreateFunc:  func(event.TypedCreateEvent[*machinev1alpha1.Machine]) bool { return false },
+	UpdateFunc:  func(event.TypedUpdateEvent[*machinev1alpha1.Machine]) bool { return false },
+	GenericFunc: func(event.TypedGenericEvent[*machinev1alpha1.Machine]) bool { return false },
 }
 
-// used maps a WorkerNode or JoinToken to its configuration.
-func (k kind) used(_ context.Context, obj client.Object) []reconcile.Request {
-	mg, ok := obj.(resource.ModernManaged)
-	if !ok {
-		return nil
-	}
-	ref := target.RefOf(mg)
+// used maps a Machine to its configuration.
+func (k kind) used(_ context.Context, m *machinev1alpha1.Machine) []reconcile.Request {
+	ref := target.RefOf(m)
 	if ref.Kind != k.gvk.Kind {
 		return nil
 	}

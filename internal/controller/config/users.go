@@ -3,34 +3,28 @@ package config
 import (
 	"context"
 
-	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/drover-dev/drover/apis/cluster/v1alpha1"
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/target"
 )
 
-// byConfig indexes WorkerNodes and JoinTokens by the configuration they use.
+// byConfig indexes Machines by the configuration that they use.
 const byConfig = "drover.config"
 
 // bySecret indexes configurations by their Secret.
 const bySecret = "drover.secret"
 
 func index(ctx context.Context, indexer client.FieldIndexer) error {
-	for _, obj := range []client.Object{&v1alpha1.WorkerNode{}, &v1alpha1.JoinToken{}} {
-		if err := indexer.IndexField(ctx, obj, byConfig, configOf); err != nil {
-			return err
-		}
-	}
-	return nil
+	return indexer.IndexField(ctx, &machinev1alpha1.Machine{}, byConfig, configOf)
 }
 
 func configOf(obj client.Object) []string {
-	mg, ok := obj.(resource.ModernManaged)
+	m, ok := obj.(*machinev1alpha1.Machine)
 	if !ok {
 		return nil
 	}
-	return []string{target.RefOf(mg).String()}
+	return []string{target.RefOf(m).String()}
 }
 
 func secretOf(obj client.Object) []string {
@@ -45,14 +39,12 @@ func secretOf(obj client.Object) []string {
 	return []string{key.String()}
 }
 
-// users counts who uses a configuration.
-func users(ctx context.Context, reader client.Reader, ref target.Ref) (workerNodes, joinTokens int, err error) {
-	var wns v1alpha1.WorkerNodeList
-	var jts v1alpha1.JoinTokenList
-	for _, list := range []client.ObjectList{&wns, &jts} {
-		if err := reader.List(ctx, list, client.MatchingFields{byConfig: ref.String()}, client.UnsafeDisableDeepCopy); err != nil {
-			return 0, 0, err
-		}
+// users counts the Machines that use a configuration. A Machine that is being deleted uses
+// it until it is gone: its Node is drained, and its join token revoked, through it.
+func users(ctx context.Context, reader client.Reader, ref target.Ref) (int, error) {
+	list := &machinev1alpha1.MachineList{}
+	if err := reader.List(ctx, list, client.MatchingFields{byConfig: ref.String()}, client.UnsafeDisableDeepCopy); err != nil {
+		return 0, err
 	}
-	return len(wns.Items), len(jts.Items), nil
+	return len(list.Items), nil
 }

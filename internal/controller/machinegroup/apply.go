@@ -18,10 +18,6 @@ import (
 // fieldOwner of what templates say of Machines.
 const fieldOwner = client.FieldOwner("drover-machinegroup")
 
-// labelComposite is on all composite resources. Crossplane adds it, with a write of its
-// own, to one that comes without.
-const labelComposite = "crossplane.io/composite"
-
 // apply a change, as one server-side apply: it creates what does not exist, takes on
 // what nobody controls, and takes back what an earlier template said.
 func apply(ctx context.Context, c client.Client, g *v1alpha1.MachineGroup, ch machinegroup.Change) error {
@@ -40,9 +36,6 @@ func manifest(g *v1alpha1.MachineGroup, ch machinegroup.Change) (*unstructured.U
 	if err := json.Unmarshal(ch.Template.Spec.Raw, &spec); err != nil {
 		return nil, fmt.Errorf("spec.templates: template %q of Machine %q cannot be read: %w", ch.Template.Name, ch.Name, err)
 	}
-	if id := providerID(ch.Existing); id != "" {
-		spec["providerID"] = id
-	}
 	m := &unstructured.Unstructured{Object: map[string]any{"spec": spec}}
 	m.SetGroupVersionKind(v1alpha1.MachineGroupVersionKind)
 	m.SetNamespace(g.Namespace)
@@ -52,7 +45,7 @@ func manifest(g *v1alpha1.MachineGroup, ch machinegroup.Change) (*unstructured.U
 		// refuses to create.
 		m.SetUID(ch.Existing.UID)
 	}
-	m.SetLabels(labels.Merge(ch.Template.Metadata.Labels, labels.Set{labelComposite: composite(ch)}))
+	m.SetLabels(ch.Template.Metadata.Labels)
 	m.SetAnnotations(labels.Merge(labels.Set{v1alpha1.AnnotationTemplate: ch.Template.Name}, ch.Template.Metadata.Annotations))
 	m.SetFinalizers(ch.Template.Metadata.Finalizers)
 	owner := metav1.GetControllerOf(g)
@@ -61,25 +54,4 @@ func manifest(g *v1alpha1.MachineGroup, ch machinegroup.Change) (*unstructured.U
 		return nil, err
 	}
 	return m, unstructured.SetNestedSlice(m.Object, []any{refs}, "metadata", "ownerReferences")
-}
-
-// providerID that a Machine has, or has found out: no function can write the spec of its
-// own XR, and the cluster-autoscaler reads it there.
-func providerID(m *v1alpha1.Machine) string {
-	switch {
-	case m == nil:
-		return ""
-	case m.Spec.ProviderID != nil:
-		return *m.Spec.ProviderID
-	}
-	return m.Status.ProviderID
-}
-
-// composite is the Machine itself, as Crossplane has it, or what it was composed by before
-// it was taken on.
-func composite(ch machinegroup.Change) string {
-	if ch.Existing != nil && ch.Existing.Labels[labelComposite] != "" {
-		return ch.Existing.Labels[labelComposite]
-	}
-	return ch.Name
 }

@@ -131,7 +131,7 @@ func TestMachinesThatAreOrderedAreMadeOnce(t *testing.T) {
 	if err := w.Get(t.Context(), types.NamespacedName{Namespace: "ns", Name: "a"}, m); err != nil {
 		t.Fatal(err)
 	}
-	if by := metav1.GetControllerOf(m); by == nil || by.Name != "set" || m.Labels["pool"] != "a" || m.Labels["crossplane.io/composite"] != "a" || m.Spec.Version != "v1.35.4" {
+	if by := metav1.GetControllerOf(m); by == nil || by.Name != "set" || m.Labels["pool"] != "a" || m.Spec.Version != "v1.35.4" {
 		t.Errorf("got %+v", m)
 	}
 	g := w.group()

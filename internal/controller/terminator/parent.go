@@ -6,6 +6,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/drover-dev/drover/internal/finalizer"
 )
 
 // parents reconciles MachineSets or MachineDeployments.
@@ -22,7 +24,7 @@ type parents struct {
 
 // Reconcile keeps a parent until its last child is gone.
 func (r *parents) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
-	p := newMetadata(r.gvk)
+	p := finalizer.NewMetadata(r.gvk)
 	if err := r.views.Get(ctx, req.NamespacedName, p); err != nil {
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
@@ -33,14 +35,14 @@ func (r *parents) Reconcile(ctx context.Context, req reconcile.Request) (reconci
 			return reconcile.Result{}, err
 		}
 	}
-	s := selfOf(p).next(left > 0)
-	if s == letGo {
+	s := finalizer.StateOf(p).Next(left > 0)
+	if s == finalizer.Remove {
 		// A child may be so new that the cache lacks it.
 		items, err := owned(ctx, r.live, r.child, r.label, p)
 		if err != nil {
 			return reconcile.Result{}, err
 		}
-		s = selfOf(p).next(len(items) > 0)
+		s = finalizer.StateOf(p).Next(len(items) > 0)
 	}
-	return reconcile.Result{}, take(ctx, r.client, r.gvk, p, s)
+	return reconcile.Result{}, finalizer.Take(ctx, r.client, r.gvk, p, s)
 }

@@ -1,9 +1,9 @@
-// Package bootstrap is the step that gives a Machine what its VM needs to join: a
-// join token of the target cluster, and the user data that holds it. What only the
-// cluster says stands in the user data as a placeholder: the JoinToken's controller
-// fills it in, and publishes the whole as a Secret, so that a VM whose provider awaits
-// that can be asked for at the same time.
+// Package bootstrap is the step that decides what a Machine's VM needs to join its
+// cluster: a join token, and the user data that contains it. Values that only the
+// Machine's controller knows stand in the user data as placeholders. The controller mints
+// the token, fills the user data, and publishes it as a Secret beside the Machine.
 //
-// The token lives only until the Machine's Node is there: then its JoinToken is revoked.
-// The user data stays as it is from the moment that a VM may have been made from it.
+// The token lives only until the Machine's Node has joined, and never longer than
+// creationTimeout and an hour. The user data stays as it is from the moment that a VM may
+// have been made from it.
 package bootstrap

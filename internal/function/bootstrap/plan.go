@@ -4,9 +4,6 @@ import (
 	"fmt"
 	"time"
 
-	xpv1 "github.com/crossplane/crossplane-runtime/v2/apis/common/v1"
-	xpv2 "github.com/crossplane/crossplane-runtime/v2/apis/common/v2"
-	"github.com/crossplane/crossplane-runtime/v2/pkg/reconciler/managed"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	clusterv1alpha1 "github.com/drover-dev/drover/apis/cluster/v1alpha1"
@@ -16,56 +13,39 @@ import (
 	"github.com/drover-dev/drover/internal/userdata"
 )
 
-// waitingForToken is what user data waits for, as a rule for a moment.
+// waitingForToken is the reason of a wait that takes a moment, as a rule.
 const waitingForToken = "waiting for the join token and user data"
 
-// ReasonUserDataInvalid is the reason of a problem with what user data is made of.
+// ReasonUserDataInvalid is the reason of a problem with the sources of the user data.
 const ReasonUserDataInvalid = "UserDataInvalid"
 
-// Observed is what the step sees.
+// lifeAfterCreation is added to spec.creationTimeout for the total life of a token: the
+// Machine is Failed by then, unless its cluster could not be reached.
+const lifeAfterCreation = time.Hour
+
+// defaultCreationTimeout is that of the Machine's schema.
+const defaultCreationTimeout = 20 * time.Minute
+
+// Observed is the input of the planner.
 type Observed struct {
 	Machine *machinev1alpha1.Machine
 	// Class of the Machine, or the problem with it. Neither is needed once
 	// VMMayExist.
 	Class        *machinev1alpha1.MachineClass
 	ClassProblem *step.Problem
-	// Token is nil while there is no JoinToken.
-	Token *Token
+	// Join is what is known of the join token and the user data.
+	Join step.JoinState
 	// VMMayExist from the moment that its provider began to create it.
 	VMMayExist bool
+	// VMLost means that there was a VM, and that its resource is gone.
+	VMLost bool
 	// NodeJoined once the Node was there.
 	NodeJoined bool
-	// ProviderAwaitsSecret means that the VM need not wait for the Secret.
-	ProviderAwaitsSecret bool
-}
-
-// A Token is an observed JoinToken.
-type Token struct {
-	// UserData that it is asked to publish.
-	UserData string
-	// Published means that it did, with all that the placeholders stand for.
-	Published bool
-	// Ready means that the token can be used, or need not be any more.
-	Ready bool
-	// Ending means that it is being deleted, and let go of by its controller.
-	Ending bool
-	// Revoked means that there shall be no token any more.
-	Revoked bool
-	// Error says why it is not there yet.
-	Error string
-}
-
-// Desired is what the step wants.
-type Desired struct {
-	// JoinToken is nil when there is none, and none is wanted.
-	JoinToken *clusterv1alpha1.JoinToken
-
-	Bootstrap step.Bootstrap
 }
 
 // Settings of the step.
 type Settings struct {
-	// TokenTTL is how long a join token lives at most.
+	// TokenTTL is the life of one lease of a join token.
 	TokenTTL time.Duration
 	// TokenGroups that a join token authenticates as, beside system:bootstrappers.
 	TokenGroups []string
@@ -77,61 +57,56 @@ type Settings struct {
 }
 
 // Plan decides what a Machine needs to join.
-func Plan(o Observed, settings Settings) Desired {
-	d := Desired{}
-	data := ""
-	if o.Token != nil {
-		data = o.Token.UserData
+func Plan(o Observed, settings Settings) step.Bootstrap {
+	d := step.Bootstrap{}
+	template := ""
+	if !o.VMMayExist && !o.VMLost {
+		template, d.Problem = render(o, settings)
 	}
-	if !o.VMMayExist {
+	request := &step.JoinRequest{
+		UserData: template, Encoding: settings.Encoding,
+		TTL: metav1.Duration{Duration: settings.TokenTTL}, MaxLife: maxLife(o.Machine), Groups: settings.TokenGroups,
+		Revoked: !wantsToken(o),
 		// What cannot be rendered now stays as it is.
-		rendered, problem := render(o, settings)
-		if problem == nil {
-			data = rendered
-		}
-		d.Bootstrap.Problem = problem
+		Frozen: template == "",
 	}
-	revoked := o.Token != nil && o.Token.Revoked || !wantsToken(o)
-	if o.Token != nil || !revoked && (data != "" || o.VMMayExist) {
-		d.JoinToken = joinToken(o.Machine, data, revoked, settings)
-		// Its controller would add it with a write of its own. Nothing may be added to
-		// what is being deleted.
-		if o.Token == nil || !o.Token.Ending {
-			d.JoinToken.Finalizers = []string{managed.FinalizerName}
-		}
+	if request.Revoked || template != "" || o.VMMayExist || o.Join.Published {
+		d.Join = request
 	}
-	if d.Bootstrap.Problem != nil || data == "" {
+	if d.Problem != nil || o.VMLost {
 		return d
 	}
-	d.Bootstrap.Waiting = waits(o, data)
-	// Its provider waits with the VM. A VM of user data that is about to change would
-	// be made of the old.
-	if d.Bootstrap.Waiting == "" || o.ProviderAwaitsSecret && (o.Token == nil || o.Token.UserData == data) {
-		d.Bootstrap.SecretName, d.Bootstrap.Key = names.UserData(o.Machine.Name, o.Machine.UID), clusterv1alpha1.ConnectionUserData
-		// That it takes a moment is not worth telling.
-		if d.Bootstrap.Waiting == waitingForToken {
-			d.Bootstrap.Waiting = ""
-		}
+	d.Waiting = waitsFor(o, *request)
+	if d.Waiting == "" {
+		d.SecretName, d.Key = names.UserData(o.Machine.Name, o.Machine.UID), clusterv1alpha1.ConnectionUserData
 	}
 	return d
 }
 
-// wantsToken until the Node is there. A Machine that failed is not waited for.
+// wantsToken reports whether the Machine may still join.
 func wantsToken(o Observed) bool {
-	return !o.NodeJoined && o.Machine.Status.Phase != machinev1alpha1.MachineFailed
+	return !o.NodeJoined && !o.VMLost && o.Machine.Status.Phase != machinev1alpha1.MachineFailed
 }
 
-// waits says what user data waits for, and nothing when it is published.
-func waits(o Observed, data string) string {
+// waitsFor says what the user data waits for, and nothing when it is published.
+func waitsFor(o Observed, r step.JoinRequest) string {
 	switch {
 	case o.VMMayExist:
 		return ""
-	case o.Token != nil && o.Token.Error != "":
-		return "waiting for the join token: " + o.Token.Error
-	case o.Token == nil, !o.Token.Published, o.Token.UserData != data:
+	case o.Join.Error != "":
+		return "waiting for the join token: " + o.Join.Error
+	case !o.Join.Published, o.Join.Hash != userdata.Hash(r.UserData, r.Encoding):
 		return waitingForToken
 	}
 	return ""
+}
+
+func maxLife(m *machinev1alpha1.Machine) metav1.Duration {
+	timeout := m.Spec.CreationTimeout.Duration
+	if timeout <= 0 {
+		timeout = defaultCreationTimeout
+	}
+	return metav1.Duration{Duration: timeout + lifeAfterCreation}
 }
 
 func render(o Observed, settings Settings) (string, *step.Problem) {
@@ -155,29 +130,4 @@ func render(o Observed, settings Settings) (string, *step.Problem) {
 		return "", &step.Problem{Reason: ReasonUserDataInvalid, Message: fmt.Sprintf("class %q: %v", o.Class.Name, err)}
 	}
 	return string(b), nil
-}
-
-func joinToken(m *machinev1alpha1.Machine, data string, revoked bool, settings Settings) *clusterv1alpha1.JoinToken {
-	return &clusterv1alpha1.JoinToken{
-		TypeMeta: metav1.TypeMeta{APIVersion: clusterv1alpha1.SchemeGroupVersion.String(), Kind: "JoinToken"},
-		ObjectMeta: metav1.ObjectMeta{
-			Name:   names.OfMachine(m.Name, m.UID),
-			Labels: map[string]string{machinev1alpha1.LabelMachine: m.Name},
-		},
-		Spec: clusterv1alpha1.JoinTokenSpec{
-			ManagedResourceSpec: xpv2.ManagedResourceSpec{
-				ProviderConfigReference:          &xpv1.ProviderConfigReference{Kind: m.Spec.ClusterRef.Kind, Name: m.Spec.ClusterRef.Name},
-				WriteConnectionSecretToReference: &xpv1.LocalSecretReference{Name: names.UserData(m.Name, m.UID)},
-			},
-			ForProvider: clusterv1alpha1.JoinTokenParameters{
-				TTL:         metav1.Duration{Duration: settings.TokenTTL},
-				Description: "machine " + m.Namespace + "/" + m.Name,
-				Groups:      settings.TokenGroups,
-				UserData:    data,
-				Revoked:     revoked,
-
-				UserDataEncoding: settings.Encoding,
-			},
-		},
-	}
 }

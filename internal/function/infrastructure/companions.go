@@ -82,7 +82,7 @@ func (d *Desired) compose(b *binding, o Observed, made rendering) {
 	for _, c := range b.companionsOf(o.Class) {
 		there, ok := o.Companions[c.name]
 		if ok && step.CreationBegan(there) {
-			d.Companions[c.name] = step.AsObserved(there, o.Machine)
+			d.Companions[c.name] = keep(there, o.Machine)
 		} else {
 			d.Companions[c.name] = made.companions[c.name]
 		}
@@ -134,7 +134,7 @@ func await(b *binding, c companion, o Observed) (bool, step.VM) {
 func (d *Desired) keepCompanions(o Observed) {
 	for name, there := range o.Companions {
 		if d.Companions[name] == nil {
-			d.Companions[name] = step.AsObserved(there, o.Machine)
+			d.Companions[name] = keep(there, o.Machine)
 		}
 		if d.Word.ProviderID != "" {
 			pin(d.Companions[name])

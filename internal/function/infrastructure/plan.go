@@ -2,6 +2,7 @@ package infrastructure
 
 import (
 	"fmt"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -68,7 +69,7 @@ func planVM(b *binding, invalid *step.Problem, o Observed) Desired {
 	if err != nil {
 		word.Problem = &step.Problem{Reason: ReasonBindingInvalid, Message: truncate(err.Error())}
 	}
-	d := Desired{VM: step.AsObserved(*o.VM, o.Machine), Companions: map[string]*unstructured.Unstructured{}, Word: word}
+	d := Desired{VM: keep(*o.VM, o.Machine), Companions: map[string]*unstructured.Unstructured{}, Word: word}
 	if o.begun() {
 		if word.ProviderID != "" {
 			pin(d.VM)
@@ -83,6 +84,16 @@ func planVM(b *binding, invalid *step.Problem, o Observed) Desired {
 		d.Word.Problem = made.Word.Problem
 	}
 	return d
+}
+
+// keep a resource as it was requested, with the finalizer of its provider: the step
+// lifecycle knows the finalizers only of what is observed, and this may have been looked up.
+func keep(there step.Object, m *machinev1alpha1.Machine) *unstructured.Unstructured {
+	kept := step.AsObserved(there, m)
+	if slices.Contains(there.GetFinalizers(), step.FinalizerManaged) {
+		kept.SetFinalizers([]string{step.FinalizerManaged})
+	}
+	return kept
 }
 
 // create a VM, or say why not.

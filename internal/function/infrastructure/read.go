@@ -51,7 +51,7 @@ func read(b *binding, o Observed) (step.VM, error) {
 		err = said.evaluate(b, map[string]any{"machine": o.RawMachine, "vm": whole(vm.Object), "companions": observedCompanions(b, o.Companions)})
 	}
 	if said.providerID != "" {
-		out.ProviderID = said.providerID
+		out.ProviderID, out.Confirmed = said.providerID, true
 	}
 	// Those of the Machine may be what its Node said of itself, and certificates are
 	// given out for these.

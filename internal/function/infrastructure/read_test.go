@@ -56,7 +56,7 @@ func TestRead(t *testing.T) {
 		},
 		"AVMIsRunningWhenItIsReadyAndItsProviderIDIsKnown": {
 			vm:   vm(nil, id, ready),
-			want: step.VM{State: step.VMRunning, ProviderID: "test:///1"},
+			want: step.VM{State: step.VMRunning, ProviderID: "test:///1", Confirmed: true},
 		},
 		"AReadyVMOfUnknownProviderIDIsNotRunning": {
 			vm:   vm(nil, nil, ready),
@@ -65,12 +65,22 @@ func TestRead(t *testing.T) {
 		"TheBindingSaysWhatRunningIs": {
 			change: func(in *fn.Infrastructure) { in.Status.Running = `vm.status.?state.orValue("") == "on"` },
 			vm:     vm(nil, map[string]any{"id": "test:///1", "state": "off"}, ready),
-			want:   step.VM{State: step.VMCreating, ProviderID: "test:///1"},
+			want:   step.VM{State: step.VMCreating, ProviderID: "test:///1", Confirmed: true},
 		},
 		"TheMachineRemembersAProviderIDThatIsSaidNoMore": {
 			vm:         vm(nil, nil, ready),
 			remembered: "test:///1",
 			want:       step.VM{State: step.VMRunning, ProviderID: "test:///1"},
+		},
+		"AProviderIDThatOnlyTheStatusHasIsNotConfirmed": {
+			vm:         vm(nil, map[string]any{"id": ""}, ready),
+			remembered: "test:///forged",
+			want:       step.VM{State: step.VMRunning, ProviderID: "test:///forged"},
+		},
+		"TheVMGoesBeforeTheStatus": {
+			vm:         vm(nil, id, ready),
+			remembered: "test:///forged",
+			want:       step.VM{State: step.VMRunning, ProviderID: "test:///1", Confirmed: true},
 		},
 		"ACreationThatRunsIsNotUnknown": {
 			vm:   vm(pending, nil),
@@ -93,11 +103,11 @@ func TestRead(t *testing.T) {
 		},
 		"AVMThatTheProviderMissesIsLost": {
 			vm:   vm(nil, id, condition("Ready", "False", "Missing", "gone")),
-			want: step.VM{State: step.VMLost, ProviderID: "test:///1", Message: "the provider finds VM test:///1 no more"},
+			want: step.VM{State: step.VMLost, ProviderID: "test:///1", Confirmed: true, Message: "the provider finds VM test:///1 no more"},
 		},
 		"AVMThatMayOnlyBeObservedAndDoesNotExistIsLost": {
 			vm:   vm(nil, id, ready, condition("Synced", "False", "ReconcileError", "observe failed: external resource does not exist")),
-			want: step.VM{State: step.VMLost, ProviderID: "test:///1", Message: "the provider finds VM test:///1 no more"},
+			want: step.VM{State: step.VMLost, ProviderID: "test:///1", Confirmed: true, Message: "the provider finds VM test:///1 no more"},
 		},
 		"AVMThatWasNeverThereIsNotLost": {
 			vm:   vm(nil, nil, condition("Ready", "False", "Missing", "gone")),
@@ -106,12 +116,12 @@ func TestRead(t *testing.T) {
 		"TheBindingSaysWhatLostIs": {
 			change: func(in *fn.Infrastructure) { in.Status.Lost = `vm.status.?state.orValue("") == "terminated"` },
 			vm:     vm(nil, map[string]any{"id": "test:///1", "state": "terminated"}, ready),
-			want:   step.VM{State: step.VMLost, ProviderID: "test:///1", Message: "the provider finds VM test:///1 no more"},
+			want:   step.VM{State: step.VMLost, ProviderID: "test:///1", Confirmed: true, Message: "the provider finds VM test:///1 no more"},
 		},
 		"TheBindingSaysWhatFailedIs": {
 			change: func(in *fn.Infrastructure) { in.Status.Failed = `vm.status.?fault.orValue("")` },
 			vm:     vm(nil, map[string]any{"id": "test:///1", "fault": "out of quota"}, ready),
-			want:   step.VM{State: step.VMFailed, ProviderID: "test:///1", ErrorCode: "QuotaExceeded", Message: "out of quota"},
+			want:   step.VM{State: step.VMFailed, ProviderID: "test:///1", Confirmed: true, ErrorCode: "QuotaExceeded", Message: "out of quota"},
 		},
 		"TheBindingSaysWhatAnErrorIs": {
 			change: func(in *fn.Infrastructure) { in.Status.Error = `vm.status.?trouble.orValue("")` },
@@ -123,18 +133,18 @@ func TestRead(t *testing.T) {
 				in.Status.Addresses = `vm.status.ips.map(a, {"type": "InternalIP", "address": a})`
 			},
 			vm: vm(nil, map[string]any{"id": "test:///1", "ips": []any{"10.0.0.1"}}),
-			want: step.VM{State: step.VMCreating, ProviderID: "test:///1",
+			want: step.VM{State: step.VMCreating, ProviderID: "test:///1", Confirmed: true,
 				Addresses: []step.VMAddress{{Type: "InternalIP", Address: "10.0.0.1"}}},
 		},
 		"WhatTheNodeSaysOfItselfIsNotTheVMs": {
 			addresses: []machinev1alpha1.Address{{Type: "InternalIP", Address: "10.0.0.66"}},
 			vm:        vm(nil, id),
-			want:      step.VM{State: step.VMCreating, ProviderID: "test:///1"},
+			want:      step.VM{State: step.VMCreating, ProviderID: "test:///1", Confirmed: true},
 		},
 		"AnAddressOfAnUnknownTypeIsRefused": {
 			change: func(in *fn.Infrastructure) { in.Status.Addresses = `[{"type": "PublicIP", "address": "1.2.3.4"}]` },
 			vm:     vm(nil, id),
-			want:   step.VM{State: step.VMCreating, ProviderID: "test:///1"},
+			want:   step.VM{State: step.VMCreating, ProviderID: "test:///1", Confirmed: true},
 			err:    "PublicIP",
 		},
 		"AnExpressionThatFailsLeavesWhatTheMachineRemembers": {

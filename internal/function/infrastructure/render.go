@@ -69,6 +69,7 @@ func render(b *binding, o Observed) (rendering, *step.Problem) {
 			return r, problem
 		}
 		wrong.judge(c.template, set, c.inClass(), made, o.Validators[c.name])
+		o.Validators[c.name].finalize(made)
 		r.companions[c.name] = made
 		companions[c.name] = whole(made.Object)
 		if there, ok := o.Companions[c.name]; ok {
@@ -85,6 +86,7 @@ func render(b *binding, o Observed) (rendering, *step.Problem) {
 		return r, problem
 	}
 	wrong.judge(b.vm, set, "", r.vm, o.Validator)
+	o.Validator.finalize(r.vm)
 	return r, wrong.of(o.Class)
 }
 

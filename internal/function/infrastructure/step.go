@@ -225,7 +225,7 @@ func observe(req *fnv1.RunFunctionRequest) (Observed, error) {
 		return o, err
 	}
 	if o.Bootstrap.Key != "" {
-		o.UserData = string(observed[machinev1alpha1.ResourceJoinToken].Connection[o.Bootstrap.Key])
+		o.UserData = string(observed[machinev1alpha1.ResourceUserData].Connection[o.Bootstrap.Key])
 	}
 	return o, nil
 }

@@ -19,10 +19,13 @@ import (
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/defaulting"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/pruning"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apiserver/pkg/apis/cel"
 	"k8s.io/utils/lru"
+
+	"github.com/drover-dev/drover/internal/function/step"
 )
 
 // A validator says what the API server would have against the spec of a resource.
@@ -30,6 +33,8 @@ type validator struct {
 	structural *structuralschema.Structural
 	openAPI    validation.SchemaValidator
 	rules      *schemacel.Validator
+	// managed means that the kind is one of crossplane-runtime.
+	managed bool
 }
 
 // validators by the hash of their schema: reading one costs more than using it.
@@ -78,6 +83,7 @@ func newValidator(schema *structpb.Struct) (*validator, error) {
 	if v.openAPI, _, err = validation.NewSchemaValidator(internal); err != nil {
 		return nil, fmt.Errorf("cannot convert the schema: %w", err)
 	}
+	_, v.managed = published.Properties["spec"].Properties["managementPolicies"]
 	v.rules = schemacel.NewValidator(v.structural, false, cel.PerCallLimit)
 	return v, nil
 }
@@ -97,6 +103,14 @@ func (v *validator) validate(spec map[string]any) field.ErrorList {
 		invalid, _ = v.rules.Validate(context.Background(), nil, v.structural, obj, nil, math.MaxInt64)
 	}
 	return append(errs, invalid...)
+}
+
+// finalize gives a managed resource the finalizer that its controller would add with a
+// write of its own.
+func (v *validator) finalize(made *unstructured.Unstructured) {
+	if v != nil && v.managed {
+		made.SetFinalizers([]string{step.FinalizerManaged})
+	}
 }
 
 // placed are the paths that the binding has set, by which an error is the binding's

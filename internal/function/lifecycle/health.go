@@ -6,14 +6,13 @@ import (
 	"strings"
 	"time"
 
-	xpv1 "github.com/crossplane/crossplane-runtime/v2/apis/common/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	clusterv1alpha1 "github.com/drover-dev/drover/apis/cluster/v1alpha1"
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/function/step"
+	"github.com/drover-dev/drover/internal/workernode"
 )
 
 // defaultHealthTimeout is that of the Machine's schema.
@@ -39,8 +38,8 @@ func healthConditions(h machinev1alpha1.Health) []machinev1alpha1.HealthConditio
 }
 
 // unhealthy conditions of a Node that is there, or was, other than Ready.
-func unhealthy(conditions []clusterv1alpha1.NodeCondition, h machinev1alpha1.Health) []clusterv1alpha1.NodeCondition {
-	var out []clusterv1alpha1.NodeCondition
+func unhealthy(conditions []workernode.Condition, h machinev1alpha1.Health) []workernode.Condition {
+	var out []workernode.Condition
 	for _, c := range conditions {
 		named := func(h machinev1alpha1.HealthCondition) bool { return h.Type == c.Type && h.Status == c.Status }
 		if c.Type != string(corev1.NodeReady) && slices.ContainsFunc(healthConditions(h), named) {
@@ -81,7 +80,7 @@ func unhealthiness(now time.Time, o Observed, n node, u *machinev1alpha1.UpdateS
 
 // since when the Node is unhealthy for a condition: those that share health.timeout
 // share its beginning too.
-func since(c clusterv1alpha1.NodeCondition, lasting machinev1alpha1.Unhealthiness, h machinev1alpha1.Health, at metav1.Time) metav1.Time {
+func since(c workernode.Condition, lasting machinev1alpha1.Unhealthiness, h machinev1alpha1.Health, at metav1.Time) metav1.Time {
 	shares := ownTimeout(h, c.Type, c.Status) == nil
 	for _, was := range lasting.Conditions {
 		if was.Type == c.Type || shares && ownTimeout(h, was.Type, was.Status) == nil {
@@ -139,9 +138,9 @@ func judgesHealth(o Observed, n node) bool {
 	return !o.Machine.Spec.Health.Disabled && !skipsRemediation(o, n) && isKnown(o.WorkerNode)
 }
 
-// isKnown means that the WorkerNode could look at its Node.
-func isKnown(wn *clusterv1alpha1.WorkerNode) bool {
-	return wn != nil && wn.Status.GetCondition(xpv1.TypeSynced).Status != corev1.ConditionFalse
+// isKnown reports whether the Node can be observed now.
+func isKnown(wn *workernode.WorkerNode) bool {
+	return wn != nil && wn.Observation.Error == ""
 }
 
 func skipsRemediation(o Observed, n node) bool {

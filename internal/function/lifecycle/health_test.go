@@ -5,27 +5,24 @@ import (
 	"testing"
 	"time"
 
-	xpv1 "github.com/crossplane/crossplane-runtime/v2/apis/common/v1"
 	"github.com/google/go-cmp/cmp"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	clusterv1alpha1 "github.com/drover-dev/drover/apis/cluster/v1alpha1"
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/function/step"
+	"github.com/drover-dev/drover/internal/workernode"
 )
 
 // nodeWith conditions of these types and statuses; it is Ready unless they say otherwise.
-func nodeWith(conditions ...string) *clusterv1alpha1.WorkerNode {
+func nodeWith(conditions ...string) *workernode.WorkerNode {
 	wn := readyNode()
 	for i := 0; i < len(conditions); i += 2 {
 		typ, status := conditions[i], conditions[i+1]
 		if typ == "Ready" {
-			wn.Status.AtProvider.Conditions[0].Status = status
-			wn.SetConditions(xpv1.Condition{Type: xpv1.TypeReady, Status: corev1.ConditionFalse})
+			wn.Observation.Conditions[0].Status = status
 			continue
 		}
-		wn.Status.AtProvider.Conditions = append(wn.Status.AtProvider.Conditions, clusterv1alpha1.NodeCondition{Type: typ, Status: status})
+		wn.Observation.Conditions = append(wn.Observation.Conditions, workernode.Condition{Type: typ, Status: status})
 	}
 	return wn
 }
@@ -46,7 +43,7 @@ func alive(t *testing.T) *life {
 }
 
 // at is what becomes of it when its Node looks like that, so long after soon.
-func (l *life) at(after time.Duration, wn *clusterv1alpha1.WorkerNode) *life {
+func (l *life) at(after time.Duration, wn *workernode.WorkerNode) *life {
 	l.o.WorkerNode = wn
 	l.d = Plan(soon.Add(after), l.o)
 	for _, e := range l.d.Events {
@@ -104,7 +101,7 @@ func TestHealth(t *testing.T) {
 		"OtherWordsDoNotBeginAnew": func(l *life) {
 			l.at(0, notReady)
 			other := nodeWith("Ready", "False")
-			other.Status.AtProvider.Conditions[0].Reason = "KubeletNotReady"
+			other.Observation.Conditions[0].Reason = "KubeletNotReady"
 			l.at(9*time.Minute, other).at(timeout, notReady).is("Failed")
 		},
 		"ANodeThatIsWellForAMomentOnlyDoesNotBeginAnew": func(l *life) {
@@ -141,12 +138,12 @@ func TestHealth(t *testing.T) {
 			}
 			l.at(2*time.Hour, silent).is("Failed")
 		},
-		"NorWhileTheWorkerNodeCannotLook": func(l *life) {
+		"NorWhileTheNodeCannotBeObserved": func(l *life) {
 			blind := nodeWith("Ready", "Unknown")
-			blind.SetConditions(xpv1.Condition{Type: xpv1.TypeSynced, Status: corev1.ConditionFalse, Message: "forbidden"})
+			blind.Observation.Error = "forbidden"
 			l.at(0, blind).at(time.Hour, blind).is("Unknown")
 		},
-		"NorWithoutAWorkerNode": func(l *life) {
+		"NorWithoutAnyObservation": func(l *life) {
 			l.at(0, nil).is("Unknown").at(time.Hour, nil).is("Unknown")
 		},
 		"BadConditionsMakeAReadyNodeUnhealthy": func(l *life) {
@@ -203,7 +200,7 @@ func TestHealth(t *testing.T) {
 		},
 		"TheNodeHoldsItOff": func(l *life) {
 			held := nodeWith("Ready", "Unknown")
-			held.Status.AtProvider.Annotations = map[string]string{machinev1alpha1.AnnotationSkipRemediation: "true"}
+			held.Observation.Annotations = map[string]string{machinev1alpha1.AnnotationSkipRemediation: "true"}
 			l.at(0, held).at(24*time.Hour, held).is("Unknown").at(24*time.Hour, silent).is("Failed")
 		},
 		"WhoHoldsItOffLateTakesTheFailureBack": func(l *life) {
@@ -278,7 +275,7 @@ func TestAReplacementIsRequestedByMachineOrNode(t *testing.T) {
 		t.Fatal("nobody asked")
 	}
 	asks := readyNode()
-	asks.Status.AtProvider.Annotations = map[string]string{machinev1alpha1.AnnotationReplace: "true"}
+	asks.Observation.Annotations = map[string]string{machinev1alpha1.AnnotationReplace: "true"}
 	l.at(0, asks).at(0, asks).is("Running")
 	if !l.d.Status.ReplaceRequested {
 		t.Error("the Node asked")

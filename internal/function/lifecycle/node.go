@@ -5,15 +5,14 @@ import (
 	"strings"
 	"time"
 
-	xpv1 "github.com/crossplane/crossplane-runtime/v2/apis/common/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	clusterv1alpha1 "github.com/drover-dev/drover/apis/cluster/v1alpha1"
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/workernode"
 )
 
-// A node is what the WorkerNode says of a Machine's Node.
+// A node is what is known of a Machine's Node.
 type node struct {
 	// joined means that the Node is there, or was.
 	joined bool
@@ -22,7 +21,7 @@ type node struct {
 	// since when it is Ready.
 	since *metav1.Time
 	// bad are the conditions for which the Node is unhealthy.
-	bad []clusterv1alpha1.NodeCondition
+	bad []workernode.Condition
 	// starting means that it has startup taints.
 	starting bool
 	// healthy means that it is Ready, and neither unhealthy nor starting.
@@ -34,17 +33,17 @@ type node struct {
 	// message says why the Node is not Ready, or not there.
 	message string
 
-	clusterv1alpha1.WorkerNodeObservation
+	workernode.Observation
 }
 
 // nodeOf a Machine. Startup taints count only for a Machine that has not run before:
 // what comes back is not started anew.
-func nodeOf(m *machinev1alpha1.Machine, wn *clusterv1alpha1.WorkerNode) node {
+func nodeOf(now time.Time, m *machinev1alpha1.Machine, wn *workernode.WorkerNode) node {
 	if wn == nil {
 		return node{}
 	}
 	ran := hasRun(m.Status)
-	n := node{WorkerNodeObservation: wn.Status.AtProvider}
+	n := node{Observation: wn.Observation}
 	n.joined = n.NodeName != ""
 	reason := ""
 	for _, c := range n.Conditions {
@@ -52,15 +51,14 @@ func nodeOf(m *machinev1alpha1.Machine, wn *clusterv1alpha1.WorkerNode) node {
 			n.status, n.since, reason = c.Status, c.LastTransitionTime, c.Reason
 		}
 	}
-	reported := wn.Status.GetCondition(xpv1.TypeReady)
-	n.ready = n.joined && n.status == isTrue && reported.Status == corev1.ConditionTrue
+	n.ready = n.joined && n.status == isTrue
 	n.bad = unhealthy(n.Conditions, m.Spec.Health)
 	if !n.ready {
 		status := isUnknown
 		if n.status == isFalse {
 			status = isFalse
 		}
-		n.bad = append([]clusterv1alpha1.NodeCondition{{Type: string(corev1.NodeReady), Status: status, Reason: reason}}, n.bad...)
+		n.bad = append([]workernode.Condition{{Type: string(corev1.NodeReady), Status: status, Reason: reason}}, n.bad...)
 	}
 	n.starting = n.ready && !ran && len(n.StartupTaints) > 0
 	n.healthy = len(n.bad) == 0 && !n.starting
@@ -74,15 +72,38 @@ func nodeOf(m *machinev1alpha1.Machine, wn *clusterv1alpha1.WorkerNode) node {
 	case n.ready:
 		return n
 	}
-	n.message = reported.Message
-	// A WorkerNode that was deleted, and its Node with it, comes back without one.
-	gone := reported.Reason == clusterv1alpha1.ReasonNodeGone || ran && reported.Reason == clusterv1alpha1.ReasonNodeJoining
-	if gone && isKnown(wn) {
-		n.goneSince = reported.LastTransitionTime.Time
-	}
-	// An unreachable cluster, or wrong credentials, say more than what was seen last.
-	if !isKnown(wn) {
-		n.message = wn.Status.GetCondition(xpv1.TypeSynced).Message
+	n.message = n.notReady(wn.Parameters.ProviderID, reason)
+	if n.isGone(ran) {
+		n.goneSince = whole(now).Time
+		if before := m.Status.NodeGoneSince; before != nil {
+			n.goneSince = before.Time
+		}
 	}
 	return n
+}
+
+// isGone reports whether the Node was there, and is known not to be there any more.
+func (n node) isGone(ran bool) bool {
+	return n.Error == "" && !n.Present && (n.joined || ran)
+}
+
+// notReady says why the Node is not Ready. A kubelet's messages may contain times, so that
+// only its reasons are passed on.
+func (n node) notReady(providerID, reason string) string {
+	switch {
+	// An unreachable cluster, or wrong credentials, say more than what was seen last.
+	case n.Error != "":
+		return n.Error
+	case !n.Present && !n.joined:
+		return fmt.Sprintf("No Node of the VM %s has joined yet", providerID)
+	case !n.Present:
+		return fmt.Sprintf("The Node %s is gone from the target cluster", n.NodeName)
+	}
+	switch n.status {
+	case isUnknown:
+		return fmt.Sprintf("The Node %s stopped reporting: %s", n.NodeName, reason)
+	case isFalse:
+		return fmt.Sprintf("The Node %s is not Ready: %s", n.NodeName, reason)
+	}
+	return fmt.Sprintf("The Node %s has not reported yet", n.NodeName)
 }

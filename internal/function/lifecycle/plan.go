@@ -3,9 +3,9 @@ package lifecycle
 import (
 	"time"
 
-	clusterv1alpha1 "github.com/drover-dev/drover/apis/cluster/v1alpha1"
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/function/step"
+	"github.com/drover-dev/drover/internal/workernode"
 )
 
 // Observed is what the step sees.
@@ -14,10 +14,10 @@ type Observed struct {
 	// Bootstrap and VM are the words of the steps before.
 	Bootstrap step.Bootstrap
 	VM        step.VM
-	// WorkerNode is nil while there is none.
-	WorkerNode *clusterv1alpha1.WorkerNode
-	// NodesByName means that the Nodes of the cloud have no providerID.
-	NodesByName bool
+	// WorkerNode is what is known of the Node, nil until parameters for it were decided on.
+	WorkerNode *workernode.WorkerNode
+	// CloudNamesNodes means that the name of the Node is not the Machine's.
+	CloudNamesNodes bool
 	// TargetUnreachable means that the cluster that the Machine joins cannot be
 	// reached: what is known of its Node is old, and no Machine becomes Failed for it.
 	TargetUnreachable bool
@@ -53,10 +53,8 @@ func (o Observed) problem() *step.Problem {
 
 // Desired is what the step wants.
 type Desired struct {
-	// WorkerNode is nil until the VM's providerID is known.
-	WorkerNode *clusterv1alpha1.WorkerNode
-	// NodeReady is the readiness of the WorkerNode.
-	NodeReady bool
+	// WorkerNode has what the Node shall be like. It is nil until the VM's providerID is known.
+	WorkerNode *workernode.Parameters
 
 	Status     machinev1alpha1.MachineStatus
 	Conditions []step.Condition
@@ -67,12 +65,11 @@ type Desired struct {
 
 // Plan sums up a Machine.
 func Plan(now time.Time, o Observed) Desired {
-	n := nodeOf(o.Machine, o.WorkerNode)
+	n := nodeOf(now, o.Machine, o.WorkerNode)
 	updating := update(now, o, n)
 	sick := unhealthiness(now, o, n, updating)
 	phase, failed := decide(now, o, n, sick, updating)
 	d := Desired{
-		NodeReady: n.healthy,
 		Status:    status(now, o, n, phase, failed, sick, updating),
 		CallAgain: callAgain(now, o, n, phase, sick, updating),
 	}

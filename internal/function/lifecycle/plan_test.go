@@ -4,14 +4,12 @@ import (
 	"testing"
 	"time"
 
-	xpv1 "github.com/crossplane/crossplane-runtime/v2/apis/common/v1"
 	"github.com/google/go-cmp/cmp"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	clusterv1alpha1 "github.com/drover-dev/drover/apis/cluster/v1alpha1"
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/function/step"
+	"github.com/drover-dev/drover/internal/workernode"
 )
 
 var (
@@ -34,51 +32,36 @@ func phaseIs(p machinev1alpha1.MachinePhase) machinev1alpha1.MachineStatus {
 	return machinev1alpha1.MachineStatus{Phase: p}
 }
 
-// workerNodeThat reports a Node of the name, whose own Ready condition has the
-// status, or no Node if the name is empty.
-func workerNodeThat(node, status string, reported corev1.ConditionStatus, message string) *clusterv1alpha1.WorkerNode {
-	wn := &clusterv1alpha1.WorkerNode{}
-	wn.Spec.ForProvider.ProviderID = id
-	wn.Status.AtProvider.NodeName = node
+// workerNodeThat has a Node of the name, whose Ready condition has the status. Without a
+// status it is gone, and without a name there never was one.
+func workerNodeThat(node, status string) *workernode.WorkerNode {
+	wn := &workernode.WorkerNode{Parameters: workernode.Parameters{ProviderID: id}}
+	wn.Observation.NodeName = node
 	if status != "" {
-		wn.Status.AtProvider.Conditions = []clusterv1alpha1.NodeCondition{{Type: "Ready", Status: status, LastTransitionTime: &metav1.Time{Time: soon}}}
+		wn.Observation.Present = true
+		wn.Observation.Conditions = []workernode.Condition{{Type: "Ready", Status: status, LastTransitionTime: &metav1.Time{Time: soon}}}
 	}
-	wn.SetConditions(xpv1.Condition{Type: xpv1.TypeReady, Status: reported, Message: message})
 	return wn
 }
 
 // starting is a Node that waits for its network plugin.
-func starting() *clusterv1alpha1.WorkerNode {
+func starting() *workernode.WorkerNode {
 	wn := readyNode()
-	wn.Status.AtProvider.StartupTaints = []string{"cni:NoSchedule"}
+	wn.Observation.StartupTaints = []string{"cni:NoSchedule"}
 	return wn
 }
 
-// newWorkerNode has no Node since then.
-func newWorkerNode(since time.Time) *clusterv1alpha1.WorkerNode {
-	wn := workerNodeThat("", "", corev1.ConditionFalse, "")
-	wn.SetConditions(xpv1.Condition{
-		Type: xpv1.TypeReady, Status: corev1.ConditionFalse, Reason: clusterv1alpha1.ReasonNodeJoining,
-		Message: "none has joined yet", LastTransitionTime: metav1.NewTime(since),
-	})
+func readyNode() *workernode.WorkerNode { return workerNodeThat("m", "True") }
+
+// unreachable is a Node as it was seen last.
+func unreachable(wn *workernode.WorkerNode) *workernode.WorkerNode {
+	wn.Observation.Error, wn.Observation.Synced = "unreachable", false
 	return wn
 }
 
-// deletedNode is gone since then, and there may be an error now.
-func deletedNode(since time.Time, err string) *clusterv1alpha1.WorkerNode {
-	wn := workerNodeThat("m", "", corev1.ConditionFalse, "")
-	wn.SetConditions(xpv1.Condition{
-		Type: xpv1.TypeReady, Status: corev1.ConditionFalse, Reason: clusterv1alpha1.ReasonNodeGone,
-		Message: "The Node m is gone", LastTransitionTime: metav1.NewTime(since),
-	})
-	if err != "" {
-		wn.SetConditions(xpv1.Condition{Type: xpv1.TypeSynced, Status: corev1.ConditionFalse, Message: err})
-	}
-	return wn
-}
-
-func readyNode() *clusterv1alpha1.WorkerNode {
-	return workerNodeThat("m", "True", corev1.ConditionTrue, "")
+// nodeGone is the status of a Machine whose Node is gone since then.
+func nodeGone(p machinev1alpha1.MachinePhase, since time.Time) machinev1alpha1.MachineStatus {
+	return machinev1alpha1.MachineStatus{Phase: p, NodeRef: &machinev1alpha1.NodeReference{Name: "m"}, NodeGoneSince: &metav1.Time{Time: since}}
 }
 
 func TestPhase(t *testing.T) {
@@ -123,7 +106,7 @@ func TestPhase(t *testing.T) {
 			want{Phase: "Joining", NodeReady: "NodeNotJoined", InfraReady: "VMRunning", Valid: "Valid", Events: []string{"VMRunning"}, CallAgain: step.InFlight},
 		},
 		"JoinsUntilItsNodeIsReady": {
-			soon, Observed{Machine: machine(phaseIs("Joining")), VM: running, WorkerNode: workerNodeThat("m", "False", corev1.ConditionFalse, "")},
+			soon, Observed{Machine: machine(phaseIs("Joining")), VM: running, WorkerNode: workerNodeThat("m", "False")},
 			want{Phase: "Joining", NodeReady: "NodeNotReady", InfraReady: "VMRunning", Valid: "Valid", CallAgain: step.InFlight},
 		},
 		"RunsWhenItsNodeIsReady": {
@@ -139,11 +122,11 @@ func TestPhase(t *testing.T) {
 			want{Phase: "Running", NodeReady: "NodeReady", InfraReady: "VMRunning", Valid: "ClassNotFound", Events: []string{"ClassNotFound"}, CallAgain: step.AtRest},
 		},
 		"IsUnknownWhenItsNodeIsNotReadyAnyMore": {
-			soon, Observed{Machine: machine(phaseIs("Running")), VM: running, WorkerNode: workerNodeThat("m", "False", corev1.ConditionFalse, "")},
+			soon, Observed{Machine: machine(phaseIs("Running")), VM: running, WorkerNode: workerNodeThat("m", "False")},
 			want{Phase: "Unknown", NodeReady: "NodeNotReady", InfraReady: "VMRunning", Valid: "Valid", Events: []string{"NodeNotReady"}, CallAgain: step.InFlight},
 		},
 		"IsUnknownWhenItsNodeStopsReporting": {
-			soon, Observed{Machine: machine(phaseIs("Running")), VM: running, WorkerNode: workerNodeThat("m", "Unknown", corev1.ConditionFalse, "")},
+			soon, Observed{Machine: machine(phaseIs("Running")), VM: running, WorkerNode: workerNodeThat("m", "Unknown")},
 			want{Phase: "Unknown", NodeReady: "NodeUnknown", InfraReady: "VMRunning", Valid: "Valid", Events: []string{"NodeUnknown"}, CallAgain: step.InFlight},
 		},
 		"WaitsForItsStartupTaintsToGo": {
@@ -162,32 +145,32 @@ func TestPhase(t *testing.T) {
 			want{Phase: "Running", NodeReady: "NodeReady", InfraReady: "VMRunning", Valid: "Valid", CallAgain: step.AtRest},
 		},
 		"IsUnknownForAMomentWhenItsNodeIsDeleted": {
-			soon.Add(nodeGoneGrace - time.Second), Observed{Machine: machine(phaseIs("Running")), VM: running, WorkerNode: deletedNode(soon, "")},
+			soon.Add(nodeGoneGrace - time.Second), Observed{Machine: machine(nodeGone("Running", soon)), VM: running, WorkerNode: workerNodeThat("m", "")},
 			want{Phase: "Unknown", NodeReady: "NodeGone", InfraReady: "VMRunning", Valid: "Valid", Events: []string{"NodeGone"}, CallAgain: step.InFlight},
 		},
 		"ThenItIsFailed": {
-			soon.Add(nodeGoneGrace), Observed{Machine: machine(phaseIs("Unknown")), VM: running, WorkerNode: deletedNode(soon, "")},
-			want{Phase: "Failed", Failure: "NodeDeleted", Message: "The Node m is gone", NodeReady: "NodeGone", InfraReady: "VMRunning", Valid: "Valid", Events: []string{"NodeDeleted"}, CallAgain: step.AtRest},
+			soon.Add(nodeGoneGrace), Observed{Machine: machine(nodeGone("Unknown", soon)), VM: running, WorkerNode: workerNodeThat("m", "")},
+			want{Phase: "Failed", Failure: "NodeDeleted", Message: "The Node m is gone from the target cluster", NodeReady: "NodeGone", InfraReady: "VMRunning", Valid: "Valid", Events: []string{"NodeDeleted"}, CallAgain: step.AtRest},
 		},
-		"OrWhenItsWorkerNodeWasDeletedAndTheNodeWithIt": {
-			late, Observed{Machine: machine(phaseIs("Running")), VM: running, WorkerNode: newWorkerNode(soon)},
-			want{Phase: "Failed", Failure: "NodeDeleted", Message: "none has joined yet", NodeReady: "NodeNotJoined", InfraReady: "VMRunning", Valid: "Valid", Events: []string{"NodeDeleted"}, CallAgain: step.AtRest},
+		"OrWhenNoNodeIsFoundOfOneThatRan": {
+			late, Observed{Machine: machine(machinev1alpha1.MachineStatus{Phase: "Running", NodeGoneSince: &metav1.Time{Time: soon}}), VM: running, WorkerNode: workerNodeThat("", "")},
+			want{Phase: "Failed", Failure: "NodeDeleted", Message: "No Node of the VM test:///1 has joined yet", NodeReady: "NodeNotJoined", InfraReady: "VMRunning", Valid: "Valid", Events: []string{"NodeDeleted"}, CallAgain: step.AtRest},
 		},
 		"ButNotWhileTheClusterCannotBeAsked": {
-			late, Observed{Machine: machine(phaseIs("Unknown")), VM: running, WorkerNode: deletedNode(soon, "unreachable")},
+			late, Observed{Machine: machine(nodeGone("Unknown", soon)), VM: running, WorkerNode: unreachable(workerNodeThat("m", ""))},
 			want{Phase: "Unknown", NodeReady: "NodeGone", InfraReady: "VMRunning", Valid: "Valid", CallAgain: step.InFlight},
 		},
 		"IsUnknownWhenItsNodeIsGone": {
-			soon, Observed{Machine: machine(phaseIs("Running")), VM: running, WorkerNode: workerNodeThat("m", "", corev1.ConditionFalse, "")},
+			soon, Observed{Machine: machine(phaseIs("Running")), VM: running, WorkerNode: workerNodeThat("m", "")},
 			want{Phase: "Unknown", NodeReady: "NodeGone", InfraReady: "VMRunning", Valid: "Valid", Events: []string{"NodeGone"}, CallAgain: step.InFlight},
 		},
 		"StaysUnknownWithinItsHealthTimeout": {
-			late, Observed{Machine: machine(phaseIs("Unknown")), VM: running, WorkerNode: workerNodeThat("m", "Unknown", corev1.ConditionFalse, "")},
+			late, Observed{Machine: machine(phaseIs("Unknown")), VM: running, WorkerNode: workerNodeThat("m", "Unknown")},
 			want{Phase: "Unknown", NodeReady: "NodeUnknown", InfraReady: "VMRunning", Valid: "Valid", CallAgain: step.InFlight},
 		},
-		"IsNotRunningWhenTheWorkerNodeDoubtsWhatItSawLast": {
-			soon, Observed{Machine: machine(phaseIs("Running")), VM: running, WorkerNode: workerNodeThat("m", "True", corev1.ConditionUnknown, "")},
-			want{Phase: "Unknown", NodeReady: "NodeUnknown", InfraReady: "VMRunning", Valid: "Valid", Events: []string{"NodeUnknown"}, CallAgain: step.InFlight},
+		"KeepsRunningWhileItsNodeCannotBeObserved": {
+			soon, Observed{Machine: machine(phaseIs("Running")), VM: running, WorkerNode: unreachable(readyNode())},
+			want{Phase: "Running", NodeReady: "NodeReady", InfraReady: "VMRunning", Valid: "Valid", CallAgain: step.AtRest},
 		},
 		"FailsWhenItsVMIsLost": {
 			soon, Observed{Machine: machine(phaseIs("Running")), VM: step.VM{State: step.VMLost, ProviderID: id, Message: "gone"}, WorkerNode: readyNode()},
@@ -206,8 +189,8 @@ func TestPhase(t *testing.T) {
 			want{Phase: "Failed", Failure: "CreateResultUnknown", Message: "who knows", NodeReady: "NodeNotJoined", InfraReady: "CreateResultUnknown", Valid: "Valid", Events: []string{"CreateResultUnknown"}, CallAgain: step.AtRest},
 		},
 		"FailsWhenNoNodeJoinsInTime": {
-			late, Observed{Machine: machine(phaseIs("Joining")), VM: running, WorkerNode: workerNodeThat("", "", corev1.ConditionFalse, "No Node yet")},
-			want{Phase: "Failed", Failure: "JoinTimeout", Message: "no Node joined within 20m0s: No Node yet", NodeReady: "NodeNotJoined", InfraReady: "VMRunning", Valid: "Valid", Events: []string{"JoinTimeout"}, CallAgain: step.AtRest},
+			late, Observed{Machine: machine(phaseIs("Joining")), VM: running, WorkerNode: workerNodeThat("", "")},
+			want{Phase: "Failed", Failure: "JoinTimeout", Message: "no Node joined within 20m0s: No Node of the VM test:///1 has joined yet", NodeReady: "NodeNotJoined", InfraReady: "VMRunning", Valid: "Valid", Events: []string{"JoinTimeout"}, CallAgain: step.AtRest},
 		},
 		"IsNotFailedForItsNodeWhileTheClusterIsUnreachable": {
 			late, Observed{Machine: machine(phaseIs("Joining")), VM: running, TargetUnreachable: true},
@@ -218,7 +201,7 @@ func TestPhase(t *testing.T) {
 			want{Phase: "Joining", NodeReady: "NodeNotJoined", InfraReady: "VMRunning", Valid: "Valid", CallAgain: 5 * time.Second},
 		},
 		"NorForANodeThatIsGone": {
-			late, Observed{Machine: machine(phaseIs("Unknown")), VM: running, WorkerNode: deletedNode(soon, ""), TargetUnreachable: true},
+			late, Observed{Machine: machine(nodeGone("Unknown", soon)), VM: running, WorkerNode: workerNodeThat("m", ""), TargetUnreachable: true},
 			want{Phase: "Unknown", NodeReady: "NodeGone", InfraReady: "VMRunning", Valid: "Valid", CallAgain: step.InFlight},
 		},
 		"ButForItsVMInAnyCase": {
@@ -265,7 +248,7 @@ func TestPhase(t *testing.T) {
 			want{Phase: "Joining", NodeReady: "NodeNotJoined", InfraReady: "VMRunning", Valid: "Valid", CallAgain: 2 * time.Second},
 		},
 		"SaysThatAVMOfANodeDoesNotRun": {
-			soon, Observed{Machine: machine(phaseIs("Unknown")), VM: step.VM{State: step.VMCreating, ProviderID: id}, WorkerNode: workerNodeThat("m", "Unknown", corev1.ConditionFalse, "")},
+			soon, Observed{Machine: machine(phaseIs("Unknown")), VM: step.VM{State: step.VMCreating, ProviderID: id}, WorkerNode: workerNodeThat("m", "Unknown")},
 			want{Phase: "Unknown", NodeReady: "NodeUnknown", InfraReady: "VMNotRunning", Valid: "Valid", CallAgain: step.InFlight},
 		},
 	}
@@ -293,7 +276,7 @@ func TestPhase(t *testing.T) {
 	}
 }
 
-func TestAWorkerNodeIsWantedForEver(t *testing.T) {
+func TestParametersForTheNodeAreWantedForEver(t *testing.T) {
 	remembered := machinev1alpha1.MachineStatus{ProviderID: id}
 	cases := map[string]struct {
 		o    Observed
@@ -302,8 +285,8 @@ func TestAWorkerNodeIsWantedForEver(t *testing.T) {
 		"NotBeforeTheProviderIDIsKnown": {Observed{Machine: machine(phaseIs("")), VM: step.VM{State: step.VMCreating}}, ""},
 		"OnceTheVMHasAProviderID":       {Observed{Machine: machine(phaseIs("")), VM: step.VM{State: step.VMCreating, ProviderID: id}}, id},
 		"WhenTheVMIsGone":               {Observed{Machine: machine(remembered), VM: step.VM{State: step.VMAbsent}}, id},
-		"WithTheProviderIDThatItHas": {
-			Observed{Machine: machine(remembered), VM: step.VM{ProviderID: "test:///2"}, WorkerNode: readyNode()}, id,
+		"WithTheProviderIDThatTheVMHas": {
+			Observed{Machine: machine(remembered), VM: step.VM{ProviderID: "test:///2"}, WorkerNode: readyNode()}, "test:///2",
 		},
 		"WhenTheMachineFailed": {
 			Observed{Machine: machine(machinev1alpha1.MachineStatus{Phase: "Failed", ProviderID: id}), VM: step.VM{State: step.VMLost}}, id,
@@ -313,7 +296,7 @@ func TestAWorkerNodeIsWantedForEver(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			got := ""
 			if wn := Plan(soon, tc.o).WorkerNode; wn != nil {
-				got = wn.Spec.ForProvider.ProviderID
+				got = wn.ProviderID
 			}
 			if got != tc.want {
 				t.Errorf("want %q, got %q", tc.want, got)
@@ -327,7 +310,7 @@ func TestTheDrainIsSkippedWhenTheMachineSaysSo(t *testing.T) {
 		m := machine(phaseIs("Running"))
 		m.Annotations = map[string]string{machinev1alpha1.AnnotationSkipDrain: value}
 		wn := Plan(soon, Observed{Machine: m, VM: step.VM{ProviderID: id}}).WorkerNode
-		if wn.Spec.ForProvider.Drain.Skip != want {
+		if wn.Drain.Skip != want {
 			t.Errorf("%q: want %v", value, want)
 		}
 	}
@@ -364,25 +347,25 @@ func TestWhatWasKnownOfTheNodeStays(t *testing.T) {
 	}
 }
 
-func TestAWorkerNodeHasTheAddressesThatTheCloudTells(t *testing.T) {
-	told := []clusterv1alpha1.NodeAddress{{Type: "InternalIP", Address: "10.0.0.1"}}
+func TestTheNodeHasTheAddressesThatTheCloudTells(t *testing.T) {
+	told := []workernode.Address{{Type: "InternalIP", Address: "10.0.0.1"}}
 	node := readyNode()
-	node.Status.AtProvider.Addresses = []clusterv1alpha1.NodeAddress{{Type: "InternalIP", Address: "10.0.0.66"}}
+	node.Observation.Addresses = []workernode.Address{{Type: "InternalIP", Address: "10.0.0.66"}}
 	o := Observed{
 		Machine: machine(machinev1alpha1.MachineStatus{Addresses: []machinev1alpha1.Address{{Type: "InternalIP", Address: "10.0.0.66"}}}),
 		VM:      step.VM{State: step.VMRunning, ProviderID: id}, WorkerNode: node,
 	}
-	if got := Plan(soon, o).WorkerNode.Spec.ForProvider.Addresses; len(got) > 0 {
+	if got := Plan(soon, o).WorkerNode.Addresses; len(got) > 0 {
 		t.Errorf("%v are what the Node says of itself", got)
 	}
 	o.VM.Addresses = []step.VMAddress{{Type: "InternalIP", Address: "10.0.0.1"}}
 	d := Plan(soon, o)
-	if diff := cmp.Diff(told, d.WorkerNode.Spec.ForProvider.Addresses); diff != "" {
+	if diff := cmp.Diff(told, d.WorkerNode.Addresses); diff != "" {
 		t.Error(diff)
 	}
-	o.VM.Addresses, o.WorkerNode = nil, d.WorkerNode
+	o.VM.Addresses, o.WorkerNode = nil, &workernode.WorkerNode{Parameters: *d.WorkerNode}
 	d = Plan(soon, o)
-	if diff := cmp.Diff(told, d.WorkerNode.Spec.ForProvider.Addresses); diff != "" {
+	if diff := cmp.Diff(told, d.WorkerNode.Addresses); diff != "" {
 		t.Errorf("forgotten when the cloud cannot be asked: %s", diff)
 	}
 	if len(d.Status.Addresses) != 1 || d.Status.Addresses[0].Address != "10.0.0.1" {
@@ -397,61 +380,18 @@ func TestAPlanIsTheSameForTheSameView(t *testing.T) {
 		t.Error(diff)
 	}
 	// What it wants shares nothing with what it saw.
-	Plan(soon, o).WorkerNode.Spec.ForProvider.Labels["a"] = "x"
+	Plan(soon, o).WorkerNode.Labels["a"] = "x"
 	if o.Machine.Spec.Metadata.Labels["a"] != "b" {
 		t.Error("the view was changed")
 	}
 }
 
-func TestObservedGenerationWaitsForSomethingToSayWhileAMachineComesUp(t *testing.T) {
-	joining := Observed{
-		Machine: machine(machinev1alpha1.MachineStatus{}),
-		VM:      step.VM{State: step.VMRunning, ProviderID: id},
-	}
-	first := Plan(soon, joining).Status
-	if first.ObservedGeneration != 3 {
-		t.Fatalf("the first status is of generation %d, want 3", first.ObservedGeneration)
-	}
-	again := joining
-	again.Machine = machine(first)
-	again.Machine.Generation = 4
-	if got := Plan(soon, again).Status; got.ObservedGeneration != 3 {
-		t.Errorf("a status that says nothing new is of generation %d, want 3", got.ObservedGeneration)
-	}
-	again.VM.Addresses = []step.VMAddress{{Type: "InternalIP", Address: "10.0.0.1"}}
-	if got := Plan(soon, again).Status; got.ObservedGeneration != 4 {
-		t.Errorf("a status that says something new is of generation %d, want 4", got.ObservedGeneration)
-	}
-	running := again
-	running.WorkerNode = readyNode()
-	running.Machine = machine(Plan(soon, running).Status)
-	running.Machine.Generation = 5
-	if got := Plan(soon, running).Status; got.ObservedGeneration != 5 {
-		t.Errorf("the status of a Machine that runs is of generation %d, want 5", got.ObservedGeneration)
-	}
-}
-
-func TestAWorkerNodeKeepsItsFinalizerAndGetsNoneWhenItGoes(t *testing.T) {
-	terminating := func(finalizers ...string) *clusterv1alpha1.WorkerNode {
-		wn := readyNode()
-		wn.DeletionTimestamp, wn.Finalizers = &metav1.Time{Time: soon}, finalizers
-		return wn
-	}
-	for name, tc := range map[string]struct {
-		observed *clusterv1alpha1.WorkerNode
-		want     int
-	}{
-		"ANewOneHasIt":                     {nil, 1},
-		"OneThatStaysHasIt":                {readyNode(), 1},
-		"OneThatGoesKeepsItUntilItsNodeIs": {terminating(finalizerManaged), 1},
-		"OneThatGoesIsNotGivenItOnceMore":  {terminating("foregroundDeletion"), 0},
-	} {
-		t.Run(name, func(t *testing.T) {
-			o := Observed{Machine: machine(machinev1alpha1.MachineStatus{}), VM: step.VM{State: step.VMRunning, ProviderID: id}, WorkerNode: tc.observed}
-			if got := Plan(soon, o).WorkerNode.Finalizers; len(got) != tc.want {
-				t.Errorf("finalizers %v, want %d", got, tc.want)
-			}
-		})
+func TestTheStatusIsOfTheGenerationThatWasSeen(t *testing.T) {
+	for _, wn := range []*workernode.WorkerNode{nil, readyNode()} {
+		o := Observed{Machine: machine(machinev1alpha1.MachineStatus{ObservedGeneration: 2}), VM: step.VM{State: step.VMRunning, ProviderID: id}, WorkerNode: wn}
+		if got := Plan(soon, o).Status.ObservedGeneration; got != 3 {
+			t.Errorf("the status is of generation %d, want 3", got)
+		}
 	}
 }
 

@@ -8,9 +8,9 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	clusterv1alpha1 "github.com/drover-dev/drover/apis/cluster/v1alpha1"
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/function/step"
+	"github.com/drover-dev/drover/internal/workernode"
 )
 
 // defaultPreserveTimeout is that of the Machine's schema.
@@ -78,16 +78,16 @@ func preserveTimeout(m *machinev1alpha1.Machine) time.Duration {
 // protect the Node of a Machine that is preserved from the cluster-autoscaler and, if
 // the Machine is Failed, from pods. What was emptied for that stays empty: a Failed
 // Machine that is no longer preserved is about to go.
-func protect(p *clusterv1alpha1.WorkerNodeParameters, o Observed, phase machinev1alpha1.MachinePhase, preserved bool) {
+func protect(p *workernode.Parameters, o Observed, phase machinev1alpha1.MachinePhase, preserved bool) {
 	failed := phase == machinev1alpha1.MachineFailed
 	if preserved {
 		p.Annotations[machinev1alpha1.AnnotationScaleDownDisabled] = "true"
 	}
 	if preserved && failed {
-		p.Taints = append(p.Taints, clusterv1alpha1.NodeTaint{Key: machinev1alpha1.TaintPreserved, Effect: string(corev1.TaintEffectNoSchedule)})
+		p.Taints = append(p.Taints, workernode.Taint{Key: machinev1alpha1.TaintPreserved, Effect: string(corev1.TaintEffectNoSchedule)})
 		p.Drained = true
 	}
-	if failed && o.WorkerNode != nil && o.WorkerNode.Spec.ForProvider.Drained {
+	if failed && (o.Machine.Status.Drained || o.Machine.Status.Drain != nil) {
 		p.Drained = true
 	}
 }

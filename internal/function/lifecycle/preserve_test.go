@@ -7,9 +7,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	clusterv1alpha1 "github.com/drover-dev/drover/apis/cluster/v1alpha1"
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/function/step"
+	"github.com/drover-dev/drover/internal/workernode"
 )
 
 // preservable is a Machine of a phase, with what it and its Node ask for, and what it
@@ -22,7 +22,7 @@ func preservable(phase machinev1alpha1.MachinePhase, machineAsks, nodeAsks strin
 		m.Annotations = map[string]string{machinev1alpha1.AnnotationPreserve: machineAsks}
 	}
 	if nodeAsks != "" {
-		wn.Status.AtProvider.Annotations = map[string]string{machinev1alpha1.AnnotationPreserve: nodeAsks}
+		wn.Observation.Annotations = map[string]string{machinev1alpha1.AnnotationPreserve: nodeAsks}
 	}
 	return Observed{Machine: m, VM: step.VM{State: step.VMRunning, ProviderID: id}, WorkerNode: wn}
 }
@@ -75,6 +75,14 @@ func TestPreservation(t *testing.T) {
 		})
 	}
 
+	t.Run("TheAnnotationOfANodeThatIsGoneCounts", func(t *testing.T) {
+		o := preservable(broken, "", "now", preservedBy("now", earlier))
+		o.WorkerNode.Observation.Present, o.WorkerNode.Observation.Conditions = false, nil
+		d := Plan(soon, o)
+		if diff := cmp.Diff(preservedBy("now", earlier), d.Status.Preservation); d.Status.Preserve != "now" || diff != "" {
+			t.Errorf("in force: %q, -want +got:\n%s", d.Status.Preserve, diff)
+		}
+	})
 	t.Run("TheTimeoutCountsWhenItBegins", func(t *testing.T) {
 		o := preservable(broken, "now", "", preservedBy("now", earlier))
 		o.Machine.Spec.Preserve.Timeout.Duration = time.Minute
@@ -91,7 +99,11 @@ func TestPreservation(t *testing.T) {
 func TestThePreservedNodeIsProtected(t *testing.T) {
 	type want struct{ Annotated, Tainted, Drained bool }
 	drained := func(o Observed) Observed {
-		o.WorkerNode.Spec.ForProvider.Drained = true
+		o.Machine.Status.Drained = true
+		return o
+	}
+	draining := func(o Observed) Observed {
+		o.Machine.Status.Drain = &machinev1alpha1.DrainStatus{}
 		return o
 	}
 	over := preservedBy("now", soon.Add(-2*time.Hour))
@@ -103,6 +115,7 @@ func TestThePreservedNodeIsProtected(t *testing.T) {
 		"Running":                  {preservable("Running", "now", "", nil), want{Annotated: true}},
 		"Failed":                   {preservable("Failed", "now", "", nil), want{true, true, true}},
 		"FailedAndOver":            {drained(preservable("Failed", "now", "", over)), want{Drained: true}},
+		"FailedAndOverInItsDrain":  {draining(preservable("Failed", "now", "", over)), want{Drained: true}},
 		"FailedAndTakenBack":       {drained(preservable("Failed", "", "", nil)), want{Drained: true}},
 		"FailedAndNeverPreserved":  {preservable("Failed", "", "", nil), want{}},
 		"RunningAndNeverPreserved": {drained(preservable("Running", "", "", nil)), want{}},
@@ -110,10 +123,10 @@ func TestThePreservedNodeIsProtected(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			tc.o.Machine.Spec.Taints = []machinev1alpha1.Taint{{Key: "dedicated", Effect: "NoSchedule"}}
-			p := Plan(soon, tc.o).WorkerNode.Spec.ForProvider
-			taints := []clusterv1alpha1.NodeTaint{{Key: "dedicated", Effect: "NoSchedule"}}
+			p := Plan(soon, tc.o).WorkerNode
+			taints := []workernode.Taint{{Key: "dedicated", Effect: "NoSchedule"}}
 			if tc.want.Tainted {
-				taints = append(taints, clusterv1alpha1.NodeTaint{Key: "machine.drover.dev/preserved", Effect: "NoSchedule"})
+				taints = append(taints, workernode.Taint{Key: "machine.drover.dev/preserved", Effect: "NoSchedule"})
 			}
 			if diff := cmp.Diff(taints, p.Taints); diff != "" {
 				t.Errorf("-want +got:\n%s", diff)
@@ -125,7 +138,7 @@ func TestThePreservedNodeIsProtected(t *testing.T) {
 	}
 }
 
-// told carries a plan's conditions over, as Crossplane does.
+// told carries a plan's conditions over, as the controller does.
 func told(o Observed, d Desired) Observed {
 	m := o.Machine.DeepCopy()
 	m.Status = d.Status
@@ -194,7 +207,7 @@ func TestAnnotationsThatArePassedOverAreToldOnce(t *testing.T) {
 	if d = Plan(soon, o); len(d.Events) > 0 {
 		t.Errorf("told again: %v", d.Events)
 	}
-	o.Machine.Annotations, o.WorkerNode.Status.AtProvider.Annotations = nil, nil
+	o.Machine.Annotations, o.WorkerNode.Observation.Annotations = nil, nil
 	if d = Plan(soon, o); conditionOf(d, TypeAnnotationsValid).Status != "True" || len(d.Events) > 0 {
 		t.Errorf("once mended: %+v, %v", conditionOf(d, TypeAnnotationsValid), d.Events)
 	}

@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/equality"
-
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 )
 
@@ -22,12 +20,21 @@ func status(now time.Time, o Observed, n node, phase machinev1alpha1.MachinePhas
 		Update:       u,
 		Preserve:     preserve(o, n),
 		RefusedUntil: refusedUntil(now, o),
+		ResourceRefs: before.ResourceRefs,
 		Unhealthy:    sick,
 	}
 	s.ReplaceRequested = replaceRequested(o, n)
 	s.Preservation = preservation(now, o, phase, s.Preserve)
+	s.Drain, s.Drained = n.Drain, n.Drained
+	switch {
+	case !n.goneSince.IsZero():
+		s.NodeGoneSince = whole(n.goneSince)
+	case !isKnown(o.WorkerNode) && !n.Present:
+		// An outage does not bring the Node back: nodeGoneGrace must not begin again after it.
+		s.NodeGoneSince = before.NodeGoneSince
+	}
 	if n.joined {
-		s.NodeRef = &machinev1alpha1.NodeReference{APIVersion: "v1", Kind: "Node", Name: n.NodeName, UID: n.NodeUID}
+		s.NodeRef = &machinev1alpha1.NodeReference{APIVersion: "v1", Kind: "Node", Name: n.NodeName, UID: string(n.NodeUID)}
 	}
 	if n.NodeInfo != nil {
 		info := machinev1alpha1.NodeInfo(*n.NodeInfo)
@@ -44,21 +51,8 @@ func status(now time.Time, o Observed, n node, phase machinev1alpha1.MachinePhas
 		s.FailureReason, s.FailureMessage = f.reason, f.message
 	}
 	s.LastOperation = lastOperation(now, before.LastOperation, operation(o, n, phase, f, u))
-	s.ObservedGeneration = observedGeneration(o.Machine.Generation, before, s)
+	s.ObservedGeneration = o.Machine.Generation
 	return s
-}
-
-// observedGeneration follows the generation. While a Machine comes up, each resource
-// that it composes makes a new one, and none of these is worth a status of its own.
-func observedGeneration(now int64, before, s machinev1alpha1.MachineStatus) int64 {
-	if !s.Phase.IsOnItsWay() {
-		return now
-	}
-	s.ObservedGeneration, s.Conditions = before.ObservedGeneration, before.Conditions
-	if equality.Semantic.DeepEqual(before, s) {
-		return before.ObservedGeneration
-	}
-	return now
 }
 
 // addresses of the VM or, at clouds that do not tell, of the Node.

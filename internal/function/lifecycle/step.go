@@ -1,7 +1,6 @@
 package lifecycle
 
 import (
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -9,10 +8,10 @@ import (
 
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
 
-	clusterv1alpha1 "github.com/drover-dev/drover/apis/cluster/v1alpha1"
 	fn "github.com/drover-dev/drover/apis/fn/v1alpha1"
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/function/step"
+	"github.com/drover-dev/drover/internal/workernode"
 )
 
 // Run the step. An error means that nothing can be said of the Machine, and that
@@ -26,13 +25,12 @@ func Run(now time.Time, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse
 	if err != nil {
 		return nil, err
 	}
-	o.NodesByName = input.NodesByName
+	o.CloudNamesNodes = input.CloudNamesNodes
 	grace, err := returnGrace(input)
 	if err != nil {
 		return nil, err
 	}
 	rsp := step.NewResponse(req)
-	rsp.RequireStart(o.Machine.Namespace)
 	if err := holdVM(req, rsp, o.Machine); err != nil {
 		return nil, err
 	}
@@ -47,23 +45,14 @@ func Run(now time.Time, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse
 		o.sees(c, grace)
 		d = Plan(now, o)
 	}
-	if d.WorkerNode == nil && o.WorkerNode != nil {
-		return nil, errors.New("nobody knows the providerID any more, neither Machine nor VM nor WorkerNode: without it the WorkerNode would be deleted, and its Node drained")
-	}
 	if d.WorkerNode != nil {
-		if err := rsp.Compose(machinev1alpha1.ResourceWorkerNode, d.WorkerNode, d.NodeReady); err != nil {
+		if err := rsp.SetContext(step.ContextNode, workernode.WorkerNode{Parameters: *d.WorkerNode}); err != nil {
 			return nil, err
 		}
 	}
 	gv, kind := machinev1alpha1.MachineGroupVersionKind.ToAPIVersionAndKind()
 	if err := rsp.Status(gv, kind, &d.Status); err != nil {
 		return nil, err
-	}
-	// A reconcile right after one that wrote a status sees it half, and would write
-	// the other half as it was before. One that changes what is composed must not be
-	// refused for that.
-	if rsp.ComposesAsObserved(req) {
-		rsp.IfUnchanged(req)
 	}
 	rsp.Ready(d.Status.Phase == machinev1alpha1.MachineRunning)
 	rsp.SetConditions(d.Conditions...)
@@ -83,13 +72,12 @@ func observe(req *fnv1.RunFunctionRequest) (Observed, error) {
 	if _, err := step.Context(req, step.ContextVM, &o.VM); err != nil {
 		return o, err
 	}
-	if wn, ok := step.Observed(req)[machinev1alpha1.ResourceWorkerNode]; ok {
-		var err error
-		if o.WorkerNode, err = step.As[clusterv1alpha1.WorkerNode](wn); err != nil {
-			return o, err
-		}
+	wn := &workernode.WorkerNode{}
+	known, err := step.Context(req, step.ContextNode, wn)
+	if known {
+		o.WorkerNode = wn
 	}
-	return o, nil
+	return o, err
 }
 
 // holdVM gives the VM, and its companions, the finalizer that keeps it until its Node
@@ -116,18 +104,33 @@ func holdVM(req *fnv1.RunFunctionRequest, rsp step.Response, m *machinev1alpha1.
 	return nil
 }
 
+// finalizersOf a resource that exists: what it was created with is kept, and nothing is
+// added while it is being deleted.
+func finalizersOf(observed step.Object) []string {
+	var out []string
+	for _, f := range []string{machinev1alpha1.FinalizerDrain, step.FinalizerManaged} {
+		if slices.Contains(observed.GetFinalizers(), f) || f == machinev1alpha1.FinalizerDrain && observed.GetDeletionTimestamp() == nil {
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
 func hold(req *fnv1.RunFunctionRequest, rsp step.Response, m *machinev1alpha1.Machine, name string, observed step.Object, exists bool) error {
 	held, ok := step.Desired(req, name)
 	if !ok {
 		held = step.Object{Unstructured: step.AsObserved(observed, m)}
 	}
-	// Nothing may be added to what is being deleted.
-	if !exists || observed.GetDeletionTimestamp() == nil || slices.Contains(observed.GetFinalizers(), machinev1alpha1.FinalizerDrain) {
-		if f := held.GetFinalizers(); !slices.Contains(f, machinev1alpha1.FinalizerDrain) {
-			held.SetFinalizers(append(f, machinev1alpha1.FinalizerDrain))
+	wanted := []string{machinev1alpha1.FinalizerDrain}
+	if exists {
+		wanted = finalizersOf(observed)
+	}
+	for _, f := range wanted {
+		if have := held.GetFinalizers(); !slices.Contains(have, f) {
+			held.SetFinalizers(append(have, f))
 		}
-		if !slices.Contains(held.GetFinalizers(), machinev1alpha1.FinalizerDrain) {
-			return fmt.Errorf("cannot hold the %s until its Node is drained: the metadata or finalizers of what a step before desires are not what those of a resource are", name)
+		if !slices.Contains(held.GetFinalizers(), f) {
+			return fmt.Errorf("cannot hold the %s until its Node is drained: metadata and finalizers of the resource that an earlier step desires are malformed", name)
 		}
 	}
 	ready := req.GetDesired().GetResources()[name].GetReady() == fnv1.Ready_READY_TRUE

@@ -6,12 +6,11 @@ import (
 	"slices"
 	"time"
 
-	xpv1 "github.com/crossplane/crossplane-runtime/v2/apis/common/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	clusterv1alpha1 "github.com/drover-dev/drover/apis/cluster/v1alpha1"
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/workernode"
 )
 
 // defaultUpdateTimeout is that of the Machine's schema.
@@ -51,7 +50,7 @@ func update(now time.Time, o Observed, n node) *machinev1alpha1.UpdateStatus {
 }
 
 // next state of an update that is selected, and what there is to say of it.
-func next(now time.Time, s machinev1alpha1.UpdateStatus, want *machinev1alpha1.MachineUpdate, wn *clusterv1alpha1.WorkerNode) (machinev1alpha1.UpdateState, string) {
+func next(now time.Time, s machinev1alpha1.UpdateStatus, want *machinev1alpha1.MachineUpdate, wn *workernode.WorkerNode) (machinev1alpha1.UpdateState, string) {
 	switch s.State {
 	case machinev1alpha1.UpdateSucceeded:
 		return s.State, s.Message
@@ -67,7 +66,7 @@ func next(now time.Time, s machinev1alpha1.UpdateStatus, want *machinev1alpha1.M
 		}
 		return s.State, s.Message
 	}
-	if wn != nil && wn.Spec.ForProvider.Drained && wn.Status.AtProvider.Drained {
+	if wn != nil && wn.Parameters.Drained && wn.Observation.Drained {
 		return machinev1alpha1.UpdateUpdating, ""
 	}
 	return machinev1alpha1.UpdateDraining, ""
@@ -81,11 +80,11 @@ type agentAnswer struct {
 
 // answer of the agent to this very request. What the WorkerNode reported before it
 // knew of the request is an answer to another one.
-func answer(wn *clusterv1alpha1.WorkerNode, id string) agentAnswer {
+func answer(wn *workernode.WorkerNode, id string) agentAnswer {
 	if wn == nil || !upToDate(wn) {
 		return agentAnswer{}
 	}
-	asked, said := wn.Spec.ForProvider.Labels, wn.Status.AtProvider
+	asked, said := wn.Parameters.Labels, wn.Observation
 	if asked[machinev1alpha1.LabelUpdate] != machinev1alpha1.UpdateLabelReady || asked[machinev1alpha1.LabelUpdateTo] != id {
 		return agentAnswer{}
 	}
@@ -96,14 +95,13 @@ func answer(wn *clusterv1alpha1.WorkerNode, id string) agentAnswer {
 	}
 }
 
-// upToDate means that the WorkerNode's status is about its spec as it is.
-func upToDate(wn *clusterv1alpha1.WorkerNode) bool {
-	synced := wn.Status.GetCondition(xpv1.TypeSynced)
-	return synced.Status == corev1.ConditionTrue && synced.ObservedGeneration >= wn.Generation
+// upToDate reports whether the Node was observed with all of its parameters.
+func upToDate(wn *workernode.WorkerNode) bool {
+	return wn.Observation.Error == "" && wn.Observation.Synced
 }
 
-func uncordoned(wn *clusterv1alpha1.WorkerNode) bool {
-	return wn == nil || !wn.Spec.ForProvider.Drained && !wn.Status.AtProvider.Drained && upToDate(wn)
+func uncordoned(wn *workernode.WorkerNode) bool {
+	return wn == nil || !wn.Parameters.Drained && !wn.Observation.Drained && upToDate(wn)
 }
 
 // begun means that the Node is, or may be, cordoned for the update.
@@ -129,7 +127,7 @@ func updateTimeout(want *machinev1alpha1.MachineUpdate) time.Duration {
 }
 
 // onNode puts what the agent, and people, read of an update onto the Node.
-func onNode(p *clusterv1alpha1.WorkerNodeParameters, want *machinev1alpha1.MachineUpdate, s *machinev1alpha1.UpdateStatus) {
+func onNode(p *workernode.Parameters, want *machinev1alpha1.MachineUpdate, s *machinev1alpha1.UpdateStatus) {
 	if want == nil || s == nil {
 		return
 	}
@@ -142,8 +140,8 @@ func onNode(p *clusterv1alpha1.WorkerNodeParameters, want *machinev1alpha1.Machi
 	}
 	// As on Nodes that are replaced: pods that leave another Node rather go where they
 	// will not have to leave again. It goes with the request.
-	outdated := clusterv1alpha1.NodeTaint{Key: machinev1alpha1.TaintOutdated, Effect: string(corev1.TaintEffectPreferNoSchedule)}
-	if !slices.ContainsFunc(p.Taints, func(t clusterv1alpha1.NodeTaint) bool { return t.Key == outdated.Key && t.Effect == outdated.Effect }) {
+	outdated := workernode.Taint{Key: machinev1alpha1.TaintOutdated, Effect: string(corev1.TaintEffectPreferNoSchedule)}
+	if !slices.ContainsFunc(p.Taints, func(t workernode.Taint) bool { return t.Key == outdated.Key && t.Effect == outdated.Effect }) {
 		p.Taints = append(p.Taints, outdated)
 	}
 }

@@ -5,18 +5,16 @@ import (
 	"testing"
 	"time"
 
-	xpv1 "github.com/crossplane/crossplane-runtime/v2/apis/common/v1"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	clusterv1alpha1 "github.com/drover-dev/drover/apis/cluster/v1alpha1"
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/function/step"
+	"github.com/drover-dev/drover/internal/workernode"
 )
 
 func TestOnlyAnAnswerToThisRequestCounts(t *testing.T) {
 	type world struct {
-		wn *clusterv1alpha1.WorkerNode
+		wn *workernode.WorkerNode
 		u  *machinev1alpha1.UpdateStatus
 	}
 	cases := map[string]struct {
@@ -25,47 +23,46 @@ func TestOnlyAnAnswerToThisRequestCounts(t *testing.T) {
 	}{
 		"TheAgentHasDoneIt": {func(*world) {}, machinev1alpha1.UpdateSucceeded},
 		"ItHasDoneAnother": {func(w *world) {
-			w.wn.Status.AtProvider.Labels[machinev1alpha1.LabelUpdatedTo] = "one"
+			w.wn.Observation.Labels[machinev1alpha1.LabelUpdatedTo] = "one"
 		}, machinev1alpha1.UpdateUpdating},
-		"TheReportIsOlderThanTheRequest": {func(w *world) { w.wn.Generation++ }, machinev1alpha1.UpdateUpdating},
+		"TheReportIsOlderThanTheRequest": {func(w *world) { w.wn.Observation.Synced = false }, machinev1alpha1.UpdateUpdating},
 		"TheClusterCannotBeReached": {func(w *world) {
-			w.wn.SetConditions(xpv1.Condition{Type: xpv1.TypeSynced, Status: corev1.ConditionFalse, ObservedGeneration: 5})
+			w.wn.Observation.Error = "timeout"
 		}, machinev1alpha1.UpdateUpdating},
 		"TheNodeWasNotAskedYet": {func(w *world) {
-			w.wn.Spec.ForProvider.Labels[machinev1alpha1.LabelUpdate] = machinev1alpha1.UpdateLabelCandidate
+			w.wn.Parameters.Labels[machinev1alpha1.LabelUpdate] = machinev1alpha1.UpdateLabelCandidate
 		}, machinev1alpha1.UpdateUpdating},
 		"TheNodeWasAskedForAnother": {func(w *world) {
-			w.wn.Spec.ForProvider.Labels[machinev1alpha1.LabelUpdateTo] = "one"
+			w.wn.Parameters.Labels[machinev1alpha1.LabelUpdateTo] = "one"
 		}, machinev1alpha1.UpdateUpdating},
 		"TheNodeIsDrainedFirst":     {func(w *world) { w.u.State = machinev1alpha1.UpdateDraining }, machinev1alpha1.UpdateUpdating},
 		"AnotherUpdateWasUnderWay":  {func(w *world) { w.u.ID = "one" }, machinev1alpha1.UpdateUpdating},
 		"NothingIsKnownOfAnyUpdate": {func(w *world) { w.u = nil }, machinev1alpha1.UpdateUpdating},
 		"TheNodeIsNotDrained": {func(w *world) {
-			w.u.State, w.wn.Status.AtProvider.Drained = machinev1alpha1.UpdateDraining, false
+			w.u.State, w.wn.Observation.Drained = machinev1alpha1.UpdateDraining, false
 		}, machinev1alpha1.UpdateDraining},
 		"TheDrainWasNotAskedForByUs": {func(w *world) {
-			w.u.State, w.wn.Spec.ForProvider.Drained = machinev1alpha1.UpdateDraining, false
+			w.u.State, w.wn.Parameters.Drained = machinev1alpha1.UpdateDraining, false
 		}, machinev1alpha1.UpdateDraining},
 		"AFailureIsForgottenOnceItSucceeded": {func(w *world) {
 			w.u.State = machinev1alpha1.UpdateFailed
-			w.wn.Status.AtProvider.Labels[machinev1alpha1.LabelUpdateFailed] = "two"
+			w.wn.Observation.Labels[machinev1alpha1.LabelUpdateFailed] = "two"
 		}, machinev1alpha1.UpdateSucceeded},
 		"ASuccessStaysOne": {func(w *world) {
-			w.u.State, w.wn.Status.AtProvider.Labels = machinev1alpha1.UpdateSucceeded, nil
+			w.u.State, w.wn.Observation.Labels = machinev1alpha1.UpdateSucceeded, nil
 		}, machinev1alpha1.UpdateSucceeded},
 		"AFailureStaysOneThoughTheAgentTakesItBack": {func(w *world) {
-			w.u.State, w.wn.Status.AtProvider.Labels = machinev1alpha1.UpdateFailed, nil
+			w.u.State, w.wn.Observation.Labels = machinev1alpha1.UpdateFailed, nil
 		}, machinev1alpha1.UpdateFailed},
-		"ThereIsNoWorkerNode": {func(w *world) { w.wn = nil }, machinev1alpha1.UpdateUpdating},
+		"NothingIsKnownOfTheNode": {func(w *world) { w.wn = nil }, machinev1alpha1.UpdateUpdating},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			w := &world{wn: readyNode(), u: &machinev1alpha1.UpdateStatus{ID: "two", State: machinev1alpha1.UpdateUpdating, Since: metav1.NewTime(created)}}
-			w.wn.Generation = 5
-			w.wn.SetConditions(xpv1.Condition{Type: xpv1.TypeSynced, Status: corev1.ConditionTrue, ObservedGeneration: 5})
-			w.wn.Spec.ForProvider.Drained, w.wn.Status.AtProvider.Drained = true, true
-			w.wn.Spec.ForProvider.Labels = map[string]string{machinev1alpha1.LabelUpdate: machinev1alpha1.UpdateLabelReady, machinev1alpha1.LabelUpdateTo: "two"}
-			w.wn.Status.AtProvider.Labels = map[string]string{machinev1alpha1.LabelUpdatedTo: "two"}
+			w.wn.Observation.Synced = true
+			w.wn.Parameters.Drained, w.wn.Observation.Drained = true, true
+			w.wn.Parameters.Labels = map[string]string{machinev1alpha1.LabelUpdate: machinev1alpha1.UpdateLabelReady, machinev1alpha1.LabelUpdateTo: "two"}
+			w.wn.Observation.Labels = map[string]string{machinev1alpha1.LabelUpdatedTo: "two"}
 			tc.change(w)
 
 			m := machine(machinev1alpha1.MachineStatus{Phase: machinev1alpha1.MachineUpdating, Update: w.u, NodeRef: &machinev1alpha1.NodeReference{Name: "m"}})
@@ -108,12 +105,12 @@ func TestTheTimeoutOfAnUpdateCountsFromTheEndOfItsDrain(t *testing.T) {
 }
 
 func TestANodeThatWaitsForAnUpdateIsNotPreferred(t *testing.T) {
-	outdated := clusterv1alpha1.NodeTaint{Key: machinev1alpha1.TaintOutdated, Effect: "PreferNoSchedule"}
+	outdated := workernode.Taint{Key: machinev1alpha1.TaintOutdated, Effect: "PreferNoSchedule"}
 	for _, state := range []machinev1alpha1.UpdateState{machinev1alpha1.UpdateCandidate, machinev1alpha1.UpdateDraining, machinev1alpha1.UpdateFailed, ""} {
 		m := machine(machinev1alpha1.MachineStatus{Phase: machinev1alpha1.MachineRunning})
 		// A set on its way out may have said so already.
 		m.Spec.Taints = []machinev1alpha1.Taint{{Key: outdated.Key, Effect: "NoExecute"}}
-		want := []clusterv1alpha1.NodeTaint{{Key: outdated.Key, Effect: "NoExecute"}}
+		want := []workernode.Taint{{Key: outdated.Key, Effect: "NoExecute"}}
 		if state != "" {
 			m.Status.Update = &machinev1alpha1.UpdateStatus{ID: "two", State: state}
 			m.Spec.InPlaceUpdate = &machinev1alpha1.MachineUpdate{ID: "two", Selected: state != machinev1alpha1.UpdateCandidate}
@@ -121,7 +118,7 @@ func TestANodeThatWaitsForAnUpdateIsNotPreferred(t *testing.T) {
 		}
 		for range 2 {
 			d := Plan(soon, Observed{Machine: m, VM: step.VM{State: step.VMRunning, ProviderID: id}, WorkerNode: readyNode()})
-			if got := d.WorkerNode.Spec.ForProvider.Taints; !slices.Equal(got, want) {
+			if got := d.WorkerNode.Taints; !slices.Equal(got, want) {
 				t.Errorf("update %q: taints %v, want %v", state, got, want)
 			}
 			if state != "" && len(m.Spec.Taints) == 1 {

@@ -2,92 +2,62 @@ package lifecycle
 
 import (
 	"maps"
-	"slices"
 
-	xpv1 "github.com/crossplane/crossplane-runtime/v2/apis/common/v1"
-	xpv2 "github.com/crossplane/crossplane-runtime/v2/apis/common/v2"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	clusterv1alpha1 "github.com/drover-dev/drover/apis/cluster/v1alpha1"
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
-	"github.com/drover-dev/drover/internal/names"
+	"github.com/drover-dev/drover/internal/workernode"
 )
 
-// finalizerManaged is that of crossplane-runtime on every managed resource.
-const finalizerManaged = "finalizer.managedresource.crossplane.io"
-
-// workerNode is wanted from the moment that the providerID is known, for ever: a
-// Machine without it would be deleted without a drain.
-func workerNode(o Observed, u *machinev1alpha1.UpdateStatus, phase machinev1alpha1.MachinePhase, preserved bool) *clusterv1alpha1.WorkerNode {
+// workerNode has what the Node of the Machine shall be like, from the moment that the
+// providerID is known.
+func workerNode(o Observed, u *machinev1alpha1.UpdateStatus, phase machinev1alpha1.MachinePhase, preserved bool) *workernode.Parameters {
 	id := providerID(o)
 	if id == "" {
 		return nil
 	}
 	m := o.Machine
-	wn := &clusterv1alpha1.WorkerNode{
-		TypeMeta: metav1.TypeMeta{APIVersion: clusterv1alpha1.SchemeGroupVersion.String(), Kind: "WorkerNode"},
-		ObjectMeta: metav1.ObjectMeta{
-			Name:   names.OfMachine(m.Name, m.UID),
-			Labels: map[string]string{machinev1alpha1.LabelMachine: m.Name},
+	p := &workernode.Parameters{
+		ProviderID:      id,
+		Addresses:       vmAddresses(o),
+		CloudNamesNodes: o.CloudNamesNodes,
+		Labels:          labels(m),
+		Annotations:     annotations(m),
+		Drained:         m.Spec.InPlaceUpdate != nil && begun(u),
+		Drain: workernode.Drain{
+			Drain: m.Spec.Drain,
+			Skip:  m.Annotations[machinev1alpha1.AnnotationSkipDrain] == "true",
+			Force: m.Annotations[machinev1alpha1.AnnotationForceDrain] == "true",
 		},
-		Spec: clusterv1alpha1.WorkerNodeSpec{
-			ManagedResourceSpec: xpv2.ManagedResourceSpec{
-				ProviderConfigReference: &xpv1.ProviderConfigReference{Kind: m.Spec.ClusterRef.Kind, Name: m.Spec.ClusterRef.Name},
-			},
-			ForProvider: clusterv1alpha1.WorkerNodeParameters{
-				ProviderID:  id,
-				Addresses:   vmAddresses(o),
-				Labels:      labels(m),
-				Annotations: annotations(m),
-				Drain: clusterv1alpha1.WorkerNodeDrain{
-					Drain: m.Spec.Drain,
-					Skip:  m.Annotations[machinev1alpha1.AnnotationSkipDrain] == "true",
-				},
-			},
-		},
-	}
-	p := &wn.Spec.ForProvider
-	p.Drained = m.Spec.InPlaceUpdate != nil && begun(u)
-	// Its controller would add it with a write of its own. It is kept as long as it
-	// is there, and nothing may be added to what is being deleted.
-	if was := o.WorkerNode; was == nil || was.DeletionTimestamp == nil || slices.Contains(was.Finalizers, finalizerManaged) {
-		wn.Finalizers = []string{finalizerManaged}
 	}
 	for _, t := range m.Spec.Taints {
-		p.Taints = append(p.Taints, clusterv1alpha1.NodeTaint(t))
+		p.Taints = append(p.Taints, workernode.Taint(t))
 	}
 	for _, t := range m.Spec.StartupTaints {
-		p.StartupTaints = append(p.StartupTaints, clusterv1alpha1.NodeTaint(t))
+		p.StartupTaints = append(p.StartupTaints, workernode.Taint(t))
 	}
 	onNode(p, m.Spec.InPlaceUpdate, u)
-	if o.NodesByName {
-		p.NodeName = names.OfMachine(m.Name, m.UID)
-	}
 	protect(p, o, phase, preserved)
-	return wn
+	return p
 }
 
-// providerID of the Machine's VM. A WorkerNode keeps the one that it was made with,
-// and a Machine remembers it when its VM can no longer be asked.
+// providerID of the Machine's VM. The Machine remembers it for when its VM can no longer
+// be asked. It names the VM to people and to the cluster-autoscaler, and proves nothing:
+// which Node is the Machine's is decided by the token that the Node joined with.
 func providerID(o Observed) string {
-	switch {
-	case o.WorkerNode != nil && o.WorkerNode.Spec.ForProvider.ProviderID != "":
-		return o.WorkerNode.Spec.ForProvider.ProviderID
-	case o.VM.ProviderID != "":
+	if o.VM.ProviderID != "" {
 		return o.VM.ProviderID
 	}
 	return o.Machine.Status.ProviderID
 }
 
-// vmAddresses are those that the cloud tells of the VM, or told last: never what the
-// Node says of itself.
-func vmAddresses(o Observed) []clusterv1alpha1.NodeAddress {
+// vmAddresses are those that the cloud reports of the VM, or reported last: never what
+// the Node reports of itself.
+func vmAddresses(o Observed) []workernode.Address {
 	if len(o.VM.Addresses) == 0 && o.WorkerNode != nil {
-		return o.WorkerNode.Spec.ForProvider.Addresses
+		return o.WorkerNode.Parameters.Addresses
 	}
-	var out []clusterv1alpha1.NodeAddress
+	var out []workernode.Address
 	for _, a := range o.VM.Addresses {
-		out = append(out, clusterv1alpha1.NodeAddress{Type: a.Type, Address: a.Address})
+		out = append(out, workernode.Address(a))
 	}
 	return out
 }

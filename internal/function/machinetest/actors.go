@@ -3,11 +3,12 @@ package machinetest
 import (
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	clusterv1alpha1 "github.com/drover-dev/drover/apis/cluster/v1alpha1"
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
-	"github.com/drover-dev/drover/internal/userdata"
+	"github.com/drover-dev/drover/internal/names"
+	"github.com/drover-dev/drover/internal/workernode"
 )
 
 // Set a field of an object.
@@ -19,24 +20,30 @@ func Set(o *unstructured.Unstructured, value any, path ...string) {
 
 // Condition sets the only condition of its type.
 func Condition(o *unstructured.Unstructured, typ, status, reason, message string) {
-	conditionSince(o, "2030-01-01T12:00:00Z", typ, status, reason, message)
+	conditionSince(o, time.Date(2030, 1, 1, 12, 0, 0, 0, time.UTC), typ, status, reason, message)
 }
 
-func conditionSince(o *unstructured.Unstructured, since, typ, status, reason, message string) {
+// conditionSince sets a condition that has its status since then, or longer.
+func conditionSince(o *unstructured.Unstructured, at time.Time, typ, status, reason, message string) {
 	list, _, _ := unstructured.NestedSlice(o.Object, "status", "conditions")
 	var out []any
+	var since any = at.Format(time.RFC3339)
 	for _, c := range list {
-		if c.(map[string]any)["type"] != typ {
+		was, _ := c.(map[string]any)
+		if was["type"] != typ {
 			out = append(out, c)
+			continue
+		}
+		if was["status"] == status {
+			since = was["lastTransitionTime"]
 		}
 	}
 	Set(o, append(out, map[string]any{
-		"type": typ, "status": status, "reason": reason, "message": message,
-		"lastTransitionTime": since,
+		"type": typ, "status": status, "reason": reason, "message": message, "lastTransitionTime": since,
 	}), "status", "conditions")
 }
 
-// What a target cluster says in its connection details.
+// Values that the target cluster fills into user data.
 const (
 	config = "6d3a3c6e-0000-4000-8000-000000000000"
 	token  = "abcdef.0123456789abcdef"
@@ -44,21 +51,8 @@ const (
 	ca     = "-----BEGIN CERTIFICATE-----\n"
 )
 
-// TokenIsThere is what provider-drover makes of a JoinToken.
-func (p *Plane) TokenIsThere() {
-	jt := p.Composed[machinev1alpha1.ResourceJoinToken]
-	Condition(jt, "Synced", "True", "ReconcileSuccess", "")
-	Condition(jt, "Ready", "True", "Available", "")
-	Set(jt, config, "status", "atProvider", "configUID")
-	params := clusterv1alpha1.JoinTokenParameters{}
-	template, _, _ := unstructured.NestedString(jt.Object, "spec", "forProvider", "userData")
-	encoding, _, _ := unstructured.NestedString(jt.Object, "spec", "forProvider", "userDataEncoding")
-	params.UserData, params.UserDataEncoding = template, clusterv1alpha1.UserDataEncoding(encoding)
-	p.Connection[machinev1alpha1.ResourceJoinToken] = map[string][]byte{
-		"token": []byte(token), "server": []byte(server), "ca.crt": []byte(ca),
-		"userData": userdata.Filling{Token: token, Server: server, CA: []byte(ca), UID: string(jt.GetUID()), ConfigUID: config}.Fill(params),
-	}
-}
+// TokenIsThere lets the keeper of join tokens reach the target cluster.
+func (p *Plane) TokenIsThere() { p.TargetError = "" }
 
 // VMIsCreated is what a provider says once its cloud accepted the VM.
 func (p *Plane) VMIsCreated() {
@@ -81,48 +75,35 @@ func (p *Plane) VMRuns() {
 	Condition(vm, "Ready", "True", "Available", "")
 }
 
-// NodeIs what provider-drover says of a Node that joined: Ready is True, False or
-// Unknown, and "" if the Node is gone.
+// NodeIs the Node of the target cluster: Ready is True, False or Unknown, and "" if the Node
+// is gone.
 func (p *Plane) NodeIs(ready string, since time.Time) {
-	wn := p.Composed[machinev1alpha1.ResourceWorkerNode]
-	Set(wn, map[string]any{
-		"nodeName": wn.GetName(),
-		"nodeUID":  "uid-of-node",
-		"nodeInfo": map[string]any{"kubeletVersion": "v1.35.4"},
-	}, "status", "atProvider")
-	Condition(wn, "Synced", "True", "ReconcileSuccess", "")
-	switch ready {
-	case "True":
-		Condition(wn, "Ready", "True", "NodeReady", "")
-	case "":
-		conditionSince(wn, p.Now.UTC().Format(time.RFC3339), "Ready", "False", "NodeGone", "The Node is gone from the target cluster")
+	if ready == "" {
+		p.world = workernode.Observation{}
 		return
-	default:
-		Condition(wn, "Ready", "False", "NodeNotReady", "The Node is not Ready: KubeletNotReady")
 	}
-	Set(wn, []any{map[string]any{"type": "Ready", "status": ready, "reason": "KubeletReady", "lastTransitionTime": since.Format(time.RFC3339)}}, "status", "atProvider", "conditions")
+	p.world = workernode.Observation{
+		Present:  true,
+		NodeName: names.OfMachine(p.Machine.GetName(), p.Machine.GetUID()),
+		NodeUID:  "uid-of-node",
+		NodeInfo: &workernode.Info{KubeletVersion: "v1.35.4"},
+		Conditions: []workernode.Condition{{
+			Type: "Ready", Status: ready, Reason: "KubeletReady", LastTransitionTime: &metav1.Time{Time: since},
+		}},
+	}
 }
 
 // NodeSays what the node's agent, or a user, puts on the Node.
-func (p *Plane) NodeSays(labels, annotations map[string]any) {
-	wn := p.Composed[machinev1alpha1.ResourceWorkerNode]
-	Set(wn, labels, "status", "atProvider", "labels")
-	Set(wn, annotations, "status", "atProvider", "annotations")
+func (p *Plane) NodeSays(labels, annotations map[string]string) {
+	p.world.Labels, p.world.Annotations = labels, annotations
 }
 
-// NodeIsEmptied is what provider-drover says once it has drained a Node, or
-// uncordoned it, as the WorkerNode asks.
-func (p *Plane) NodeIsEmptied() {
-	wn := p.Composed[machinev1alpha1.ResourceWorkerNode]
-	drained, _, _ := unstructured.NestedBool(wn.Object, "spec", "forProvider", "drained")
-	Set(wn, drained, "status", "atProvider", "drained")
-}
+// NodeIsEmptied is the end of the drain that the parameters ask for.
+func (p *Plane) NodeIsEmptied() { p.Node.Observation.Drained = p.Node.Parameters.Drained }
 
 // ToRunning takes the Machine from nothing to Running.
 func (p *Plane) ToRunning() {
 	p.t.Helper()
-	p.Reconcile()
-	p.TokenIsThere()
 	p.Reconcile()
 	p.VMIsCreated()
 	p.VMRuns()

@@ -77,7 +77,7 @@ func TestExamplesHaveNoUnknownFields(t *testing.T) {
 
 func TestCompositionsHaveInputsWithoutUnknownFields(t *testing.T) {
 	for _, f := range filesOf(t, "apis/machine/compositions") {
-		for _, s := range pipeline(t, f) {
+		for _, s := range inputsOf(t, f) {
 			strict(t, f, s.AsMap())
 		}
 	}

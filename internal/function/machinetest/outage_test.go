@@ -21,8 +21,6 @@ func TestNobodyIsJudgedThroughAClusterThatIsCutOff(t *testing.T) {
 	config := Object(t, targetCluster)
 	p.Others = append(p.Others, config)
 	p.Reconcile()
-	p.TokenIsThere()
-	p.Reconcile()
 	p.VMIsCreated()
 	p.VMRuns()
 	if r := p.Reconcile(); phase(p) != "Joining" || slices.Contains(r.Requirements, "cluster") {

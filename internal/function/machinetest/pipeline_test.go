@@ -14,11 +14,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/structpb"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/function"
 	"github.com/drover-dev/drover/internal/function/step"
+	"github.com/drover-dev/drover/internal/workernode"
 )
 
 const (
@@ -41,7 +43,7 @@ spec:
 
 func run(now time.Time, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
 	f := function.New(logging.NewNopLogger(), func() time.Time { return now })
-	return f.RunFunction(context.Background(), req)
+	return f.RunStep(context.Background(), req)
 }
 
 func newPlane(t testing.TB) *Plane {
@@ -59,66 +61,68 @@ func TestAMachineGoesFromNothingToRunning(t *testing.T) {
 		world   func()
 		phase   string
 		desired []string
+		// node means that there are parameters for the Node.
+		node bool
 		// conditions as type=reason
 		conditions []string
 		events     []string
 		ttl        time.Duration
 	}{
 		{
-			name: "AJoinTokenAndTheVMAreAskedForAtOnce", world: func() {},
-			phase: "Provisioning", desired: []string{"join-token", "vm"},
+			name: "TheJoinTokenIsAwaited", world: func() { p.TargetError = "connect failed: timeout" },
+			phase: "Pending", desired: nil,
+			conditions: []string{"InfrastructureReady=Waiting", "NodeReady=NodeNotJoined", "Valid=Valid"},
+			ttl:        step.InFlight,
+		},
+		{
+			name: "TheUserDataIsPublishedAndTheVMIsRequestedAtOnce", world: p.TokenIsThere,
+			phase: "Provisioning", desired: []string{"vm"},
 			conditions: []string{"InfrastructureReady=VMCreating", "NodeReady=NodeNotJoined", "Valid=Valid"},
 			events:     []string{"VMRequested"},
 			ttl:        step.InFlight,
 		},
 		{
-			name: "TheUserDataIsPublished", world: p.TokenIsThere,
-			phase: "Provisioning", desired: []string{"join-token", "vm"},
-			conditions: []string{"InfrastructureReady=VMCreating", "NodeReady=NodeNotJoined", "Valid=Valid"},
-			ttl:        step.InFlight,
-		},
-		{
 			name: "TheVMIsCreatedAndItsNodeIsAwaited", world: p.VMIsCreated,
-			phase: "Provisioning", desired: []string{"join-token", "vm", "worker-node"},
+			phase: "Provisioning", desired: []string{"vm"}, node: true,
 			conditions: []string{"InfrastructureReady=VMCreating", "NodeReady=NodeNotJoined", "Valid=Valid"},
 			ttl:        step.InFlight,
 		},
 		{
 			name: "TheVMRuns", world: p.VMRuns,
-			phase: "Joining", desired: []string{"join-token", "vm", "worker-node"},
+			phase: "Joining", desired: []string{"vm"}, node: true,
 			conditions: []string{"InfrastructureReady=VMRunning", "NodeReady=NodeNotJoined", "Valid=Valid"},
 			events:     []string{"VMRunning"},
 			ttl:        step.InFlight,
 		},
 		{
 			name: "TheNodeIsThereAndTheTokenIsRevoked", world: func() { p.NodeIs("False", p.Now) },
-			phase: "Joining", desired: []string{"join-token", "vm", "worker-node"},
+			phase: "Joining", desired: []string{"vm"}, node: true,
 			conditions: []string{"InfrastructureReady=VMRunning", "NodeReady=NodeNotReady", "Valid=Valid"},
 			ttl:        step.InFlight,
 		},
 		{
 			name: "TheNodeIsReady", world: func() { p.NodeIs("True", p.Now) },
-			phase: "Running", desired: []string{"join-token", "vm", "worker-node"},
+			phase: "Running", desired: []string{"vm"}, node: true,
 			conditions: []string{"InfrastructureReady=VMRunning", "NodeReady=NodeReady", "Valid=Valid"},
 			events:     []string{"NodeReady"},
 			ttl:        step.AtRest,
 		},
 		{
 			name: "TheNodeStopsToBeReady", world: func() { p.NodeIs("False", p.Now) },
-			phase: "Unknown", desired: []string{"join-token", "vm", "worker-node"},
+			phase: "Unknown", desired: []string{"vm"}, node: true,
 			conditions: []string{"InfrastructureReady=VMRunning", "NodeHealthy=NodeUnhealthy", "NodeReady=NodeNotReady", "Valid=Valid"},
 			events:     []string{"NodeNotReady"},
 			ttl:        step.InFlight,
 		},
 		{
 			name: "TheNodeIsGone", world: func() { p.NodeIs("", p.Now) },
-			phase: "Unknown", desired: []string{"join-token", "vm", "worker-node"},
+			phase: "Unknown", desired: []string{"vm"}, node: true,
 			conditions: []string{"InfrastructureReady=VMRunning", "NodeHealthy=NodeUnhealthy", "NodeReady=NodeGone", "Valid=Valid"},
 			ttl:        step.InFlight,
 		},
 		{
 			name: "TheNodeIsReadyAgain", world: func() { p.NodeIs("True", p.Now) },
-			phase: "Running", desired: []string{"join-token", "vm", "worker-node"},
+			phase: "Running", desired: []string{"vm"}, node: true,
 			conditions: []string{"InfrastructureReady=VMRunning", "NodeHealthy=NodeHealthy", "NodeReady=NodeReady", "Valid=Valid"},
 			events:     []string{"NodeReady"},
 			ttl:        step.AtRest,
@@ -127,7 +131,7 @@ func TestAMachineGoesFromNothingToRunning(t *testing.T) {
 			name: "TheVMVanishes", world: func() {
 				Condition(p.Composed["vm"], "Ready", "False", "Missing", "vm-0123456789 is no longer there")
 			},
-			phase: "Failed", desired: []string{"join-token", "vm", "worker-node"},
+			phase: "Failed", desired: []string{"vm"}, node: true,
 			conditions: []string{"InfrastructureReady=VMLost", "NodeHealthy=NodeHealthy", "NodeReady=NodeReady", "Valid=Valid"},
 			events:     []string{"VMLost"},
 			ttl:        step.AtRest,
@@ -137,13 +141,13 @@ func TestAMachineGoesFromNothingToRunning(t *testing.T) {
 		s.world()
 		p.Now = p.Now.Add(3 * time.Second)
 		r := p.Reconcile()
-		got := []any{phase(p), desired(r), reasons(r), eventReasons(r), r.TTL}
-		want := []any{s.phase, s.desired, s.conditions, s.events, s.ttl}
+		got := []any{phase(p), desired(r), r.Node != nil, reasons(r), eventReasons(r), r.TTL}
+		want := []any{s.phase, s.desired, s.node, s.conditions, s.events, s.ttl}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%s: -want +got:\n%s", s.name, diff)
 		}
-		if got, want := revoked(p), s.phase != "Provisioning" && s.name != "TheVMRuns"; got != want {
-			t.Errorf("%s: the token is revoked: %v", s.name, got)
+		if want := s.phase != "Pending" && s.phase != "Provisioning" && s.name != "TheVMRuns"; p.Revoked != want {
+			t.Errorf("%s: the token is revoked: %v", s.name, p.Revoked)
 		}
 		if isReady := r.Desired.GetComposite().GetReady() == fnv1.Ready_READY_TRUE; isReady != (s.phase == "Running") {
 			t.Errorf("%s: the Machine's readiness is %v in phase %s", s.name, isReady, s.phase)
@@ -185,31 +189,31 @@ func TestWhatIsComposedIsAsTheContractSays(t *testing.T) {
 	}, p.Composed["vm"].Object["spec"]); diff != "" {
 		t.Errorf("VM: -want +got:\n%s", diff)
 	}
-	if diff := cmp.Diff([]string{machinev1alpha1.FinalizerDrain}, p.Composed["vm"].GetFinalizers()); diff != "" {
+	if diff := cmp.Diff([]string{step.FinalizerManaged, machinev1alpha1.FinalizerDrain}, p.Composed["vm"].GetFinalizers()); diff != "" {
 		t.Errorf("finalizers of the VM: -want +got:\n%s", diff)
 	}
-	if diff := cmp.Diff(map[string]any{
-		"forProvider": map[string]any{
-			"providerID": "local:///zone-a/vm-0123456789",
-			"addresses":  []any{map[string]any{"type": "InternalIP", "address": "10.0.0.7"}},
-			"labels":     map[string]any{"pool": "a", "node-role.kubernetes.io/worker": ""},
-			"annotations": map[string]any{
-				"example.org/note":                     "hello",
-				"machine.drover.dev/machine":           "workers-x7k2p",
-				"machine.drover.dev/cluster-namespace": "ns",
-				"machine.drover.dev/cluster-name":      "target",
-			},
-			"taints": []any{map[string]any{"key": "dedicated", "value": "batch", "effect": "NoSchedule"}},
-			"drain":  map[string]any{"timeout": "10m0s"},
+	if diff := cmp.Diff(&workernode.Parameters{
+		ProviderID: "local:///zone-a/vm-0123456789",
+		Addresses:  []workernode.Address{{Type: "InternalIP", Address: "10.0.0.7"}},
+		Labels:     map[string]string{"pool": "a", "node-role.kubernetes.io/worker": ""},
+		Annotations: map[string]string{
+			"example.org/note":                     "hello",
+			"machine.drover.dev/machine":           "workers-x7k2p",
+			"machine.drover.dev/cluster-namespace": "ns",
+			"machine.drover.dev/cluster-name":      "target",
 		},
-		"providerConfigRef": map[string]any{"kind": "ClusterProviderConfig", "name": "target"},
-	}, p.Composed["worker-node"].Object["spec"]); diff != "" {
-		t.Errorf("WorkerNode: -want +got:\n%s", diff)
+		Taints: []workernode.Taint{{Key: "dedicated", Value: "batch", Effect: "NoSchedule"}},
+		Drain:  workernode.Drain{Drain: machinev1alpha1.Drain{Timeout: metav1.Duration{Duration: 10 * time.Minute}}},
+	}, p.Reconcile().Node); diff != "" {
+		t.Errorf("Node: -want +got:\n%s", diff)
 	}
 	for resource, o := range p.Composed {
 		if o.GetLabels()[machinev1alpha1.LabelMachine] != "workers-x7k2p" {
 			t.Errorf("%s: has not the label of its Machine: %v", resource, o.GetLabels())
 		}
+	}
+	if id, _, _ := unstructured.NestedString(p.Machine.Object, "spec", "providerID"); id != "local:///zone-a/vm-0123456789" {
+		t.Errorf("the spec has the providerID %q", id)
 	}
 	status := p.Machine.Object["status"].(map[string]any)
 	delete(status, "conditions")
@@ -231,41 +235,39 @@ func TestWhatIsComposedIsAsTheContractSays(t *testing.T) {
 
 func TestAJoinTokenOfTheMachineIsAskedFor(t *testing.T) {
 	p := newPlane(t)
-	p.Reconcile()
-	name := p.Composed["join-token"].GetName()
-	if diff := cmp.Diff(map[string]any{
-		"forProvider": map[string]any{
-			"ttl": "1h0m0s", "description": "machine ns/workers-x7k2p",
-			"groups": []any{"system:bootstrappers:kubeadm:default-node-token"}, "userData": userDataOf(p),
+	r := p.Reconcile()
+	template := r.Bootstrap.Join.UserData
+	if diff := cmp.Diff(step.Bootstrap{
+		Join: &step.JoinRequest{
+			UserData: template, TTL: metav1.Duration{Duration: time.Hour}, MaxLife: metav1.Duration{Duration: 20*time.Minute + time.Hour},
+			Groups: []string{"system:bootstrappers:kubeadm:default-node-token"},
 		},
-		"providerConfigRef":          map[string]any{"kind": "ClusterProviderConfig", "name": "target"},
-		"writeConnectionSecretToRef": map[string]any{"name": name + "-user-data"},
-	}, p.Composed["join-token"].Object["spec"]); diff != "" {
+		SecretName: p.Composed["vm"].GetName() + "-user-data", Key: "userData",
+	}, r.Bootstrap); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
+	}
+	if !strings.Contains(template, "$(token)") || !strings.Contains(userDataOf(p), token) {
+		t.Errorf("the token is not filled in:\n%s\n%s", template, userDataOf(p))
 	}
 }
 
 func TestAVMOfWhichUserDataIsAPartIsAskedForWhenThatIsPublished(t *testing.T) {
-	for name, awaits := range map[string]bool{"AsItShall": false, "ThoughItsProviderIsSaidToAwaitASecret": true} {
-		t.Run(name, func(t *testing.T) {
-			p := newPlane(t)
-			p.Pipeline[0].Fields["providerAwaitsSecret"] = structpb.NewBoolValue(awaits)
-			fields := p.Pipeline[1].Fields["virtualMachine"].GetStructValue().Fields["fields"].GetListValue()
-			fields.Values[2].GetStructValue().Fields["value"] = structpb.NewStringValue(`{"text": userData.value}`)
-			p.Reconcile()
-			if diff := cmp.Diff([]string{"join-token"}, slices.Sorted(maps.Keys(p.Composed))); diff != "" {
-				t.Fatalf("-want +got:\n%s", diff)
-			}
-			p.TokenIsThere()
-			p.Reconcile()
-			if p.Composed["vm"] == nil {
-				t.Fatal("there is no VM")
-			}
-			text, _, _ := unstructured.NestedString(p.Composed["vm"].Object, "spec", "forProvider", "tags", "text")
-			if !strings.HasPrefix(text, "#cloud-config") || !strings.Contains(text, token) || strings.Contains(text, "$(token)") {
-				t.Errorf("got %s", text)
-			}
-		})
+	p := newPlane(t)
+	fields := p.Pipeline[1].Fields["virtualMachine"].GetStructValue().Fields["fields"].GetListValue()
+	fields.Values[2].GetStructValue().Fields["value"] = structpb.NewStringValue(`{"text": userData.value}`)
+	p.TargetError = "connect failed: timeout"
+	p.Reconcile()
+	if len(p.Composed) > 0 {
+		t.Fatalf("there are already %v", slices.Sorted(maps.Keys(p.Composed)))
+	}
+	p.TokenIsThere()
+	p.Reconcile()
+	if p.Composed["vm"] == nil {
+		t.Fatal("there is no VM")
+	}
+	text, _, _ := unstructured.NestedString(p.Composed["vm"].Object, "spec", "forProvider", "tags", "text")
+	if !strings.HasPrefix(text, "#cloud-config") || !strings.Contains(text, token) || strings.Contains(text, "$(token)") {
+		t.Errorf("got %s", text)
 	}
 }
 
@@ -273,7 +275,7 @@ func TestAMachineAtRestAsksForNothingThatThereIs(t *testing.T) {
 	p := newPlane(t)
 	p.ToRunning()
 	r := p.Reconcile()
-	if !slices.Equal(r.Requirements, []string{"start"}) || len(r.Requests) != len(p.Pipeline) {
+	if len(r.Requirements) > 0 || len(r.Requests) != len(p.Pipeline) {
 		t.Errorf("requirements: %v, calls of the function: %d", r.Requirements, len(r.Requests))
 	}
 }
@@ -284,13 +286,15 @@ func TestAVMThatIsThereIsTouchedByNothing(t *testing.T) {
 		"ItsClassIsOfAnotherProvider":  func(p *Plane) { Set(p.Others[0], "nimbus", "spec", "provider") },
 		"ItsClassAsksForSomethingElse": func(p *Plane) { Set(p.Others[0], "large", "spec", "forProvider", "size") },
 		"ItsKindIsGone":                func(p *Plane) { p.Schemas = nil },
-		"ItsTokenIsGone":               func(p *Plane) { delete(p.Composed, "join-token") },
+		"ItsUserDataIsGone":            func(p *Plane) { p.Connection, p.join = map[string]map[string][]byte{}, step.JoinState{} },
 		"TheLabelsOfItsNodeChange":     func(p *Plane) { Set(p.Machine, "b", "spec", "metadata", "labels", "pool") },
 		"ItWasUpdatedInPlaceToAnotherVersionAndClass": func(p *Plane) {
 			Set(p.Machine, "v1.36.0", "spec", "version")
 			Set(p.Machine, "large", "spec", "classRef", "name")
 		},
-		"CrossplaneForgetsIt": func(p *Plane) { p.Forgotten = []string{"vm", "worker-node"} },
+		"ItIsNotObserved":          func(p *Plane) { p.Forgotten = []string{"vm"} },
+		"TheControllerIsRestarted": func(p *Plane) { p.Node, p.Revoked = nil, false },
+		"ItsClusterIsNotReachable": func(p *Plane) { p.TargetError = "connect failed: timeout" },
 		"TheBindingIsBroken": func(p *Plane) {
 			p.Pipeline[1].Fields["status"].GetStructValue().Fields["providerID"] = asStruct(p.t, map[string]any{"v": "vm.("}).Fields["v"]
 		},
@@ -312,11 +316,8 @@ func TestAVMThatIsThereIsTouchedByNothing(t *testing.T) {
 			vm := p.Composed["vm"].DeepCopy()
 			change(p)
 			p.Reconcile()
-			p.Reconcile()
-			for _, resource := range []string{"vm", "worker-node"} {
-				if p.Composed[resource] == nil {
-					t.Fatalf("%s is gone", resource)
-				}
+			if r := p.Reconcile(); r.Desired.GetResources()["vm"] == nil || r.Node == nil {
+				t.Fatalf("VM or Node is not desired any more: %v, %v", desired(r), r.Node)
 			}
 			if diff := cmp.Diff(vm.Object["spec"], p.Composed["vm"].Object["spec"]); diff != "" {
 				t.Errorf("VM: -before +after:\n%s", diff)
@@ -330,8 +331,6 @@ func TestAVMThatIsThereIsTouchedByNothing(t *testing.T) {
 
 func TestAVMWhoseCreationBeganIsAskedForAsItWas(t *testing.T) {
 	p := newPlane(t)
-	p.Reconcile()
-	p.TokenIsThere()
 	p.Reconcile()
 	p.Composed["vm"].SetAnnotations(map[string]string{"crossplane.io/external-create-pending": "2030-01-01T12:00:01Z"})
 	before, userData := p.Composed["vm"].DeepCopy(), userDataOf(p)
@@ -350,8 +349,6 @@ func TestAVMWhoseCreationBeganIsAskedForAsItWas(t *testing.T) {
 func TestUserDataFollowsItsMachineUntilTheVMIsCreated(t *testing.T) {
 	p := newPlane(t)
 	p.Reconcile()
-	p.TokenIsThere()
-	p.Reconcile()
 	Set(p.Machine, "v9.9.9", "spec", "version")
 	p.Reconcile()
 	if text := userDataOf(p); !strings.Contains(text, "v9.9.9") {
@@ -367,12 +364,12 @@ func TestAVMThatIsGoneIsNotMadeAgain(t *testing.T) {
 	p.ToRunning()
 	delete(p.Composed, "vm")
 	for range 3 {
-		p.Reconcile()
+		r := p.Reconcile()
 		if p.Composed["vm"] != nil {
 			t.Fatal("a VM was made under the identity of one that is gone")
 		}
-		if p.Composed["worker-node"] == nil {
-			t.Fatal("the WorkerNode is gone: nothing would drain")
+		if r.Node == nil {
+			t.Fatal("there are no parameters for the Node any more")
 		}
 	}
 	if reason := field(p, "failureReason"); reason != string(machinev1alpha1.FailureVMLost) {
@@ -384,13 +381,15 @@ func TestAVMThatIsBeingDeletedIsGivenNoNewFinalizer(t *testing.T) {
 	p := newPlane(t)
 	p.ToRunning()
 	Set(p.Composed["vm"], "2030-01-01T13:00:00Z", "metadata", "deletionTimestamp")
-	p.Reconcile()
-	if phase(p) != "Failed" || len(p.Composed["vm"].GetFinalizers()) != 1 {
-		t.Errorf("phase %s, finalizers %v", phase(p), p.Composed["vm"].GetFinalizers())
+	finalizers := func() []string {
+		vm := unstructured.Unstructured{Object: p.Reconcile().Desired.GetResources()["vm"].GetResource().AsMap()}
+		return vm.GetFinalizers()
+	}
+	if f := finalizers(); phase(p) != "Failed" || len(f) != 2 {
+		t.Errorf("phase %s, finalizers %v", phase(p), f)
 	}
 	p.Composed["vm"].SetFinalizers(nil)
-	p.Reconcile()
-	if f := p.Composed["vm"].GetFinalizers(); len(f) > 0 {
+	if f := finalizers(); len(f) > 0 {
 		t.Errorf("the API server would refuse finalizers %v", f)
 	}
 }
@@ -466,9 +465,6 @@ func TestProblemsAreToldAndNothingIsCreated(t *testing.T) {
 			p := newPlane(t)
 			tc.world(p)
 			told := eventReasons(p.Reconcile())
-			if p.Composed["join-token"] != nil {
-				p.TokenIsThere()
-			}
 			for range 4 {
 				p.Now = p.Now.Add(5 * time.Second)
 				told = append(told, eventReasons(p.Reconcile())...)
@@ -497,20 +493,17 @@ func TestProblemsAreToldAndNothingIsCreated(t *testing.T) {
 
 func TestWrongCredentialsOfTheClusterShowAtTheMachine(t *testing.T) {
 	p := newPlane(t)
-	p.Reconcile()
-	Condition(p.Composed["join-token"], "Synced", "False", "ReconcileError", "connect failed: Secret ns/target: not found")
+	p.TargetError = "connect failed: Secret ns/target: not found"
 	p.Reconcile()
 	c := condition(p, "InfrastructureReady")
 	want := "waiting for the join token: connect failed: Secret ns/target: not found"
-	if c["message"] != want {
+	if c["message"] != want || c["reason"] != "Waiting" {
 		t.Errorf("want %q, got %v", want, c)
 	}
 }
 
 func TestAnErrorOfTheProviderIsClassifiedAndToldOnce(t *testing.T) {
 	p := newPlane(t)
-	p.Reconcile()
-	p.TokenIsThere()
 	p.Reconcile()
 	p.Composed["vm"].SetAnnotations(map[string]string{
 		"crossplane.io/external-create-pending": "2030-01-01T12:00:01Z", "crossplane.io/external-create-failed": "2030-01-01T12:00:02Z",
@@ -530,7 +523,7 @@ func TestAnErrorOfTheProviderIsClassifiedAndToldOnce(t *testing.T) {
 
 	// It waits as long as it takes: another Machine would be refused as well.
 	p.Now = p.Now.Add(time.Hour)
-	if r := p.Reconcile(); phase(p) != "Provisioning" || len(eventReasons(r)) != 0 || p.Composed["vm"] == nil || p.Composed["join-token"] == nil {
+	if r := p.Reconcile(); phase(p) != "Provisioning" || len(eventReasons(r)) != 0 || p.Composed["vm"] == nil || p.Revoked {
 		t.Errorf("events %v, status: %v", eventReasons(r), p.Machine.Object["status"])
 	}
 	// Then it has the time that it had at first.
@@ -545,15 +538,13 @@ func TestAnErrorOfTheProviderIsClassifiedAndToldOnce(t *testing.T) {
 		t.Errorf("status: %v", p.Machine.Object["status"])
 	}
 	// Nobody waits for its Node any more.
-	if p.Reconcile(); p.Composed["vm"] == nil || !revoked(p) {
-		t.Errorf("composed: %v", slices.Sorted(maps.Keys(p.Composed)))
+	if p.Reconcile(); p.Composed["vm"] == nil || !p.Revoked {
+		t.Errorf("the token is revoked: %v, composed: %v", p.Revoked, slices.Sorted(maps.Keys(p.Composed)))
 	}
 }
 
 func TestACreationWhoseResultNobodyKnowsIsFinal(t *testing.T) {
 	p := newPlane(t)
-	p.Reconcile()
-	p.TokenIsThere()
 	p.Reconcile()
 	p.Composed["vm"].SetAnnotations(map[string]string{"crossplane.io/external-create-pending": "2030-01-01T12:00:01Z"})
 	if p.Reconcile(); phase(p) != "Provisioning" {
@@ -568,12 +559,12 @@ func TestACreationWhoseResultNobodyKnowsIsFinal(t *testing.T) {
 	// Whatever comes after.
 	p.VMIsCreated()
 	p.VMRuns()
-	if p.Reconcile(); phase(p) != "Failed" || p.Composed["vm"] == nil || p.Composed["worker-node"] == nil {
-		t.Errorf("phase %s, composed: %v", phase(p), slices.Sorted(maps.Keys(p.Composed)))
+	if r := p.Reconcile(); phase(p) != "Failed" || p.Composed["vm"] == nil || r.Node == nil {
+		t.Errorf("phase %s, Node %v, composed: %v", phase(p), r.Node, slices.Sorted(maps.Keys(p.Composed)))
 	}
 }
 
-func TestCrossplaneCallsAgainWhenTheTimeToJoinIsOver(t *testing.T) {
+func TestAMachineIsReconciledAgainWhenTheTimeToJoinIsOver(t *testing.T) {
 	p := newPlane(t)
 	p.Reconcile()
 	p.Now = p.Now.Add(20*time.Minute - 3*time.Second)
@@ -586,7 +577,7 @@ func TestCrossplaneCallsAgainWhenTheTimeToJoinIsOver(t *testing.T) {
 	}
 }
 
-func TestAnOlderCrossplaneLeavesTheSchemaToTheAPIServer(t *testing.T) {
+func TestARunnerWithoutSchemasLeavesTheSchemaToTheAPIServer(t *testing.T) {
 	p := newPlane(t)
 	p.Capabilities, p.Schemas = nil, nil
 	Set(p.Others[0], "sweet", "spec", "forProvider", "flavour")
@@ -613,7 +604,7 @@ func BenchmarkMachine(b *testing.B) {
 		name  string
 		world func(p *Plane)
 	}{
-		{"BeforeItsVM", func(p *Plane) { p.Reconcile(); p.TokenIsThere(); p.Reconcile() }},
+		{"BeforeItsVM", func(p *Plane) { p.Reconcile() }},
 		{"Running", func(p *Plane) { p.ToRunning() }},
 	} {
 		b.Run(bm.name, func(b *testing.B) {
@@ -674,14 +665,7 @@ func eventReasons(r Result) []string {
 	return out
 }
 
-// revoked says whether the Machine's token shall be no more.
-func revoked(p *Plane) bool {
-	is, _, _ := unstructured.NestedBool(p.Composed["join-token"].Object, "spec", "forProvider", "revoked")
-	return is
-}
-
-// userDataOf the Machine, before it is filled in.
+// userDataOf the Machine, as its Secret has it.
 func userDataOf(p *Plane) string {
-	s, _, _ := unstructured.NestedString(p.Composed["join-token"].Object, "spec", "forProvider", "userData")
-	return s
+	return string(p.Connection[machinev1alpha1.ResourceUserData]["userData"])
 }

@@ -26,7 +26,7 @@ func TestAMachineIsUpdatedInPlace(t *testing.T) {
 	}
 	says := func(label, id, message string) func() {
 		return func() {
-			p.NodeSays(map[string]any{label: id}, map[string]any{"machine.drover.dev/update-message": message})
+			p.NodeSays(map[string]string{label: id}, map[string]string{"machine.drover.dev/update-message": message})
 		}
 	}
 	agentDone, agentFailed := "machine.drover.dev/updated-to", "machine.drover.dev/update-failed"
@@ -98,11 +98,12 @@ func TestAMachineIsUpdatedInPlace(t *testing.T) {
 				Set(p.Machine, "v1.36.0", "spec", "version")
 				Set(p.Machine, "large", "spec", "classRef", "name")
 				unstructured.RemoveNestedField(p.Machine.Object, "spec", "inPlaceUpdate")
+				p.TargetError = "connect failed: timeout"
 			},
 			phase: "Updating", state: "Succeeded", node: []any{"", "", false}, upTo: "UpdateSucceeded", ttl: step.InFlight,
 		},
 		{
-			name: "UncordonedItRuns", world: p.NodeIsEmptied,
+			name: "UncordonedItRuns", world: func() { p.TargetError = "" },
 			phase: "Running", state: "", node: []any{"", "", false}, upTo: "UpToDate", events: []string{"NodeReady"}, ttl: step.AtRest,
 		},
 		{
@@ -125,12 +126,9 @@ func TestAMachineIsUpdatedInPlace(t *testing.T) {
 		p.Now = p.Now.Add(max(s.after, time.Second))
 		s.world()
 		r := p.Reconcile()
-		wn := p.Composed["worker-node"]
+		labels := r.Node.Labels
 		state, _, _ := unstructured.NestedString(p.Machine.Object, "status", "update", "state")
-		label, _, _ := unstructured.NestedString(wn.Object, "spec", "forProvider", "labels", "machine.drover.dev/update")
-		to, _, _ := unstructured.NestedString(wn.Object, "spec", "forProvider", "labels", "machine.drover.dev/update-to")
-		drained, _, _ := unstructured.NestedBool(wn.Object, "spec", "forProvider", "drained")
-		got := []any{phase(p), state, []any{label, to, drained}, r.Conditions["Updated"].GetReason(), eventReasons(r), r.TTL}
+		got := []any{phase(p), state, []any{labels["machine.drover.dev/update"], labels["machine.drover.dev/update-to"], r.Node.Drained}, r.Conditions["Updated"].GetReason(), eventReasons(r), r.TTL}
 		want := []any{s.phase, s.state, s.node, s.upTo, s.events, s.ttl}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Fatalf("%s: -want +got:\n%s", s.name, diff)
@@ -158,7 +156,7 @@ func TestAUserSelectsANodeForAnUpdate(t *testing.T) {
 		t.Errorf("nobody selected it: %v", got)
 	}
 	for value, want := range map[string]any{"true": true, "two": true, "one": nil, "false": nil} {
-		p.NodeSays(map[string]any{"machine.drover.dev/update-selected": value}, nil)
+		p.NodeSays(map[string]string{"machine.drover.dev/update-selected": value}, nil)
 		if got := selected(); got != want {
 			t.Errorf("the Node is labelled %q: %v", value, got)
 		}

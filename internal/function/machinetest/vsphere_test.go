@@ -27,8 +27,6 @@ func TestAMachineAtVSphereHasAVM(t *testing.T) {
 	p := atVSphere(t)
 	Set(p.Machine, "cluster-b", "spec", "failureDomain")
 	p.Reconcile()
-	p.TokenIsThere()
-	p.Reconcile()
 	vm := p.Composed[machinev1alpha1.ResourceVM]
 	if vm == nil {
 		t.Fatalf("no VM is composed: %v", condition(p, "InfrastructureReady"))
@@ -50,8 +48,6 @@ func TestAMachineAtVSphereHasAVM(t *testing.T) {
 
 func TestAMachineAtVSphereReadsItsVM(t *testing.T) {
 	p := atVSphere(t)
-	p.Reconcile()
-	p.TokenIsThere()
 	p.Reconcile()
 	vm := p.Composed[machinev1alpha1.ResourceVM]
 	if vm == nil {
@@ -92,8 +88,6 @@ func TestAFieldThatVSphereHasNotIsNamedBeforeAVMIsMade(t *testing.T) {
 			Set(o, int64(4), "spec", "forProvider", "cpu")
 		}
 	}
-	p.Reconcile()
-	p.TokenIsThere()
 	p.Reconcile()
 	if p.Composed[machinev1alpha1.ResourceVM] != nil {
 		t.Fatal("a VM is composed")

@@ -55,7 +55,7 @@ func TestMachinesThatNobodyControlsAreAdopted(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			d := Plan(now, Observed{Set: tc.set, Provider: "local", Machines: tc.machines, Orphans: tc.orphans})
+			d := Plan(now, Observed{Set: tc.set, Machines: tc.machines, Orphans: tc.orphans})
 			got := want{composed(d), d.Status.Adopting, d.Status.Dropping, reasons(d), d.Status.Replicas, d.Status.Created - 100}
 			if diff := cmp.Diff(tc.want, got, equateEmpty); diff != "" {
 				t.Errorf("-want +got:\n%s", diff)
@@ -64,7 +64,7 @@ func TestMachinesThatNobodyControlsAreAdopted(t *testing.T) {
 	}
 
 	t.Run("AnAdoptedOneKeepsWhatItsVMWasMadeFrom", func(t *testing.T) {
-		d := Plan(now, Observed{Set: set(1, adopting("x")), Provider: "local", Orphans: []Machine{machine("x", running, outdated)}})
+		d := Plan(now, Observed{Set: set(1, adopting("x")), Orphans: []Machine{machine("x", running, outdated)}})
 		m := composedAs(d, "x")
 		if m.Spec.Version != "v1.34.0" || m.Labels[machinev1alpha1.LabelSet] != "set" || !slices.Contains(m.Finalizers, machinev1alpha1.FinalizerTerminator) {
 			t.Errorf("got %+v", m)
@@ -79,7 +79,7 @@ func TestMachinesOfOthersAreLeftAlone(t *testing.T) {
 		m.OwnerReferences = []metav1.OwnerReference{{Kind: "MachineSet", Name: other, Controller: ptr.To(true)}}
 		return m
 	}
-	o := Observed{Set: s, Provider: "local", Machines: []Machine{machine("a", running)}, Foreign: []*machinev1alpha1.Machine{of("z"), of("b"), of("z")}}
+	o := Observed{Set: s, Machines: []Machine{machine("a", running)}, Foreign: []*machinev1alpha1.Machine{of("z"), of("b"), of("z")}}
 	d := Plan(now, o)
 	want := step.Condition{
 		Type: "SelectorExclusive", Status: "False", Reason: "ControlledByOthers",

@@ -52,7 +52,7 @@ func TestAFailureOfTheTemplateIsOneOfAMachineThatNeverJoined(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			d := Plan(now, Observed{Set: set(int32(len(tc.machines))), Provider: "local", Machines: tc.machines})
+			d := Plan(now, Observed{Set: set(int32(len(tc.machines))), Machines: tc.machines})
 			if tc.want != nil {
 				tc.want.Until = metav1.NewTime(now.Add(delayAfter(tc.want.ErrorCode, 1)))
 				tc.want.Template = (&plan{Observed: Observed{Set: set(1)}}).templateHash()
@@ -89,7 +89,7 @@ type world struct {
 
 // reconcile, and let what was given up be gone.
 func (w *world) reconcile() Decision {
-	d := Plan(w.now, Observed{Set: w.set, Provider: "local", Machines: slices.Clone(w.ms)})
+	d := Plan(w.now, Observed{Set: w.set, Machines: slices.Clone(w.ms)})
 	conditions := w.set.Status.Conditions
 	w.set.Status = d.Status
 	w.set.Status.Conditions = conditions
@@ -232,7 +232,7 @@ func TestABackoffEnds(t *testing.T) {
 			if tc.change != nil {
 				tc.change(tc.set)
 			}
-			d := Plan(now, Observed{Set: tc.set, Provider: "local", Machines: tc.machines})
+			d := Plan(now, Observed{Set: tc.set, Machines: tc.machines})
 			if got := d.Status.Backoff == nil; got != tc.want {
 				t.Errorf("ended: %t, want %t", got, tc.want)
 			}
@@ -246,7 +246,7 @@ func TestNothingIsReplacedWhileATemplateBacksOff(t *testing.T) {
 		Template: (&plan{Observed: Observed{Set: s}}).templateHash(), Failures: 1,
 		Until: metav1.NewTime(now.Add(time.Second)), Reason: machinev1alpha1.FailureCreateFailed,
 	}
-	o := Observed{Set: s, Provider: "local", Machines: []Machine{machine("a", failed, failedWith(machinev1alpha1.FailureCreateFailed, "", ""))}}
+	o := Observed{Set: s, Machines: []Machine{machine("a", failed, failedWith(machinev1alpha1.FailureCreateFailed, "", ""))}}
 	if d := Plan(now, o); len(d.Status.Dropping) > 0 || d.CallAgain != time.Second {
 		t.Errorf("drops %v, calls again after %s", d.Status.Dropping, d.CallAgain)
 	}
@@ -257,7 +257,7 @@ func TestNothingIsReplacedWhileATemplateBacksOff(t *testing.T) {
 
 func TestReplicaFailureTellsOfACreationInError(t *testing.T) {
 	older := machine("b", provisioning, age(2*time.Hour), inErrorOf("QuotaExceeded", "request 1: no more"))
-	o := Observed{Set: set(3), Provider: "local", Machines: []Machine{machine("a", provisioning, inErrorOf("Internal", "oops")), older, machine("c", running)}}
+	o := Observed{Set: set(3), Machines: []Machine{machine("a", provisioning, inErrorOf("Internal", "oops")), older, machine("c", running)}}
 	d := Plan(now, o)
 	c := condition(d, conditionReplicaFailure)
 	if c.Status != "True" || c.Reason != "QuotaExceeded" || c.Message != "Machine b: request 1: no more" {

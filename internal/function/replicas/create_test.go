@@ -71,7 +71,7 @@ func TestCreationStartsSlowly(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			o := Observed{Set: tc.set, Provider: "local"}
+			o := Observed{Set: tc.set}
 			for _, ms := range tc.machines {
 				o.Machines = append(o.Machines, ms...)
 			}
@@ -89,7 +89,7 @@ func TestAFleetGrowsInRoundsThatDouble(t *testing.T) {
 	var ms []Machine
 	var rounds []int
 	for len(ms) < 300 && len(rounds) < 20 {
-		d := Plan(now, Observed{Set: s, Provider: "local", Machines: ms})
+		d := Plan(now, Observed{Set: s, Machines: ms})
 		rounds = append(rounds, len(d.Machines)-len(ms))
 		for _, m := range d.Machines[len(ms):] {
 			ms = append(ms, machine(m.Name, provisioning, withVM))
@@ -121,7 +121,7 @@ func TestCreationIsBounded(t *testing.T) {
 			}
 			ms = append(ms, m)
 		}
-		d := Plan(now, Observed{Set: s, Provider: "local", Machines: ms})
+		d := Plan(now, Observed{Set: s, Machines: ms})
 		n := int(d.Status.Created) - 100
 		if n > 0 && inFlight+n > withVMs+1 {
 			t.Fatalf("%d created beside %d in flight, with %d VMs", n, inFlight, withVMs)

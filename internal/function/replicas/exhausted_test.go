@@ -119,7 +119,7 @@ func TestAFailureDomainIsExhausted(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			d := Plan(now, Observed{Set: tc.set, Provider: "local", Machines: tc.machines})
+			d := Plan(now, Observed{Set: tc.set, Machines: tc.machines})
 			if diff := cmp.Diff(tc.want, d.Status.Exhausted); diff != "" {
 				t.Errorf("-want +got:\n%s", diff)
 			}

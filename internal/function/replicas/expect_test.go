@@ -62,7 +62,7 @@ func TestMachinesThatWereOrderedCount(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			d := Plan(now, Observed{Set: tc.set, Provider: "local", Machines: tc.machines, Gone: tc.gone})
+			d := Plan(now, Observed{Set: tc.set, Machines: tc.machines, Gone: tc.gone})
 			got := want{Deletes: d.Delete, Creating: d.Status.Creating, Dropping: d.Status.Dropping, Replicas: d.Status.Replicas}
 			for _, m := range d.Machines {
 				if m.Create {
@@ -78,13 +78,13 @@ func TestMachinesThatWereOrderedCount(t *testing.T) {
 	}
 
 	t.Run("OneThatIsNotSeenYetCountsAsInFlight", func(t *testing.T) {
-		d := Plan(now, Observed{Set: set(10, creating("b")), Provider: "local"})
+		d := Plan(now, Observed{Set: set(10, creating("b"))})
 		if !slices.Equal(d.Status.Creating, []string{"b"}) {
 			t.Errorf("creates %v, before the first has a VM", d.Status.Creating)
 		}
 	})
 	t.Run("WhatTheAPIServerRefusesIsTold", func(t *testing.T) {
-		c := condition(Plan(now, Observed{Set: set(1, creating("b")), Provider: "local", NotApplied: `cannot apply Machine "b": no`}), conditionReplicaFailure)
+		c := condition(Plan(now, Observed{Set: set(1, creating("b")), NotApplied: `cannot apply Machine "b": no`}), conditionReplicaFailure)
 		if c.Status != "True" || c.Reason != "MachinesNotApplied" || c.Message != `cannot apply Machine "b": no` {
 			t.Errorf("got %+v", c)
 		}

@@ -9,7 +9,6 @@ import (
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
@@ -20,7 +19,7 @@ import (
 
 // group returns the MachineGroup that has the decision carried out. It has the set's
 // name, by which its controller finds it.
-func group(set *machinev1alpha1.MachineSet, d Decision, s selections) (*machinev1alpha1.MachineGroup, error) {
+func group(set *machinev1alpha1.MachineSet, d Decision) (*machinev1alpha1.MachineGroup, error) {
 	g := &machinev1alpha1.MachineGroup{
 		TypeMeta:   metav1.TypeMeta{APIVersion: machinev1alpha1.SchemeGroupVersion.String(), Kind: machinev1alpha1.MachineGroupGroupVersionKind.Kind},
 		ObjectMeta: metav1.ObjectMeta{Namespace: set.Namespace, Name: set.Name},
@@ -28,7 +27,7 @@ func group(set *machinev1alpha1.MachineSet, d Decision, s selections) (*machinev
 	}
 	known := map[string]bool{}
 	for _, m := range d.Machines {
-		t, err := template(m, s.of(m.Name))
+		t, err := template(m)
 		if err != nil {
 			return nil, fmt.Errorf("cannot encode Machine %q: %w", m.Name, err)
 		}
@@ -44,12 +43,8 @@ func group(set *machinev1alpha1.MachineSet, d Decision, s selections) (*machinev
 }
 
 // template of a Machine: all of it but its name. Most Machines of a set have the same.
-func template(m Desired, s selection) (machinev1alpha1.GroupTemplate, error) {
-	o, err := withCrossplane(m.Machine, m.Provider, s)
-	if err != nil {
-		return machinev1alpha1.GroupTemplate{}, err
-	}
-	spec, _, err := unstructured.NestedMap(o.Object, "spec")
+func template(m Desired) (machinev1alpha1.GroupTemplate, error) {
+	spec, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&m.Spec)
 	if err != nil {
 		return machinev1alpha1.GroupTemplate{}, err
 	}
@@ -58,7 +53,7 @@ func template(m Desired, s selection) (machinev1alpha1.GroupTemplate, error) {
 		return machinev1alpha1.GroupTemplate{}, err
 	}
 	t := machinev1alpha1.GroupTemplate{
-		Metadata: machinev1alpha1.GroupMetadata{Labels: o.GetLabels(), Annotations: o.GetAnnotations(), Finalizers: o.GetFinalizers()},
+		Metadata: machinev1alpha1.GroupMetadata{Labels: m.GetLabels(), Annotations: m.GetAnnotations(), Finalizers: m.GetFinalizers()},
 		Spec:     runtime.RawExtension{Raw: raw},
 	}
 	all, err := json.Marshal(t)

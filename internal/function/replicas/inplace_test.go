@@ -249,9 +249,9 @@ func TestWhichMachinesAreSelectedForAnUpdate(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			o := Observed{Set: tc.set, Machines: tc.machines, Provider: "local", Safety: tc.safety}
+			o := Observed{Set: tc.set, Machines: tc.machines, Safety: tc.safety}
 			if tc.noClass {
-				o.Provider, o.Problem = "", noClass
+				o.Problem = noClass
 			}
 			d := Plan(now, o)
 			if diff := cmp.Diff(tc.want, d.Status.Updating, equateEmpty); diff != "" {
@@ -302,7 +302,7 @@ func TestAnUpdateIsToldToItsMachine(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			m := composedAs(Plan(now, Observed{Set: tc.set, Machines: []Machine{tc.machine}, Provider: "local"}), "a")
+			m := composedAs(Plan(now, Observed{Set: tc.set, Machines: []Machine{tc.machine}}), "a")
 			if diff := cmp.Diff(tc.want, m.Spec.InPlaceUpdate); diff != "" {
 				t.Errorf("-want +got:\n%s", diff)
 			}
@@ -313,14 +313,14 @@ func TestAnUpdateIsToldToItsMachine(t *testing.T) {
 	}
 
 	t.Run("ANewMachineIsOfTheNewTemplate", func(t *testing.T) {
-		d := Plan(now, Observed{Set: set(2, inPlace(1)), Machines: []Machine{machine("a", running, updatedTo("new"), withNode)}, Provider: "local"})
+		d := Plan(now, Observed{Set: set(2, inPlace(1)), Machines: []Machine{machine("a", running, updatedTo("new"), withNode)}})
 		m := composedAs(d, nth(100))
 		if m.Spec.Version != "v1.35.4" || m.Spec.InPlaceUpdate != nil || m.Labels[machinev1alpha1.LabelUpdatedTo] != "new" {
 			t.Errorf("got %+v", m)
 		}
 	})
 	t.Run("OneWithoutAVMIsMadeAnew", func(t *testing.T) {
-		d := Plan(now, Observed{Set: set(1, inPlace(1)), Machines: []Machine{machine("a", provisioning, outdated)}, Provider: "local"})
+		d := Plan(now, Observed{Set: set(1, inPlace(1)), Machines: []Machine{machine("a", provisioning, outdated)}})
 		if !slices.Equal(d.Status.Dropping, []string{"a"}) || !slices.Equal(reasons(d), []string{"DeletedMachine"}) {
 			t.Errorf("dropping %v, events %v", d.Status.Dropping, d.Events)
 		}
@@ -328,7 +328,7 @@ func TestAnUpdateIsToldToItsMachine(t *testing.T) {
 }
 
 func TestAMachineThatIsUpdatedIsNotAvailable(t *testing.T) {
-	d := Plan(now, Observed{Set: set(4, inPlace(2), updating("b")), Provider: "local", Machines: []Machine{
+	d := Plan(now, Observed{Set: set(4, inPlace(2), updating("b")), Machines: []Machine{
 		machine("a", running, old),
 		machine("b", running, old, asked("new", true), reports("new", machinev1alpha1.UpdateDraining)),
 		machine("c", running, withNode, updatedTo("new")),
@@ -360,17 +360,17 @@ func TestASetSaysHowFarItsUpdatesAre(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			d := Plan(now, Observed{Set: set(1, inPlace(1)), Machines: []Machine{tc.machine}, Provider: "local"})
+			d := Plan(now, Observed{Set: set(1, inPlace(1)), Machines: []Machine{tc.machine}})
 			c := condition(d, conditionUpdated)
 			if c.Reason != tc.reason || c.Message != tc.message || (c.Status == "True") != (tc.reason == "UpToDate") || d.Ready != (c.Status == "True") {
 				t.Errorf("got %+v, ready %t", c, d.Ready)
 			}
 		})
 	}
-	if d := Plan(now, Observed{Set: set(1), Machines: []Machine{machine("a", running)}, Provider: "local"}); condition(d, conditionUpdated).Type != "" {
+	if d := Plan(now, Observed{Set: set(1), Machines: []Machine{machine("a", running)}}); condition(d, conditionUpdated).Type != "" {
 		t.Error("a set that replaces has the condition too")
 	}
-	failing := Plan(now, Observed{Set: set(1, inPlace(1), updating("a")), Machines: []Machine{machine("a", running, old, asked("new", true), broken)}, Provider: "local"})
+	failing := Plan(now, Observed{Set: set(1, inPlace(1), updating("a")), Machines: []Machine{machine("a", running, old, asked("new", true), broken)}})
 	if failing.CallAgain != step.AtRest {
 		t.Errorf("a failed update is looked at again after %s", failing.CallAgain)
 	}

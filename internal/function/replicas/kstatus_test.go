@@ -59,7 +59,6 @@ func TestAStandaloneSetSaysHowItComesOn(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			tc.observed.Provider = "local"
 			d := Plan(now, tc.observed)
 			for typ, want := range map[string]string{step.ConditionReconciling: tc.reconciling, step.ConditionStalled: tc.stalled} {
 				if c := condition(d, typ); c.Status+" "+c.Reason != want {

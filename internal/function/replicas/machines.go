@@ -1,7 +1,6 @@
 package replicas
 
 import (
-	"cmp"
 	"maps"
 	"time"
 
@@ -21,7 +20,7 @@ var ofOneMachine = []string{
 
 // fresh is a Machine that does not exist yet.
 func (p *plan) fresh(name string) Desired {
-	d := ofTemplate(p.Set, name, p.Provider)
+	d := ofTemplate(p.Set, name)
 	d.Create = true
 	if p.updatesInPlace() {
 		d.Labels[machinev1alpha1.LabelUpdatedTo] = p.updateID()
@@ -30,7 +29,7 @@ func (p *plan) fresh(name string) Desired {
 }
 
 // ofTemplate is a Machine as the template wants it.
-func ofTemplate(set *machinev1alpha1.MachineSet, name, provider string) Desired {
+func ofTemplate(set *machinev1alpha1.MachineSet, name string) Desired {
 	t := set.Spec.Template.DeepCopy()
 
 	labels := map[string]string{}
@@ -63,7 +62,7 @@ func ofTemplate(set *machinev1alpha1.MachineSet, name, provider string) Desired 
 		Spec: t.Spec,
 	}
 	m.Spec.ProviderID, m.Spec.InPlaceUpdate = nil, nil
-	return Desired{Machine: m, Provider: provider}
+	return Desired{Machine: m}
 }
 
 // existing is a Machine that exists: as the template wants it, but for what its VM
@@ -72,7 +71,7 @@ func (p *plan) existing(m Machine) Desired {
 	if p.expected.Has(m.Name) {
 		return p.fresh(m.Name)
 	}
-	d := ofTemplate(p.Set, m.Name, cmp.Or(m.Provider, p.Provider))
+	d := ofTemplate(p.Set, m.Name)
 	d.Spec.ClassRef = m.Spec.ClassRef
 	d.Spec.Version = m.Spec.Version
 	d.Spec.ClusterRef = m.Spec.ClusterRef

@@ -113,7 +113,7 @@ func TestWhoGoesFirst(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			s := set(tc.replicas, order(tc.order), minReady(tc.minReady))
-			d := Plan(now, Observed{Set: s, Machines: slices.Clone(tc.machines), Provider: "local", Safety: frozen})
+			d := Plan(now, Observed{Set: s, Machines: slices.Clone(tc.machines), Safety: frozen})
 			if diff := cmp.Diff(tc.want, d.Status.Dropping, equateEmpty); diff != "" {
 				t.Errorf("-want +got:\n%s", diff)
 			}
@@ -127,7 +127,7 @@ func TestRandomIsTheSameForTheSameInput(t *testing.T) {
 		ms = append(ms, machine(fmt.Sprintf("m%02d", i), running, days(float64(i))))
 	}
 	dropped := func(ms []Machine, options ...setOption) []string {
-		return Plan(now, Observed{Set: set(10, append(options, order(random))...), Machines: slices.Clone(ms), Provider: "local"}).Status.Dropping
+		return Plan(now, Observed{Set: set(10, append(options, order(random))...), Machines: slices.Clone(ms)}).Status.Dropping
 	}
 	first := dropped(ms)
 	rapid.Check(t, func(t *rapid.T) {
@@ -160,14 +160,14 @@ func TestADeletionSaysWhyItIsThisMachine(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			d := Plan(now, Observed{Set: tc.set, Machines: []Machine{tc.goes, tc.stays}, Provider: "local"})
+			d := Plan(now, Observed{Set: tc.set, Machines: []Machine{tc.goes, tc.stays}})
 			want := fmt.Sprintf("Deleted Machine a (%s): there were 2 and 1 are wanted", tc.want)
 			if len(d.Events) != 1 || d.Events[0].Message != want {
 				t.Errorf("got %v, want %q", d.Events, want)
 			}
 		})
 	}
-	d := Plan(now, Observed{Set: set(1, order(random)), Machines: []Machine{machine("a", running), machine("b", running)}, Provider: "local"})
+	d := Plan(now, Observed{Set: set(1, order(random)), Machines: []Machine{machine("a", running), machine("b", running)}})
 	if len(d.Events) != 1 || !strings.Contains(d.Events[0].Message, "(at random)") {
 		t.Errorf("got %v", d.Events)
 	}
@@ -175,7 +175,7 @@ func TestADeletionSaysWhyItIsThisMachine(t *testing.T) {
 
 func TestMarkedMachinesAreCounted(t *testing.T) {
 	ms := []Machine{machine("a", running, marked), machine("b", failed, marked), machine("c", running), machine("d", running, marked, terminating)}
-	if got := Plan(now, Observed{Set: set(3), Machines: ms, Provider: "local", Safety: frozen}).Status.MarkedReplicas; got != 2 {
+	if got := Plan(now, Observed{Set: set(3), Machines: ms, Safety: frozen}).Status.MarkedReplicas; got != 2 {
 		t.Errorf("got %d", got)
 	}
 }

@@ -16,8 +16,6 @@ import (
 // A Machine of the set.
 type Machine struct {
 	*machinev1alpha1.Machine
-	// Provider that the Machine's Composition is selected by.
-	Provider string
 	// Terminating means that the Machine is being deleted.
 	Terminating bool
 }
@@ -37,8 +35,6 @@ type Observed struct {
 	// Foreign Machines match the selector, and somebody else controls them: their names
 	// and owners.
 	Foreign []*machinev1alpha1.Machine
-	// Provider of the template's class. It is empty when there is no such class.
-	Provider string
 	// Problem with the class, for which no Machines are created.
 	Problem *step.Problem
 	Safety  step.Safety
@@ -47,8 +43,6 @@ type Observed struct {
 // A Desired Machine.
 type Desired struct {
 	*machinev1alpha1.Machine
-	// Provider to select the Machine's Composition by.
-	Provider string
 	// Create it if it does not exist.
 	Create bool
 }
@@ -146,7 +140,7 @@ func (p *plan) expect() {
 	for name := range p.expected {
 		m := p.fresh(name).Machine
 		m.CreationTimestamp = metav1.NewTime(p.now)
-		p.Machines = append(p.Machines, Machine{Machine: m, Provider: p.Provider})
+		p.Machines = append(p.Machines, Machine{Machine: m})
 	}
 	slices.SortFunc(p.Machines, func(a, b Machine) int { return cmp.Compare(a.Name, b.Name) })
 }

@@ -67,7 +67,7 @@ func createsNone(s *machinev1alpha1.MachineSet) {
 type machineOption func(*Machine)
 
 func machine(name string, phase machinev1alpha1.MachinePhase, options ...machineOption) Machine {
-	m := Machine{Machine: &machinev1alpha1.Machine{}, Provider: "local"}
+	m := Machine{Machine: &machinev1alpha1.Machine{}}
 	m.Name, m.UID = name, types.UID("uid-of-"+name)
 	m.CreationTimestamp = metav1.NewTime(now.Add(-time.Hour))
 	m.Spec.ClassRef.Name, m.Spec.Version = "small", "v1.35.4"
@@ -349,9 +349,8 @@ func TestPlan(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			o := Observed{Set: tc.set, Machines: tc.machines, Provider: "local", Safety: tc.safety}
+			o := Observed{Set: tc.set, Machines: tc.machines, Safety: tc.safety}
 			if tc.noClass {
-				o.Provider = ""
 				o.Problem = noClass
 			}
 			d := Plan(now, o)
@@ -404,12 +403,12 @@ func TestEvents(t *testing.T) {
 		want   string
 	}{
 		"ADeletionSaysWhyItIsThisMachine": {
-			o:      Observed{Set: set(1), Provider: "local", Machines: []Machine{machine("a", running), machine("b", joining)}},
+			o:      Observed{Set: set(1), Machines: []Machine{machine("a", running), machine("b", joining)}},
 			reason: "DeletedMachine",
 			want:   "Deleted Machine b (not ready, phase Joining): there were 2 and 1 are wanted",
 		},
 		"AReplacementSaysWhatFailed": {
-			o:      Observed{Set: set(1), Provider: "local", Machines: []Machine{machine("a", failed, failedToJoin)}},
+			o:      Observed{Set: set(1), Machines: []Machine{machine("a", failed, failedToJoin)}},
 			reason: "ReplacingMachine",
 			want:   "Replacing Machine a, which failed with JoinTimeout: no Node joined within 20m",
 		},
@@ -419,7 +418,7 @@ func TestEvents(t *testing.T) {
 			want:   `spec.template.spec.classRef.name: there is no MachineClass "small" in namespace "default"; no Machines are created until there is`,
 		},
 		"ManyMachinesAreCounted": {
-			o:      Observed{Set: set(0), Provider: "local", Machines: many},
+			o:      Observed{Set: set(0), Machines: many},
 			reason: "DeletedMachine",
 			want:   "Deleted 13 Machines: m00, m01, m02, m03, m04, m05, m06, m07, m08, m09, and 3 more: there were 13 and 0 are wanted",
 		},
@@ -452,12 +451,11 @@ func TestMachinesOfATemplate(t *testing.T) {
 		s.Spec.Template.Spec.ProviderID = ptr.To("never")
 	})
 	old := machine("old", running, func(m *Machine) {
-		m.Provider = "other"
 		m.Spec.ClassRef.Name = "large"
 		m.Status.ProviderID = "local:///zone-a/vm-1"
 		m.Annotations = map[string]string{"somebody": "else's", machinev1alpha1.AnnotationDeleteMachine: "now"}
 	})
-	d := Plan(now, Observed{Set: s, Provider: "local", Machines: []Machine{old}})
+	d := Plan(now, Observed{Set: s, Machines: []Machine{old}})
 	byName := map[string]Desired{}
 	for _, m := range d.Machines {
 		byName[m.Name] = m
@@ -475,7 +473,7 @@ func TestMachinesOfATemplate(t *testing.T) {
 		if diff := cmp.Diff(meta, created.ObjectMeta); diff != "" {
 			t.Errorf("-want +got:\n%s", diff)
 		}
-		if created.Spec.Version != "v1.36.0" || created.Spec.ProviderID != nil || created.Provider != "local" || !created.Create {
+		if created.Spec.Version != "v1.36.0" || created.Spec.ProviderID != nil || !created.Create {
 			t.Errorf("got %+v", created)
 		}
 	})
@@ -484,7 +482,7 @@ func TestMachinesOfATemplate(t *testing.T) {
 		if diff := cmp.Diff(meta, existing.ObjectMeta); diff != "" {
 			t.Errorf("-want +got:\n%s", diff)
 		}
-		if existing.Spec.ClassRef.Name != "large" || existing.Spec.Version != "v1.35.4" || existing.Spec.FailureDomain != nil || existing.Provider != "other" {
+		if existing.Spec.ClassRef.Name != "large" || existing.Spec.Version != "v1.35.4" || existing.Spec.FailureDomain != nil {
 			t.Errorf("got %+v", existing)
 		}
 		if len(existing.Spec.Taints) != 1 {
@@ -497,7 +495,7 @@ func TestMachinesOfATemplate(t *testing.T) {
 }
 
 func TestTheMessageOfACreationNamesTheMachine(t *testing.T) {
-	d := Plan(now, Observed{Set: set(1), Provider: "local"})
+	d := Plan(now, Observed{Set: set(1)})
 	if want := "Created Machine " + nth(100); len(d.Events) != 1 || !strings.HasPrefix(d.Events[0].Message, want) {
 		t.Errorf("got %v, want %q", d.Events, want)
 	}

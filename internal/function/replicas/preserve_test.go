@@ -84,7 +84,7 @@ func TestPreservedMachinesAreNotReplaced(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			d := Plan(now, Observed{Set: tc.set, Machines: tc.machines, Provider: "local"})
+			d := Plan(now, Observed{Set: tc.set, Machines: tc.machines})
 			if diff := cmp.Diff(tc.dropping, d.Status.Dropping, equateEmpty); diff != "" {
 				t.Errorf("-want +got:\n%s", diff)
 			}
@@ -114,11 +114,11 @@ func TestPreservedMachinesGoLast(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			d := Plan(now, Observed{Set: set(1, autoPreserve(5)), Machines: tc.machines, Provider: "local"})
+			d := Plan(now, Observed{Set: set(1, autoPreserve(5)), Machines: tc.machines})
 			if diff := cmp.Diff(tc.want, d.Status.Dropping); diff != "" {
 				t.Errorf("-want +got:\n%s", diff)
 			}
-			if d := Plan(now, Observed{Set: set(0, autoPreserve(5)), Machines: tc.machines, Provider: "local"}); len(d.Status.Dropping) != 2 {
+			if d := Plan(now, Observed{Set: set(0, autoPreserve(5)), Machines: tc.machines}); len(d.Status.Dropping) != 2 {
 				t.Errorf("a scale to zero spares %v", composed(d))
 			}
 		})
@@ -155,7 +155,7 @@ func TestASetPreservesFailedMachinesByItself(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			d := Plan(now, Observed{Set: set(int32(len(tc.machines)), autoPreserve(tc.most)), Machines: tc.machines, Provider: "local", Safety: frozen})
+			d := Plan(now, Observed{Set: set(int32(len(tc.machines)), autoPreserve(tc.most)), Machines: tc.machines, Safety: frozen})
 			var got []string
 			for _, m := range d.Machines {
 				if m.Annotations[machinev1alpha1.AnnotationPreserve] == preserveAuto {

@@ -239,7 +239,7 @@ func TestReplacements(t *testing.T) {
 			for _, m := range tc.machines {
 				before[m.Name] = true
 			}
-			d := Plan(now, Observed{Set: tc.set, Machines: tc.machines, Provider: "local", Safety: tc.safety})
+			d := Plan(now, Observed{Set: tc.set, Machines: tc.machines, Safety: tc.safety})
 			s := d.Status
 			got := want{
 				Dropping: s.Dropping, Replacing: s.Replacing, Replicas: s.Replicas,
@@ -277,7 +277,7 @@ func TestReplacements(t *testing.T) {
 
 func TestAReplacementTellsWhy(t *testing.T) {
 	say := func(s *machinev1alpha1.MachineSet, m Machine) string {
-		for _, e := range Plan(now, Observed{Set: s, Machines: []Machine{m}, Provider: "local"}).Events {
+		for _, e := range Plan(now, Observed{Set: s, Machines: []Machine{m}}).Events {
 			if e.Reason == "ReplacingMachine" {
 				return e.Message
 			}
@@ -300,7 +300,7 @@ func TestAReplacementTellsWhy(t *testing.T) {
 func TestARequestInATemplateReplacesNothing(t *testing.T) {
 	s := set(1)
 	s.Spec.Template.Metadata.Annotations = map[string]string{machinev1alpha1.AnnotationReplace: "true", "a": "b"}
-	d := Plan(now, Observed{Set: s, Provider: "local"})
+	d := Plan(now, Observed{Set: s})
 	if diff := cmp.Diff(map[string]string{"a": "b"}, d.Machines[0].Annotations); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}

@@ -1,13 +1,10 @@
 package replicas
 
 import (
-	"fmt"
 	"time"
 
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 
 	fn "github.com/drover-dev/drover/apis/fn/v1alpha1"
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
@@ -17,8 +14,6 @@ import (
 )
 
 const requirementMachines = "machines"
-
-var providerSelector = []string{"spec", "crossplane", "compositionSelector", "matchLabels", machinev1alpha1.LabelProvider}
 
 // Run the step. An error means that nothing can be said of the set, and that all
 // shall stay as it is.
@@ -41,14 +36,14 @@ func Run(now time.Time, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse
 	rsp.RequireByLabels(requirementMachines, machinev1alpha1.SchemeGroupVersion.String(), machinev1alpha1.MachineGroupVersionKind.Kind,
 		set.Namespace, matchLabels(set))
 
-	o, selections, looked, err := observe(req, rsp, set, next)
+	o, looked, err := observe(req, rsp, set, next)
 	if err != nil || !looked {
 		return rsp.RunFunctionResponse, err
 	}
 	if err := expectGroup(req, rsp, &o); err != nil {
 		return nil, err
 	}
-	if err := respond(req, rsp, set, Plan(now, o), selections); err != nil {
+	if err := respond(req, rsp, set, Plan(now, o)); err != nil {
 		return nil, err
 	}
 	// The set is woken by its MachineGroup, which tells of Machines in batches.
@@ -69,35 +64,34 @@ func expectGroup(req *fnv1.RunFunctionRequest, rsp step.Response, o *Observed) e
 	return err
 }
 
-func observe(req *fnv1.RunFunctionRequest, rsp step.Response, set *machinev1alpha1.MachineSet, next *machinev1alpha1.Machine) (Observed, selections, bool, error) {
-	o, s := Observed{Set: set}, selections{existing: map[string]selection{}}
+func observe(req *fnv1.RunFunctionRequest, rsp step.Response, set *machinev1alpha1.MachineSet, next *machinev1alpha1.Machine) (Observed, bool, error) {
+	o := Observed{Set: set}
 	if _, err := step.Context(req, step.ContextSafety, &o.Safety); err != nil {
-		return o, s, false, err
+		return o, false, err
 	}
 	class, problem, looked := step.Class(req, next, "spec.template.spec.classRef.name")
 	children, looked2 := step.Children(req, requirementMachines, machinev1alpha1.MachineGroupVersionKind.Kind, set.UID)
 	if !looked || !looked2 {
-		return o, s, false, nil
+		return o, false, nil
 	}
 	if class != nil {
-		o.Provider = class.Spec.Provider
-		requireCompositions(rsp, class)
+		rsp.RequireCompositions(class)
 		var c step.Object
-		if c, s.next, problem, looked = composition(req, class); !looked {
-			return o, s, false, nil
+		if c, problem, looked = step.Composition(req, class); !looked {
+			return o, false, nil
 		}
 		// A MachineDeployment has looked before it made the set.
 		if problem == nil && metav1.GetControllerOfNoCopy(set) == nil {
 			if problem, looked = infrastructure.Check(req, rsp, c, class, next); !looked {
-				return o, s, false, nil
+				return o, false, nil
 			}
 		}
 	}
 	o.Problem = problem
 	for _, c := range children {
-		m, err := s.machine(c.Object)
+		m, err := machineOf(c.Object)
 		if err != nil {
-			return o, s, false, err
+			return o, false, err
 		}
 		m.Terminating = c.Terminating
 		o.Machines = append(o.Machines, m)
@@ -105,14 +99,14 @@ func observe(req *fnv1.RunFunctionRequest, rsp step.Response, set *machinev1alph
 	orphans, foreign := step.Others(req, requirementMachines, set.UID)
 	for _, orphan := range orphans {
 		// What cannot be read is not the set's yet, and nothing it has to keep.
-		if m, err := s.machine(orphan); err == nil {
+		if m, err := machineOf(orphan); err == nil {
 			o.Orphans = append(o.Orphans, m)
 		}
 	}
 	for _, f := range foreign {
 		o.Foreign = append(o.Foreign, &machinev1alpha1.Machine{ObjectMeta: metav1.ObjectMeta{Name: f.GetName(), OwnerReferences: f.GetOwnerReferences()}})
 	}
-	return o, s, true, nil
+	return o, true, nil
 }
 
 // matchLabels of the set's selector. All of its Machines have them, because the template
@@ -125,8 +119,8 @@ func matchLabels(set *machinev1alpha1.MachineSet) map[string]string {
 	return labels
 }
 
-func respond(req *fnv1.RunFunctionRequest, rsp step.Response, set *machinev1alpha1.MachineSet, d Decision, s selections) error {
-	g, err := group(set, d, s)
+func respond(req *fnv1.RunFunctionRequest, rsp step.Response, set *machinev1alpha1.MachineSet, d Decision) error {
+	g, err := group(set, d)
 	if err != nil {
 		return err
 	}
@@ -144,43 +138,8 @@ func respond(req *fnv1.RunFunctionRequest, rsp step.Response, set *machinev1alph
 	return nil
 }
 
-// selections of the Machines that exist, by name, and of those to come.
-type selections struct {
-	existing map[string]selection
-	next     selection
-}
-
-// machine decodes one that exists.
-func (s selections) machine(o step.Object) (Machine, error) {
+// machineOf decodes a Machine that exists.
+func machineOf(o step.Object) (Machine, error) {
 	m, err := step.As[machinev1alpha1.Machine](o)
-	if err != nil {
-		return Machine{}, err
-	}
-	s.existing[m.Name] = selectionOf(o)
-	provider, _, _ := unstructured.NestedString(o.Object, providerSelector...)
-	return Machine{Machine: m, Provider: provider}, nil
-}
-
-func (s selections) of(name string) selection {
-	if existing, ok := s.existing[name]; ok {
-		return existing
-	}
-	return s.next
-}
-
-// withCrossplane adds what Crossplane adds to the Machine's schema.
-func withCrossplane(m *machinev1alpha1.Machine, provider string, s selection) (*unstructured.Unstructured, error) {
-	o, err := runtime.DefaultUnstructuredConverter.ToUnstructured(m)
-	if err != nil {
-		return nil, fmt.Errorf("cannot encode Machine %q: %w", m.Name, err)
-	}
-	if provider != "" {
-		if err := unstructured.SetNestedField(o, provider, providerSelector...); err != nil {
-			return nil, fmt.Errorf("cannot encode Machine %q: %w", m.Name, err)
-		}
-	}
-	if err := s.write(o); err != nil {
-		return nil, fmt.Errorf("cannot encode Machine %q: %w", m.Name, err)
-	}
-	return &unstructured.Unstructured{Object: o}, nil
+	return Machine{Machine: m}, err
 }

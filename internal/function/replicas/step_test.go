@@ -49,15 +49,6 @@ const compositionJSON = `{
 	"spec": {"compositeTypeRef": {"apiVersion": "machine.drover.dev/v1alpha1", "kind": "Machine"}}
 }`
 
-const revisionsJSON = `{"items": [
-	{"apiVersion": "apiextensions.crossplane.io/v1", "kind": "CompositionRevision", "spec": {"revision": 2},
-	 "metadata": {"name": "machine-local-bbb", "labels": {"provider": "local", "crossplane.io/composition-name": "machine-local"}}},
-	{"apiVersion": "apiextensions.crossplane.io/v1", "kind": "CompositionRevision", "spec": {"revision": 1},
-	 "metadata": {"name": "machine-local-aaa", "labels": {"provider": "local", "crossplane.io/composition-name": "machine-local"}}},
-	{"apiVersion": "apiextensions.crossplane.io/v1", "kind": "CompositionRevision", "spec": {"revision": 3},
-	 "metadata": {"name": "somebody-elses", "labels": {"provider": "local", "crossplane.io/composition-name": "other"}}}
-]}`
-
 const classJSON = `{
 	"apiVersion": "machine.drover.dev/v1alpha1", "kind": "MachineClass",
 	"metadata": {"name": "small", "namespace": "default"},
@@ -73,10 +64,7 @@ const machineJSON = `{
 		"ownerReferences": [{"apiVersion": "machine.drover.dev/v1alpha1", "kind": "MachineSet", "name": "workers-x7k2p", "uid": "5f1e0c0a-0000-4000-8000-000000000001", "controller": true}]
 	},
 	"spec": {
-		"crossplane": {
-			"compositionSelector": {"matchLabels": {"provider": "local"}},
-			"compositionRef": {"name": "machine-pinned"}, "compositionRevisionRef": {"name": "machine-pinned-ccc"}
-		},
+		"crossplane": {"compositionUpdatePolicy": "Manual", "compositionRevisionRef": {"name": "machine-pinned-ccc"}},
 		"classRef": {"name": "small"}, "version": "v1.35.3",
 		"clusterRef": {"kind": "ClusterProviderConfig", "name": "default"}, "drain": {"timeout": "2h"}, "creationTimeout": "20m"
 	},
@@ -94,11 +82,7 @@ func request(replicas int, created int, machines ...string) *fnv1.RunFunctionReq
 			"class":        {Items: []*fnv1.Resource{{Resource: resource.MustStructJSON(classJSON)}}},
 			"compositions": {Items: []*fnv1.Resource{{Resource: resource.MustStructJSON(compositionJSON)}}},
 			"machines":     {},
-			"revisions":    {},
 		},
-	}
-	for _, r := range resource.MustStructJSON(revisionsJSON).GetFields()["items"].GetListValue().GetValues() {
-		req.RequiredResources["revisions"].Items = append(req.RequiredResources["revisions"].Items, &fnv1.Resource{Resource: r.GetStructValue()})
 	}
 	for _, m := range machines {
 		s := resource.MustStructJSON(fmt.Sprintf(machineJSON, m))
@@ -204,13 +188,9 @@ func TestRunComposesAMachineGroup(t *testing.T) {
 				"pool": "workers", "machine.drover.dev/template-hash": "776sbch24k",
 				"machine.drover.dev/deployment": "workers", "machine.drover.dev/set": "workers-x7k2p"
 			},
-			"finalizers": ["machine.drover.dev/terminator", "composite.apiextensions.crossplane.io"]
+			"finalizers": ["machine.drover.dev/terminator"]
 		},
 		"spec": {
-			"crossplane": {
-				"compositionSelector": {"matchLabels": {"provider": "local"}},
-				"compositionRef": {"name": "machine-pinned"}, "compositionRevisionRef": {"name": "machine-pinned-ccc"}
-			},
 			"classRef": {"name": "small"}, "version": "v1.35.3",
 			"clusterRef": {"kind": "ClusterProviderConfig", "name": "default"},
 			"metadata": {"labels": {"example.com/pool": "workers", "example.com/team": "a"}},
@@ -221,12 +201,8 @@ func TestRunComposesAMachineGroup(t *testing.T) {
 	if diff := cmp.Diff(want, templateOf(t, g, "workers-x7k2p-old")); diff != "" {
 		t.Errorf("existing Machine: -want +got:\n%s", diff)
 	}
-	crossplane := resource.MustStructJSON(`{
-		"compositionSelector": {"matchLabels": {"provider": "local"}},
-		"compositionRef": {"name": "machine-local"}, "compositionRevisionRef": {"name": "machine-local-bbb"}
-	}`).AsMap()
-	if diff := cmp.Diff(any(crossplane), templateOf(t, g, fresh)["spec"].(map[string]any)["crossplane"]); diff != "" {
-		t.Errorf("new Machine: -want +got:\n%s", diff)
+	if got, is := templateOf(t, g, fresh)["spec"].(map[string]any)["crossplane"]; is {
+		t.Errorf("new Machine: the Machine's controller selects its Composition, not the set: %v", got)
 	}
 
 	status := resource.MustStructJSON(`{

@@ -20,8 +20,6 @@ import (
 // DeploymentName of the one MachineDeployment.
 const DeploymentName = "md"
 
-const provider = "local"
-
 func equal(a, b any) bool { return equality.Semantic.DeepEqual(a, b) }
 
 // A Cluster with one MachineDeployment.
@@ -144,12 +142,12 @@ func (c *Cluster) planRollout(d *machinev1alpha1.MachineDeployment, children []c
 
 func (c *Cluster) planReplicas(s *machinev1alpha1.MachineSet, groups []child[*machinev1alpha1.MachineGroup]) ([]*machinev1alpha1.MachineGroup, func(*machinev1alpha1.MachineSet)) {
 	safe := safety.Plan(safety.OfSet(s))
-	o := replicas.Observed{Set: s, Provider: provider, Safety: safe.Safety}
+	o := replicas.Observed{Set: s, Safety: safe.Safety}
 	var seen []child[*machinev1alpha1.Machine]
 	for _, m := range c.machineView.list() {
 		if metav1.IsControlledBy(m, s) {
 			seen = append(seen, child[*machinev1alpha1.Machine]{object: m, terminating: m.DeletionTimestamp != nil})
-			o.Machines = append(o.Machines, replicas.Machine{Machine: m, Provider: provider, Terminating: m.DeletionTimestamp != nil})
+			o.Machines = append(o.Machines, replicas.Machine{Machine: m, Terminating: m.DeletionTimestamp != nil})
 		}
 	}
 	for _, g := range groups {

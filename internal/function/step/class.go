@@ -27,14 +27,20 @@ func Class(req *fnv1.RunFunctionRequest, m *machinev1alpha1.Machine, field strin
 		return nil, nil, false
 	}
 	if len(found) == 0 {
-		return nil, &Problem{
-			Reason:  ReasonClassNotFound,
-			Message: fmt.Sprintf("%s: there is no MachineClass %q in namespace %q", field, m.Spec.ClassRef.Name, m.Namespace),
-		}, true
+		return nil, NoClass(m, field), true
 	}
 	c, err := As[machinev1alpha1.MachineClass](found[0])
 	if err != nil {
 		return nil, &Problem{Reason: ReasonClassNotFound, Message: err.Error()}, true
 	}
 	return c, nil, true
+}
+
+// NoClass is the problem of a Machine without a class. The field is the one that the
+// class's name stands in.
+func NoClass(m *machinev1alpha1.Machine, field string) *Problem {
+	return &Problem{
+		Reason:  ReasonClassNotFound,
+		Message: fmt.Sprintf("%s: there is no MachineClass %q in namespace %q", field, m.Spec.ClassRef.Name, m.Namespace),
+	}
 }

@@ -7,6 +7,9 @@ import (
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
 	"github.com/crossplane/function-sdk-go/response"
 	"google.golang.org/protobuf/types/known/structpb"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	clusterv1alpha1 "github.com/drover-dev/drover/apis/cluster/v1alpha1"
 )
 
 // Keys under which steps leave word for the steps after them. A step of somebody
@@ -18,6 +21,11 @@ const (
 	ContextBootstrap = "drover.dev/bootstrap"
 	// ContextVM holds a VM.
 	ContextVM = "drover.dev/virtual-machine"
+	// ContextJoin holds a JoinState when the pipeline of a Machine begins.
+	ContextJoin = "drover.dev/join"
+	// ContextNode holds a [workernode.WorkerNode]: what is known of the Machine's Node when
+	// the pipeline begins, and what it shall be like when the pipeline ends.
+	ContextNode = "drover.dev/node"
 )
 
 // Safety is what the safety step says.
@@ -34,8 +42,39 @@ type Safety struct {
 	Sets string `json:"sets,omitempty"`
 }
 
+// A JoinRequest is the join token and the user data that a Machine needs. The Machine's
+// controller carries it out.
+type JoinRequest struct {
+	// UserData is a template with placeholders for what only the controller knows.
+	UserData string `json:"userData,omitempty"`
+	// Encoding of the user data in its Secret.
+	Encoding clusterv1alpha1.UserDataEncoding `json:"encoding,omitempty"`
+	// TTL of one lease of the token, at least one minute.
+	TTL metav1.Duration `json:"ttl"`
+	// MaxLife of the token, renewals included.
+	MaxLife metav1.Duration `json:"maxLife"`
+	// Groups that the token authenticates as, beside system:bootstrappers.
+	Groups []string `json:"groups,omitempty"`
+	// Revoked means that no token is wanted any more.
+	Revoked bool `json:"revoked,omitempty"`
+	// Frozen means that a VM may have been made from the user data: it must not change.
+	Frozen bool `json:"frozen,omitempty"`
+}
+
+// A JoinState is what is known of a Machine's join token and user data.
+type JoinState struct {
+	// Published means that the Secret with the user data exists, filled from the template
+	// with the Hash.
+	Published bool   `json:"published,omitempty"`
+	Hash      string `json:"hash,omitempty"`
+	// Error is why the token or the Secret could not be made, empty if there is none.
+	Error string `json:"error,omitempty"`
+}
+
 // Bootstrap is what the bootstrap step says.
 type Bootstrap struct {
+	// Join is what the Machine needs to join, nil if nothing is known of that yet.
+	Join *JoinRequest `json:"join,omitempty"`
 	// SecretName and Key of the user data, once there is any.
 	SecretName string `json:"secretName,omitempty"`
 	Key        string `json:"key,omitempty"`
@@ -79,6 +118,9 @@ type VM struct {
 	Name string `json:"name,omitempty"`
 	// ProviderID, once it is known.
 	ProviderID string `json:"providerID,omitempty"`
+	// Confirmed means that the VM resource reports the ProviderID now. Otherwise it is what
+	// the Machine's status remembers.
+	Confirmed bool `json:"confirmed,omitempty"`
 	// Addresses of the VM that its provider tells, none while it does not.
 	Addresses []VMAddress `json:"addresses,omitempty"`
 	// ErrorCode and Message of the provider's last error, if it is in error.

@@ -8,6 +8,9 @@ import (
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 )
 
+// FinalizerManaged is that of crossplane-runtime on every managed resource.
+const FinalizerManaged = "finalizer.managedresource.crossplane.io"
+
 // CreationBegan says whether a VM resource's VM exists, or may exist because its
 // provider began to create it.
 func CreationBegan(vm Object) bool {

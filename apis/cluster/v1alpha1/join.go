@@ -1,0 +1,39 @@
+package v1alpha1
+
+// Keys of the Secret with a Machine's user data.
+const (
+	// ConnectionToken is the bootstrap token, as <id>.<secret>.
+	ConnectionToken = "token"
+	// ConnectionServer is the URL of the target cluster's API server.
+	ConnectionServer = "server"
+	// ConnectionCA is the PEM bundle that the API server's certificate is checked with.
+	ConnectionCA = "ca.crt"
+	// ConnectionUserData is the user data of the Machine's VM.
+	ConnectionUserData = "userData"
+)
+
+// Placeholders in user data for values that only the Machine's controller knows.
+const (
+	// PlaceholderToken stands for the bootstrap token.
+	PlaceholderToken = "$(token)"
+	// PlaceholderServer stands for the URL of the API server.
+	PlaceholderServer = "$(server)"
+	// PlaceholderCA stands for the PEM bundle, encoded as base64 in one line.
+	PlaceholderCA = "$(ca.crt|base64)"
+	// PlaceholderUID stands for the UID of the Machine, PlaceholderConfigUID for that of
+	// the configuration of its cluster.
+	PlaceholderUID       = "$(joinToken.uid)"
+	PlaceholderConfigUID = "$(config.uid)"
+)
+
+// A UserDataEncoding is the encoding of user data in its Secret.
+// +kubebuilder:validation:Enum=Plain;Base64
+type UserDataEncoding string
+
+// Encodings of user data.
+const (
+	// UserDataPlain is no encoding.
+	UserDataPlain UserDataEncoding = "Plain"
+	// UserDataBase64 is that of RFC 4648, with padding and without line breaks.
+	UserDataBase64 UserDataEncoding = "Base64"
+)

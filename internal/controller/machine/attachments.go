@@ -1,0 +1,95 @@
+package machine
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	kerrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/drover-dev/drover/internal/target"
+)
+
+// attachmentsFor is for how long a list of a cluster's VolumeAttachments serves all
+// drains in it. They cannot be listed by Node.
+const attachmentsFor = 2 * time.Second
+
+// attachments of volumes, by cluster.
+type attachments struct {
+	mu   sync.Mutex
+	seen map[target.Ref]*attachmentList
+}
+
+type attachmentList struct {
+	mu   sync.Mutex
+	at   time.Time
+	list []attachment
+}
+
+// in a cluster. Those who ask at the same time share an answer, but none from before
+// their drain began: what was attached a moment ago counts.
+func (a *attachments) in(ctx context.Context, ref target.Ref, kube kubernetes.Interface, began, now time.Time) ([]attachment, error) {
+	a.mu.Lock()
+	if a.seen == nil {
+		a.seen = map[target.Ref]*attachmentList{}
+	}
+	l, ok := a.seen[ref]
+	if !ok {
+		l = &attachmentList{}
+		a.seen[ref] = l
+	}
+	a.mu.Unlock()
+
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.at.IsZero() && now.Sub(l.at) < attachmentsFor && !l.at.Before(began) {
+		return l.list, nil
+	}
+	got, err := kube.StorageV1().VolumeAttachments().List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, err
+	}
+	l.list, l.at = nil, now
+	for _, va := range got.Items {
+		if pv := va.Spec.Source.PersistentVolumeName; pv != nil {
+			l.list = append(l.list, attachment{volume: *pv, node: va.Spec.NodeName, attached: va.Status.Attached})
+		}
+	}
+	return l.list, nil
+}
+
+// claimsOf a pod, by name.
+func claimsOf(p *corev1.Pod) []string {
+	var out []string
+	for _, v := range p.Spec.Volumes {
+		switch {
+		case v.PersistentVolumeClaim != nil:
+			out = append(out, v.PersistentVolumeClaim.ClaimName)
+		case v.Ephemeral != nil:
+			out = append(out, p.GetName()+"-"+v.Name)
+		}
+	}
+	return out
+}
+
+// volumeOf a claim, "" if it has none. What a claim is bound to does not change.
+func volumeOf(ctx context.Context, kube kubernetes.Interface, known map[string]string, namespace, claim string) (string, error) {
+	key := namespace + "/" + claim
+	if v, ok := known[key]; ok {
+		return v, nil
+	}
+	c, err := kube.CoreV1().PersistentVolumeClaims(namespace).Get(ctx, claim, metav1.GetOptions{})
+	if kerrors.IsNotFound(err) {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	if c.Spec.VolumeName != "" {
+		known[key] = c.Spec.VolumeName
+	}
+	return c.Spec.VolumeName, nil
+}

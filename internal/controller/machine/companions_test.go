@@ -1,0 +1,187 @@
+package machine
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/drover-dev/drover/apis/machine/v1alpha1"
+)
+
+var cardKind = schema.GroupVersionKind{Group: "net.example.org", Version: "v1", Kind: "Card"}
+
+func TestCompanionsAreReleasedFromTheLastToTheFirstWhenTheVMIsGone(t *testing.T) {
+	dying := finalizer.State{Deleting: true, Held: true, Foreground: true}
+	held := func(name string, order int) vm { return vm{kind: "Card", name: name, held: true, order: order} }
+	free := func(name string, order int) vm {
+		return vm{kind: "Card", name: name, deleting: true, order: order}
+	}
+	aVM := vm{kind: "VirtualMachine", name: "v"}
+	long := func(s machineState) machineState {
+		s.stage, s.since, s.now = v1alpha1.DeletionDeletingCompanions, time.Unix(0, 0), time.Unix(100, 0)
+		return s
+	}
+	cases := map[string]struct {
+		machineState
+		step     finalizer.Step
+		release  []vm
+		abandon  []vm
+		stage    v1alpha1.DeletionStage
+		waitsFor string
+	}{
+		"NotOfAMachineThatLives":    {machineState: machineState{self: finalizer.State{Held: true}, companions: []vm{held("a", 0)}}, step: finalizer.Nothing},
+		"NotBeforeTheVMIsGone":      {machineState: machineState{self: dying, vms: []vm{aVM}, companions: []vm{held("a", 0)}}, step: finalizer.Nothing, stage: v1alpha1.DeletionDeletingVM, waitsFor: "VirtualMachine v"},
+		"NotBeforeTheNodeIsDrained": {machineState: machineState{self: dying, node: &leavingNode{name: "n"}, companions: []vm{held("a", 0)}}, step: finalizer.Nothing, stage: v1alpha1.DeletionDraining, waitsFor: "Node n"},
+		"NotWhileThereMayBeAVM":     {machineState: machineState{self: dying, unreadable: "no right", companions: []vm{held("a", 0)}}, step: finalizer.Nothing, stage: v1alpha1.DeletionDeletingVM, waitsFor: "a VM that cannot be seen"},
+		"TheLastOnesFirst":          {machineState: machineState{self: dying, companions: []vm{held("a", 0), held("b", 1), held("c", 1)}}, step: finalizer.Nothing, release: []vm{held("b", 1), held("c", 1)}, stage: v1alpha1.DeletionDeletingCompanions, waitsFor: "Card c"},
+		"TheOthersWaitForThem":      {machineState: machineState{self: dying, companions: []vm{held("a", 0), free("b", 1)}}, step: finalizer.Nothing, stage: v1alpha1.DeletionDeletingCompanions, waitsFor: "Card b"},
+		"ThenTheFirst":              {machineState: machineState{self: dying, companions: []vm{held("a", 0)}}, step: finalizer.Nothing, release: []vm{held("a", 0)}, stage: v1alpha1.DeletionDeletingCompanions, waitsFor: "Card a"},
+		"WhatTheCloudDoesNotDeleteIsWaitedFor": {machineState: long(machineState{self: dying, companions: []vm{free("a", 0)}}), step: finalizer.Nothing,
+			stage: v1alpha1.DeletionDeletingCompanions, waitsFor: "Card a"},
+		"ByForceAllAtOnce": {machineState: machineState{self: dying, forceDelete: true, companions: []vm{held("a", 0), held("b", 1)}}, step: finalizer.Nothing,
+			release: []vm{held("a", 0), held("b", 1)}, stage: v1alpha1.DeletionDeletingCompanions, waitsFor: "Card b"},
+		"ByForceTheyAreAbandonedInTheEnd": {machineState: long(machineState{self: dying, forceDelete: true, companions: []vm{free("a", 0)}}), step: finalizer.Nothing,
+			abandon: []vm{free("a", 0)}, stage: v1alpha1.DeletionDeletingCompanions, waitsFor: "Card a"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			p := plan(tc.machineState)
+			if p.step != tc.step {
+				t.Errorf("step %s", p.step)
+			}
+			if d := cmp.Diff(tc.release, p.release, cmp.AllowUnexported(vm{})); d != "" {
+				t.Errorf("release (-want +got):\n%s", d)
+			}
+			if d := cmp.Diff(tc.abandon, p.abandon, cmp.AllowUnexported(vm{})); d != "" {
+				t.Errorf("abandon (-want +got):\n%s", d)
+			}
+			var stage v1alpha1.DeletionStage
+			if p.deletion != nil {
+				stage = p.deletion.Stage
+			}
+			if stage != tc.stage {
+				t.Errorf("stage %q, want %q", stage, tc.stage)
+			}
+			if tc.waitsFor != "" && (p.operation == nil || !strings.Contains(p.operation.Description, tc.waitsFor)) {
+				t.Errorf("operation %+v", p.operation)
+			}
+		})
+	}
+}
+
+func card() *unstructured.Unstructured {
+	c := aVM()
+	c.SetGroupVersionKind(cardKind)
+	c.SetName("v-nic")
+	c.SetAnnotations(map[string]string{annotationResourceName: v1alpha1.ResourceCompanionPrefix + "nic", v1alpha1.AnnotationOrder: "0"})
+	return c
+}
+
+// withCard is a Machine that is being deleted, of a VM with a card.
+func withCard() *Machine {
+	m := aMachine(true, v1alpha1.FinalizerTerminator, metav1.FinalizerDeleteDependents)
+	m.Spec.Crossplane.ResourceRefs = append(m.Spec.Crossplane.ResourceRefs,
+		corev1.ObjectReference{APIVersion: cardKind.GroupVersion().String(), Kind: cardKind.Kind, Name: "v-nic"})
+	return m
+}
+
+func (w *world) card() *unstructured.Unstructured {
+	w.t.Helper()
+	c := &unstructured.Unstructured{}
+	c.SetGroupVersionKind(cardKind)
+	if err := w.client.Get(w.t.Context(), types.NamespacedName{Namespace: "ns", Name: "v-nic"}, c); err != nil {
+		w.t.Fatal(err)
+	}
+	return c
+}
+
+// gone is what a provider makes of a resource that it may delete.
+func (w *world) gone(o client.Object) {
+	w.t.Helper()
+	o.SetFinalizers(nil)
+	if err := w.client.Update(w.t.Context(), o); err != nil {
+		w.t.Fatal(err)
+	}
+	if err := w.client.Delete(w.t.Context(), o); client.IgnoreNotFound(err) != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func TestAMachineStaysUntilTheCompanionsOfItsVMAreGone(t *testing.T) {
+	w := newWorld(t, withCard(), aVM(), card())
+	step := func() {
+		t.Helper()
+		if err := w.reconcile(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	step()
+	if !slices.Equal(w.watched, []schema.GroupVersionKind{vmKind, cardKind}) {
+		t.Errorf("watched %v", w.watched)
+	}
+	if slices.Contains(w.vm().GetFinalizers(), v1alpha1.FinalizerDrain) || !slices.Contains(w.card().GetFinalizers(), v1alpha1.FinalizerDrain) {
+		t.Fatalf("finalizers of the VM %v, of its card %v", w.vm().GetFinalizers(), w.card().GetFinalizers())
+	}
+	w.gone(w.vm())
+	step()
+	c := w.card()
+	if slices.Contains(c.GetFinalizers(), v1alpha1.FinalizerDrain) || c.GetAnnotations()[v1alpha1.AnnotationReleased] == "" {
+		t.Fatalf("the card is not released: finalizers %v, annotations %v", c.GetFinalizers(), c.GetAnnotations())
+	}
+	m := w.machine()
+	if d := m.Status.Deletion; d == nil || d.Stage != v1alpha1.DeletionDeletingCompanions || !slices.Contains(m.GetFinalizers(), v1alpha1.FinalizerTerminator) {
+		t.Errorf("deletion %+v, finalizers %v", d, m.GetFinalizers())
+	}
+	w.gone(c)
+	step()
+	if slices.Contains(w.machine().GetFinalizers(), v1alpha1.FinalizerTerminator) {
+		t.Error("the Machine is held although nothing is left")
+	}
+}
+
+// TestACompanionWithoutVMGoesWithItsMachine is of a Machine that was deleted while its
+// network interface was being made: there is no VM yet, and never will be.
+func TestACompanionWithoutVMGoesWithItsMachine(t *testing.T) {
+	w := newWorld(t, withCard(), card())
+	if err := w.reconcile(); err != nil {
+		t.Fatal(err)
+	}
+	if slices.Contains(w.card().GetFinalizers(), v1alpha1.FinalizerDrain) {
+		t.Error("it is not released")
+	}
+	if !slices.Contains(w.machine().GetFinalizers(), v1alpha1.FinalizerTerminator) {
+		t.Error("the Machine does not wait for it")
+	}
+}
+
+// TestAResourceOfAnotherStepIsLookedAtOnce is of a resource that is neither VM nor
+// companion.
+func TestAResourceOfAnotherStepIsLookedAtOnce(t *testing.T) {
+	other := card()
+	other.SetAnnotations(map[string]string{annotationResourceName: "dns-record"})
+	m := withCard()
+	w := newWorld(t, m, aVM(), other)
+	for range 3 {
+		if err := w.reconcile(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !slices.Equal(w.watched, []schema.GroupVersionKind{vmKind}) {
+		t.Errorf("watched %v", w.watched)
+	}
+	if _, ok := w.r.kinds.foreign.Get(reference{machine: m.GetUID(), gvk: cardKind, name: "v-nic"}); !ok {
+		t.Error("it is looked at again and again")
+	}
+	if !slices.Contains(w.card().GetFinalizers(), v1alpha1.FinalizerDrain) {
+		t.Error("it was released")
+	}
+}

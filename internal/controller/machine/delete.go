@@ -1,0 +1,237 @@
+package machine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"strings"
+	"time"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
+	corev1 "k8s.io/api/core/v1"
+	kerrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/target"
+)
+
+const (
+	// afterNode is when to look for a deleted Node again if the watch says nothing.
+	afterNode = 2 * time.Second
+
+	// abandonAfter the drain's timeout, a Node is left alone whose deletion a cluster
+	// refuses that can be reached.
+	abandonAfter = time.Minute
+
+	// hookEvery so often it is looked whether hooks still hold a drain.
+	hookEvery = 3 * time.Second
+
+	// retryAfter an error, but not later than the drain's timeout.
+	retryAfter = 15 * time.Second
+)
+
+// leave does one pass of the drain of a Machine that is being deleted, and deletes the Node
+// when nothing is left on it. The result reports whether the Node is gone.
+func (x *nodeKeeper) leave(ctx context.Context, wn *machineNode, unreachable error) (gone bool, err error) {
+	held, err := x.begin(ctx, wn)
+	if err != nil {
+		x.retry(wn)
+		return false, err
+	}
+	if held {
+		wn.lookAgain(hookEvery)
+		return false, nil
+	}
+	var nodes, foreign []*corev1.Node
+	if err = unreachable; err == nil {
+		nodes, err = x.find(ctx, wn)
+		nodes, foreign = withoutOthers(claimOf(wn), nodes)
+	}
+	v := departure{
+		late:    x.late(wn) || asked(machinev1alpha1.AnnotationForceDrain, wn, nil),
+		skip:    x.skip(wn, nil),
+		hadNode: wn.Observation.NodeName != "",
+		nodes:   len(nodes),
+		foreign: namesOf(foreign),
+		err:     err,
+	}.verdict()
+	switch {
+	case v.err != nil:
+		x.retry(wn)
+		return false, v.err
+	case v.exists:
+		return x.empties(ctx, wn, nodes)
+	}
+	x.left(wn, v)
+	return true, nil
+}
+
+// left is called when there is no Node to wait for any more.
+func (x *nodeKeeper) left(wn *machineNode, v verdict) {
+	if v.abandoned != "" {
+		x.record.Event(wn.Machine, event.Warning(reasonGaveUp, fmt.Errorf("the Node was left in the target cluster, %s", v.abandoned)))
+	}
+	x.drains.Delete(wn.GetUID())
+}
+
+// empties the Nodes by one pass, and deletes those that are empty.
+func (x *nodeKeeper) empties(ctx context.Context, wn *machineNode, nodes []*corev1.Node) (gone bool, err error) {
+	s := wn.Observation.Drain.DeepCopy()
+	if s == nil {
+		s = &machinev1alpha1.DrainStatus{StartTime: *wn.GetDeletionTimestamp()}
+	}
+	left := remaining{}
+	for _, n := range nodes {
+		more, nerr := x.deleteNode(ctx, wn, n.GetName(), n, s)
+		maps.Copy(left, more)
+		err = errors.Join(err, nerr)
+	}
+	err = x.classify(err)
+	x.tell(wn, nodes, s, left)
+	left.fill(s)
+	wn.Observation.Drain = s
+	wn.lookAgain(left.again())
+	if err == nil {
+		return false, nil
+	}
+	if x.now().After(x.deadline(wn).Add(abandonAfter)) || x.late(wn) && target.Is(err) {
+		x.left(wn, verdict{abandoned: fmt.Sprintf("as it could not be deleted within the drain's timeout: %v", err)})
+		return true, nil
+	}
+	x.retry(wn)
+	return false, err
+}
+
+// departure is what decides whether a Machine may leave its Node.
+type departure struct {
+	late    bool     // the drain's timeout is over, or the user forces it
+	skip    bool     // the user wants no drain
+	hadNode bool     // a Node was seen in its life
+	nodes   int      // that are there
+	foreign []string // Nodes that have the providerID of another VM
+	err     error    // why that is not known
+}
+
+type verdict struct {
+	exists    bool
+	abandoned string // why a Node that may be there is left alone
+	err       error
+}
+
+func (d departure) verdict() verdict {
+	switch {
+	case d.err == nil && d.nodes == 0 && len(d.foreign) > 0:
+		// No later pass would find them changed: a providerID cannot change.
+		return verdict{abandoned: fmt.Sprintf("as %s has the providerID of another VM", strings.Join(d.foreign, " and "))}
+	case d.err == nil && d.nodes == 0:
+		return verdict{}
+	case d.err == nil:
+		return verdict{exists: true}
+	case !d.hadNode && target.Is(d.err, target.ConfigNotFound, target.ConfigInvalid, target.SecretNotFound, target.KeyMissing, target.KubeconfigInvalid):
+		// There is no way to the cluster, and nothing known to be there.
+		return verdict{}
+	case d.skip:
+		return verdict{abandoned: fmt.Sprintf("as its drain is skipped: %v", d.err)}
+	case d.late:
+		return verdict{abandoned: fmt.Sprintf("as the drain's timeout is over, or it is forced: %v", d.err)}
+	}
+	return verdict{err: d.err}
+}
+
+// deleteNode unless something remains on it, which it returns and notes in s.
+func (x *nodeKeeper) deleteNode(ctx context.Context, wn *machineNode, name string, seen *corev1.Node, s *machinev1alpha1.DrainStatus) (remaining, error) {
+	node, err := x.kube.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
+	if kerrors.IsNotFound(err) || (err == nil && (node.GetUID() != seen.GetUID() || claimOf(wn).isOthers(node))) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if !x.skip(wn, node) {
+		left, err := x.drain(ctx, wn, node, s)
+		if err == nil && s.Stage != machinev1alpha1.DrainDeletingNode || len(left) > 0 || (err != nil && !x.late(wn)) {
+			return left, err
+		}
+		// After the timeout the Node goes even if its pods cannot be listed.
+	}
+	x.stage(s, machinev1alpha1.DrainDeletingNode)
+	err = x.kube.CoreV1().Nodes().Delete(ctx, name, metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(node.GetUID()))})
+	if kerrors.IsNotFound(err) || kerrors.IsConflict(err) {
+		return nil, nil
+	}
+	if err == nil {
+		x.record.Event(wn.Machine, event.Normal(reasonNodeDeleted, fmt.Sprintf("Node %s is empty and deleted", name)))
+	}
+	return nil, err
+}
+
+// tell what a user will ask about, each once.
+func (x *nodeKeeper) tell(wn *machineNode, nodes []*corev1.Node, s *machinev1alpha1.DrainStatus, left remaining) {
+	was := wn.Observation.Drain
+	if was == nil {
+		was = &machinev1alpha1.DrainStatus{}
+	}
+	if s.Stage == machinev1alpha1.DrainEvictingPods && was.Stage != s.Stage && len(left) > 0 {
+		x.record.Event(wn.Machine, event.Normal(reasonDraining, fmt.Sprintf("Draining Node %s: %d pods to go", strings.Join(namesOf(nodes), ", "), len(left))))
+	}
+	if moving := inState(s.Volumes, machinev1alpha1.VolumeDetaching); s.Stage == machinev1alpha1.DrainDetachingVolumes && was.Stage != s.Stage && len(moving) > 0 {
+		x.record.Event(wn.Machine, event.Normal(reasonDetaching, fmt.Sprintf("Waiting for the volumes %s to be detached", strings.Join(moving, ", "))))
+	}
+	switch {
+	case len(left) == 0:
+		return
+	case x.late(wn):
+		x.record.Event(wn.Machine, event.Warning(reasonTimeout, fmt.Errorf("the drain took longer than %s: pods that are left are deleted without regard to their PodDisruptionBudgets", wn.Parameters.Drain.Timeout.Duration)))
+		return
+	case s.Forced:
+		x.record.Event(wn.Machine, event.Warning(reasonForced, errors.New("the drain is forced: pods that are left are deleted without regard to their PodDisruptionBudgets")))
+		return
+	}
+	for _, name := range left.names() {
+		if reason := left[name]; blocks(reason) {
+			x.record.Event(wn.Machine, event.Warning(reasonBlocked, fmt.Errorf("pod %s: %s", name, reason)))
+			return
+		}
+	}
+}
+
+// blocks says whether the reason that a pod is still there is worth a warning.
+func blocks(reason string) bool {
+	switch reason {
+	case reasonTerminating, reasonOrder, reasonTurn, reasonCompletes, reasonLater:
+		return false
+	}
+	return true
+}
+
+func (x *nodeKeeper) retry(wn *machineNode) {
+	after := retryAfter
+	if left := x.deadline(wn).Sub(x.now()); left > -time.Second {
+		after = min(after, left+time.Second)
+	} else {
+		after = afterNode
+	}
+	wn.lookAgain(after)
+}
+
+func (x *nodeKeeper) late(wn *machineNode) bool { return x.now().After(x.deadline(wn)) }
+
+// deadline of the drain, which began with the deletion, when the hooks let go, or with
+// the wish for a drained Node.
+func (x *nodeKeeper) deadline(wn *machineNode) time.Time {
+	began := x.now()
+	if t := wn.GetDeletionTimestamp(); t != nil {
+		began = t.Time
+	}
+	if d := wn.Observation.Drain; d != nil {
+		began = d.StartTime.Time
+	}
+	return began.Add(wn.Parameters.Drain.Timeout.Duration)
+}
+
+// skip the drain, as the user wants it. The Node may be nil.
+func (x *nodeKeeper) skip(wn *machineNode, node *corev1.Node) bool {
+	return wn.Parameters.Drain.Skip || asked(machinev1alpha1.AnnotationSkipDrain, wn, node)
+}

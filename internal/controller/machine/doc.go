@@ -1,0 +1,42 @@
+// Package machine is the life of a Machine, from its creation to its deletion, in one
+// controller.
+//
+// A reconcile of a Machine that lives goes through these stages:
+//
+//  1. selection: the CompositionRevision that the Machine follows (selection.go);
+//  2. observation: the VM, its companions and the Node (observe.go, node.go, claim.go);
+//  3. the pipeline of the revision, which decides everything (run.go);
+//  4. bootstrap: the join token and the Secret with the user data (bootstrap.go);
+//  5. sync: labels, taints and a drain of the Node (sync.go, empty.go);
+//  6. status: one write, and only of a change; events follow an accepted status (status.go);
+//  7. launch: the VM and its companions are applied where they differ (launch.go).
+//
+// Stages 4 and 5 change facts that the pipeline decides by. The pipeline then runs once
+// more, so that the status has all of it in one write. The status comes before the launch:
+// it records which resources exist before the first of them is created.
+//
+// The deletion of a Machine (terminate.go) needs neither Composition, class nor target
+// cluster: the Node is drained and deleted first, then the VM, then its companions. Every
+// wait has a timeout. The order is kept by FinalizerDrain on the VM and its companions:
+// crossplane-runtime does not delete the external resource of an object that has a
+// finalizer beside its own.
+//
+// # Identity
+//
+// No status is an authority. The VM of a Machine is the resource that the Machine controls.
+// A Node is the Machine's only if it registered with the join token that was minted for
+// this Machine, and has the Machine's Node name unless the cloud names Nodes: see claim.
+//
+// # Process-local memory
+//
+// Everything that the process remembers is bounded by the number of Machines, and none of
+// it decides anything by itself:
+//
+//	memory                        a restart loses
+//	objects written, not cached   nothing: the cache starts with them
+//	parameters of Nodes           nothing: the first reconcile computes them again
+//	attempts of evictions         the count of refusals by budgets
+//	VolumeAttachments, for 2 s    nothing: they are listed again
+//	state of join tokens          one read of the Secret per Machine
+//	required resources            nothing: the first reconcile requires them again
+package machine

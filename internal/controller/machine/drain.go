@@ -1,0 +1,240 @@
+package machine
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+)
+
+const (
+	// forcedGrace is what a pod gets at most to end when the drain is forced.
+	forcedGrace = 30 * time.Second
+
+	// A pod whose grace period ended is killed after killDelay, and not waited for any
+	// more when it is still there after as long again: then finalizers hold it, and the
+	// VM need not.
+	killDelay = 30 * time.Second
+
+	// deadAfter so long without being Ready, a Node's pods count as dead: no budget
+	// protects what does not run.
+	deadAfter = 5 * time.Minute
+
+	// evictEvery so often the eviction of a pod is tried.
+	evictEvery = 5 * time.Second
+
+	// maxBlocked is how many pods a status names.
+	maxBlocked = 10
+)
+
+// An action is what a pass does to a pod.
+type action string
+
+const (
+	evict  action = "evict"  // through the Eviction API, so that its budget is kept
+	remove action = "remove" // delete with its grace period
+	kill   action = "kill"   // delete without one
+	wait   action = "wait"   // it is going
+	hold   action = "hold"   // it is not its turn
+	ignore action = "ignore" // it may stay
+)
+
+// A pod of a Node that is drained. DaemonSets' and mirror pods are not among them.
+type pod struct {
+	name types.NamespacedName
+	uid  types.UID
+	// finished pods run nothing, and hold nothing.
+	finished bool
+	// gone is when the pod's grace period ends, zero if it is not terminating.
+	gone     time.Time
+	behavior machinev1alpha1.PodBehavior
+	order    int32
+	priority int32
+	// volumes attached to the Node that the pod uses.
+	volumes []string
+	attempt
+}
+
+// An attempt is what is remembered of a pod whose eviction was refused.
+type attempt struct {
+	refused int32
+	tried   time.Time
+	reason  string
+}
+
+// drainPass is what a decision over a pod depends on, beside the pods.
+type drainPass struct {
+	now time.Time
+	// forced means that the drain's timeout is over, or that the user says so.
+	forced bool
+	// silent means that no kubelet reports, dead that the Node has not been Ready for
+	// long.
+	silent, dead bool
+	// moving means that volumes are on their way to where the next pod that has some
+	// would add to the load.
+	moving bool
+	// maxRefused evictions of a pod, 0 for no limit.
+	maxRefused int32
+	// grace is what pods get at most, nil for as much as they want.
+	grace *time.Duration
+}
+
+// A drainStep is what a pass does to a pod, or why it does nothing.
+type drainStep struct {
+	pod
+	do     action
+	reason string // of hold
+	// grace for do, nil for the pod's own.
+	grace *time.Duration
+	// turn means that the pod has volumes: once one of these is evicted, the others
+	// wait.
+	turn bool
+}
+
+// plan says what to do to each pod, pods with volumes last and by their priority.
+func (p drainPass) plan(pods []pod) []drainStep {
+	order, volumesGoing := p.front(pods)
+	steps := make([]drainStep, 0, len(pods))
+	for _, pod := range pods {
+		s := drainStep{pod: pod, do: p.decide(pod)}
+		switch s.do {
+		case evict:
+			s = p.queue(s, order, volumesGoing)
+		case hold:
+			s.reason = reasonCompletes
+		}
+		s.grace = p.graceOf(s.do)
+		steps = append(steps, s)
+	}
+	slices.SortStableFunc(steps, func(a, b drainStep) int {
+		return cmp.Or(compareBool(a.turn, b.turn), -cmp.Compare(a.priority, b.priority), compareNames(a.name, b.name))
+	})
+	return steps
+}
+
+// front is the lowest order of which pods are left, and whether a pod with volumes
+// is going.
+func (p drainPass) front(pods []pod) (order int32, volumesGoing bool) {
+	first := true
+	for _, pod := range pods {
+		do := p.decide(pod)
+		if do == ignore {
+			continue
+		}
+		if first || pod.order < order {
+			order, first = pod.order, false
+		}
+		volumesGoing = volumesGoing || len(pod.volumes) > 0 && do == wait
+	}
+	return order, volumesGoing
+}
+
+func (p drainPass) decide(pod pod) action {
+	terminating := !pod.gone.IsZero()
+	switch {
+	case pod.finished || pod.behavior == machinev1alpha1.PodSkip:
+		return ignore
+	case terminating && p.silent:
+		return ignore
+	case terminating && (p.forced || p.dead) && p.now.After(pod.gone.Add(2*killDelay)):
+		return ignore
+	case terminating && p.forced && p.now.After(pod.gone.Add(killDelay)):
+		return kill
+	case terminating && p.forced && pod.gone.After(p.now.Add(forcedGrace)):
+		return remove
+	case terminating:
+		return wait
+	case p.forced:
+		return remove
+	case pod.behavior == machinev1alpha1.PodWaitCompleted:
+		return hold
+	case p.dead || p.maxRefused > 0 && pod.refused >= p.maxRefused:
+		return remove
+	}
+	return evict
+}
+
+// queue an eviction behind what comes first.
+func (p drainPass) queue(s drainStep, order int32, volumesGoing bool) drainStep {
+	s.turn = len(s.volumes) > 0
+	switch {
+	case s.order > order:
+		s.do, s.reason, s.turn = hold, reasonOrder, false
+	case s.turn && (p.moving || volumesGoing):
+		s.do, s.reason = hold, reasonTurn
+	case p.now.Sub(s.tried) < evictEvery:
+		s.do = hold
+		s.reason = s.attempt.reason
+	}
+	return s
+}
+
+func (p drainPass) graceOf(do action) *time.Duration {
+	limit := func(d time.Duration) *time.Duration {
+		if p.grace != nil {
+			d = min(d, *p.grace)
+		}
+		return &d
+	}
+	switch {
+	case do == kill:
+		return new(time.Duration)
+	case do == remove && p.forced:
+		return limit(forcedGrace)
+	case do == remove || do == evict:
+		return p.grace
+	}
+	return nil
+}
+
+// remaining pods, with the reason that each is still there.
+type remaining map[types.NamespacedName]string
+
+// fill in what the status tells of the pods.
+func (r remaining) fill(s *machinev1alpha1.DrainStatus) {
+	s.Remaining, s.Pods = int32(len(r)), nil //nolint:gosec // A Node holds some hundred pods.
+	for _, name := range r.names()[:min(len(r), maxBlocked)] {
+		s.Pods = append(s.Pods, machinev1alpha1.DrainedPod{Namespace: name.Namespace, Name: name.Name, Reason: r[name]})
+	}
+}
+
+// names in the order in which they matter to whom looks: what blocks comes first.
+func (r remaining) names() []types.NamespacedName {
+	return slices.SortedFunc(maps.Keys(r), func(a, b types.NamespacedName) int {
+		return cmp.Or(compareBool(r[a] == reasonTerminating, r[b] == reasonTerminating), compareNames(a, b))
+	})
+}
+
+// again is when the next pass is worth its calls: soon while something goes on by
+// itself, later while others must move first.
+func (r remaining) again() time.Duration {
+	const soon = 2 * time.Second
+	if len(r) == 0 {
+		return soon
+	}
+	for _, reason := range r {
+		if reason == reasonTerminating || reason == reasonTurn {
+			return soon
+		}
+	}
+	return evictEvery
+}
+
+func compareNames(a, b types.NamespacedName) int {
+	return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+}
+
+// compareBool has false before true.
+func compareBool(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case b:
+		return -1
+	}
+	return 1
+}

@@ -1,0 +1,53 @@
+package machine
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
+	corev1 "k8s.io/api/core/v1"
+
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+)
+
+// toDrain says whether the Node shall be empty, and is not known to be so.
+func toDrain(wn *machineNode, node *corev1.Node) bool {
+	return node != nil && wn.Parameters.Drained && !wn.Observation.Drained
+}
+
+// empty does one pass of the drain of a Node that stays.
+func (x *nodeKeeper) empty(ctx context.Context, wn *machineNode, node *corev1.Node) error {
+	if !node.Spec.Unschedulable {
+		// It was cordoned just now: what the scheduler bound before is seen only by a
+		// pass that begins later.
+		wn.lookAgain(afterNode)
+		return nil
+	}
+	s := wn.Observation.Drain.DeepCopy()
+	if s == nil {
+		s = &machinev1alpha1.DrainStatus{StartTime: x.stamp()}
+	}
+	left := remaining{}
+	if x.skip(wn, node) {
+		x.stage(s, machinev1alpha1.DrainDeletingNode)
+	} else {
+		var err error
+		if left, err = x.drain(ctx, wn, node, s); err != nil {
+			left.fill(s)
+			wn.Observation.Drain = s // The timeout counts all the same.
+			x.retry(wn)
+			return err
+		}
+	}
+	x.tell(wn, []*corev1.Node{node}, s, left)
+	if s.Stage == machinev1alpha1.DrainDeletingNode {
+		x.drains.Delete(wn.GetUID())
+		wn.Observation.Drain, wn.Observation.Drained = nil, true
+		x.record.Event(wn.Machine, event.Normal(reasonDrained, fmt.Sprintf("Node %s is cordoned and empty", node.GetName())))
+		return nil
+	}
+	left.fill(s)
+	wn.Observation.Drain = s
+	wn.lookAgain(left.again())
+	return nil
+}

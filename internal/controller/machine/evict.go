@@ -1,0 +1,222 @@
+package machine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	kerrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/kubectl/pkg/drain"
+
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+)
+
+// Reasons that a pod is still there.
+const (
+	reasonTerminating  = machinev1alpha1.ReasonPodTerminating
+	reasonOrder        = "it waits for pods of a lower order"
+	reasonTurn         = "it waits for the volumes of another pod to move"
+	reasonCompletes    = "it is waited for until it ends by itself"
+	reasonNamespace    = "its namespace is being deleted"
+	reasonBusy         = "the API server asks to evict it later"
+	reasonLater        = "it was not tried yet"
+	reasonBudgetPrefix = "its PodDisruptionBudget does not allow its eviction"
+)
+
+const (
+	// parallel calls of one pass.
+	parallel = 8
+	// passTime is after how long a pass leaves what is left to the next one.
+	passTime = 20 * time.Second
+)
+
+// cordon keeps new pods away.
+func cordon(ctx context.Context, kube kubernetes.Interface, node *corev1.Node) error {
+	c := drain.NewCordonHelper(node)
+	if !c.UpdateIfRequired(true) {
+		return nil
+	}
+	err, patchErr := c.PatchOrReplaceWithContext(ctx, kube, false)
+	return errors.Join(err, patchErr)
+}
+
+// podsOf lists what a drain must remove from the Node, as kubectl drain
+// --ignore-daemonsets --delete-emptydir-data --force does.
+func podsOf(ctx context.Context, kube kubernetes.Interface, node string) ([]corev1.Pod, error) {
+	helper := drain.Helper{
+		Ctx: ctx, Client: kube, GracePeriodSeconds: -1,
+		IgnoreAllDaemonSets: true, DeleteEmptyDirData: true, Force: true,
+	}
+	list, errs := helper.GetPodsForDeletion(node)
+	if len(errs) > 0 {
+		return nil, utilerrors.NewAggregate(errs)
+	}
+	return list.Pods(), nil
+}
+
+// readPod takes what a drain needs to know of a pod itself.
+func readPod(p *corev1.Pod) pod {
+	out := pod{
+		name:     types.NamespacedName{Namespace: p.GetNamespace(), Name: p.GetName()},
+		uid:      p.GetUID(),
+		finished: p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed,
+	}
+	if t := p.GetDeletionTimestamp(); t != nil {
+		out.gone = t.Time // The API server adds the grace period to it.
+	}
+	if p.Spec.Priority != nil {
+		out.priority = *p.Spec.Priority
+	}
+	return out
+}
+
+// A crew does one pass over the pods of a Node.
+type crew struct {
+	kube kubernetes.Interface
+	now  time.Time
+	// explain says why a budget does not let a pod go.
+	explain func(ctx context.Context, p pod, err error) string
+
+	mu       sync.Mutex
+	left     remaining
+	attempts map[types.UID]attempt
+}
+
+// work off the steps, and return the pods that remain. Pods with volumes come one
+// after the other, until one goes.
+func (c *crew) work(ctx context.Context, steps []drainStep) error {
+	ctx, cancel := context.WithTimeout(ctx, passTime)
+	defer cancel()
+	group, gctx := errgroup.WithContext(ctx)
+	group.SetLimit(parallel)
+	var turns []drainStep
+	for _, s := range steps {
+		if s.turn && s.do == evict {
+			turns = append(turns, s)
+			continue
+		}
+		group.Go(func() error { _, err := c.one(gctx, s); return err })
+	}
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	moving := false
+	for _, s := range turns {
+		if moving {
+			s.do, s.reason = hold, reasonTurn
+		}
+		goes, err := c.one(ctx, s)
+		if err != nil {
+			return err
+		}
+		moving = moving || goes
+	}
+	return nil
+}
+
+// one step. It returns whether the pod goes.
+func (c *crew) one(ctx context.Context, s drainStep) (goes bool, err error) {
+	if ctx.Err() != nil {
+		c.remains(s.pod, reasonLater)
+		return false, nil
+	}
+	reason, err := c.do(ctx, s)
+	var status kerrors.APIStatus
+	switch {
+	case kerrors.IsNotFound(err): // It is gone.
+		return true, nil
+	case kerrors.IsConflict(err): // It changed, or another has its name: the next pass sees.
+		c.remains(s.pod, reasonTerminating)
+		return true, nil
+	case err == nil:
+		if reason != "" {
+			c.remains(s.pod, reason)
+		}
+		return reason == reasonTerminating, nil
+	case errors.Is(err, context.DeadlineExceeded) && ctx.Err() != nil:
+		c.remains(s.pod, reasonLater)
+		return false, nil
+	case !errors.As(err, &status) || kerrors.IsUnauthorized(err):
+		return false, err
+	}
+	reason = blockedBy(err)
+	if s.do == evict {
+		if isBudget(err) {
+			reason = c.explain(ctx, s.pod, err)
+		}
+		c.refused(s.pod, reason, err)
+	}
+	c.remains(s.pod, reason)
+	return false, nil
+}
+
+func (c *crew) do(ctx context.Context, s drainStep) (reason string, err error) {
+	// A pod of the same name may have come up elsewhere by now.
+	opts := metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(s.uid))}
+	if s.grace != nil {
+		seconds := int64(s.grace.Seconds())
+		opts.GracePeriodSeconds = &seconds
+	}
+	pods := c.kube.CoreV1().Pods(s.name.Namespace)
+	switch s.do {
+	case evict:
+		return reasonTerminating, c.kube.PolicyV1().Evictions(s.name.Namespace).Evict(ctx, &policyv1.Eviction{
+			ObjectMeta:    metav1.ObjectMeta{Namespace: s.name.Namespace, Name: s.name.Name},
+			DeleteOptions: &opts,
+		})
+	case remove, kill:
+		return reasonTerminating, pods.Delete(ctx, s.name.Name, opts)
+	case wait:
+		return reasonTerminating, nil
+	case hold:
+		return s.reason, nil
+	case ignore:
+	}
+	return "", nil
+}
+
+func (c *crew) remains(p pod, reason string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.left[p.name] = reason
+}
+
+// refused is remembered, so that the eviction is tried again later and not for ever.
+func (c *crew) refused(p pod, reason string, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	a := attempt{refused: p.refused, tried: c.now, reason: reason}
+	if isBudget(err) || !kerrors.IsTooManyRequests(err) {
+		a.refused++
+	}
+	c.attempts[p.uid] = a
+}
+
+func isBudget(err error) bool {
+	return kerrors.HasStatusCause(err, policyv1.DisruptionBudgetCause) || kerrors.IsInternalError(err)
+}
+
+// blockedBy says in words that do not change while nothing changes why the API
+// server refused an eviction.
+func blockedBy(err error) string {
+	switch {
+	case kerrors.HasStatusCause(err, policyv1.DisruptionBudgetCause):
+		cause, _ := kerrors.StatusCause(err, policyv1.DisruptionBudgetCause)
+		return strings.TrimSuffix(reasonBudgetPrefix+": "+cause.Message, ": ")
+	case kerrors.IsTooManyRequests(err):
+		return reasonBusy
+	case kerrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
+		return reasonNamespace
+	}
+	return fmt.Sprintf("cannot be evicted: %v", err)
+}

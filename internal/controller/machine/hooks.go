@@ -1,0 +1,60 @@
+package machine
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/finalizer"
+)
+
+// begin the drain of a Machine that is being deleted, unless hooks hold it. Once it
+// has begun, no hook is asked for.
+func (x *nodeKeeper) begin(ctx context.Context, wn *machineNode) (held bool, err error) {
+	deleted := *wn.GetDeletionTimestamp()
+	was := wn.Observation.Drain
+	// A drain that began before was of a Node that should stay.
+	ours := was != nil && !was.StartTime.Before(&deleted)
+	if ours && was.Stage != machinev1alpha1.DrainWaitingForHooks {
+		return false, nil
+	}
+	hooks, err := x.hooks(ctx, wn.Machine)
+	if err != nil {
+		return false, fmt.Errorf("cannot read the hooks of the Machine: %w", err)
+	}
+	timeout := wn.Parameters.Drain.HookTimeout.Duration
+	if len(hooks) > 0 && x.now().Before(deleted.Add(timeout)) {
+		wn.Observation.Drain = &machinev1alpha1.DrainStatus{
+			StartTime: deleted, Stage: machinev1alpha1.DrainWaitingForHooks, StageSince: &deleted, Hooks: hooks,
+		}
+		return true, nil
+	}
+	if len(hooks) > 0 {
+		x.record.Event(wn.Machine, event.Warning(reasonHookTimeout, fmt.Errorf("the drain begins, although it is held by %s: that took longer than %s", strings.Join(hooks, ", "), timeout)))
+	}
+	began := deleted
+	if ours {
+		began = x.stamp()
+	}
+	wn.Observation.Drain = &machinev1alpha1.DrainStatus{StartTime: began}
+	return false, nil
+}
+
+// hooksOf reads the pre-drain hooks of a Machine. They are not read from a cache: one that
+// lags would let a hook be missed.
+func hooksOf(live client.Reader) func(context.Context, *machinev1alpha1.Machine) ([]string, error) {
+	return func(ctx context.Context, m *machinev1alpha1.Machine) ([]string, error) {
+		now := finalizer.NewMetadata(machinev1alpha1.MachineGroupVersionKind)
+		if err := live.Get(ctx, client.ObjectKeyFromObject(m), now); err != nil {
+			return nil, client.IgnoreNotFound(err)
+		}
+		if now.GetUID() != m.GetUID() {
+			return nil, nil // The Machine is gone, and this is another one of its name.
+		}
+		return machinev1alpha1.HooksIn(now.GetAnnotations(), machinev1alpha1.HookPreDrain), nil
+	}
+}

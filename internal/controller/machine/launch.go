@@ -1,0 +1,251 @@
+package machine
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
+	kerrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	kjson "sigs.k8s.io/json"
+
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/finalizer"
+	"github.com/drover-dev/drover/internal/names"
+)
+
+// fieldOwner of what pipelines desire of composed resources.
+const fieldOwner = client.FieldOwner("drover-machine")
+
+// labelComposite is on everything that Crossplane composes.
+const labelComposite = "crossplane.io/composite"
+
+// errMachineChanged is for a Machine that is gone, or is being deleted, in the API server,
+// while the cache shows it alive.
+var errMachineChanged = errors.New("the Machine changed: nothing is created for it")
+
+// launch applies the resources that the pipeline desires where they differ from those that
+// exist, and deletes those that it does not desire any more. isCurrent means that the API
+// server has just accepted a write to the Machine.
+func (r *Reconciler) launch(ctx context.Context, f *facts, d decision, isCurrent bool) error {
+	desired := d.Desired.GetResources()
+	for _, role := range slices.Sorted(maps.Keys(desired)) {
+		want, err := compose(f.machine, role, desired[role])
+		if err != nil {
+			return err
+		}
+		observed := f.observed[role]
+		if observed == nil && !isCurrent {
+			if err := r.checkAlive(ctx, f.machine); err != nil {
+				return err
+			}
+			isCurrent = true
+		}
+		if !needsApply(observed, want) {
+			continue
+		}
+		if err := r.apply(ctx, want, observed); err != nil {
+			return fmt.Errorf("cannot apply %s %q (%s): %w", want.GetKind(), want.GetName(), role, err)
+		}
+	}
+	return r.discard(ctx, f, desired)
+}
+
+// checkAlive makes sure that nothing is created for a Machine that is gone.
+func (r *Reconciler) checkAlive(ctx context.Context, m *machinev1alpha1.Machine) error {
+	now := finalizer.NewMetadata(machineKind)
+	err := r.live.Get(ctx, client.ObjectKeyFromObject(m), now)
+	if kerrors.IsNotFound(err) || err == nil && (now.GetUID() != m.GetUID() || now.GetDeletionTimestamp() != nil) {
+		return errMachineChanged
+	}
+	return err
+}
+
+// discard the resources of a pipeline that it does not desire any more. The VM and its
+// companions are none of these: only the deletion of their Machine deletes them.
+func (r *Reconciler) discard(ctx context.Context, f *facts, desired map[string]*fnv1.Resource) error {
+	var errs []error
+	for role, obj := range f.observed {
+		if _, kept := desired[role]; kept || isInfrastructure(role) || obj.GetDeletionTimestamp() != nil {
+			continue
+		}
+		uid := obj.GetUID()
+		errs = append(errs, client.IgnoreNotFound(r.client.Delete(ctx, obj.DeepCopy(), client.Preconditions{UID: &uid})))
+	}
+	return errors.Join(errs...)
+}
+
+func isInfrastructure(role string) bool {
+	return role == machinev1alpha1.ResourceVM || machinev1alpha1.IsCompanion(role)
+}
+
+func (r *Reconciler) apply(ctx context.Context, want, observed *unstructured.Unstructured) error {
+	if observed != nil {
+		// With a UID the API server refuses to create it again if it is gone.
+		want.SetUID(observed.GetUID())
+	}
+	if err := r.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(want), fieldOwner, client.ForceOwnership); err != nil {
+		return err
+	}
+	want.SetManagedFields(nil)
+	r.written.put(want)
+	return nil
+}
+
+// compose a resource as it is applied: in the Machine's namespace, controlled by the Machine,
+// with a name that every reconcile finds again.
+func compose(m *machinev1alpha1.Machine, role string, res *fnv1.Resource) (*unstructured.Unstructured, error) {
+	raw, err := res.GetResource().MarshalJSON()
+	if err != nil {
+		return nil, err
+	}
+	u := &unstructured.Unstructured{Object: map[string]any{}}
+	if err := kjson.UnmarshalCaseSensitivePreserveInts(raw, &u.Object); err != nil {
+		return nil, err
+	}
+	if ns := u.GetNamespace(); ns != "" && ns != m.GetNamespace() {
+		return nil, fmt.Errorf("resource %q of the pipeline: metadata.namespace: invalid value %q: must be empty or the Machine's, %q", role, ns, m.GetNamespace())
+	}
+	delete(u.Object, "status")
+	u.SetNamespace(m.GetNamespace())
+	u.SetName(nameOf(m, role, u))
+	owner := metav1.NewControllerRef(m, machineKind)
+	u.SetOwnerReferences([]metav1.OwnerReference{*owner})
+	u.SetLabels(labels.Merge(u.GetLabels(), labels.Set{labelComposite: m.GetName()}))
+	u.SetAnnotations(labels.Merge(u.GetAnnotations(), labels.Set{roleAnnotation: role}))
+	hash, err := hashOf(u)
+	if err != nil {
+		return nil, err
+	}
+	u.SetAnnotations(labels.Merge(u.GetAnnotations(), labels.Set{machinev1alpha1.AnnotationAppliedHash: hash}))
+	return u, nil
+}
+
+func nameOf(m *machinev1alpha1.Machine, role string, u *unstructured.Unstructured) string {
+	if u.GetName() != "" {
+		return u.GetName()
+	}
+	return names.OfCompanion(m.GetName(), m.GetUID(), role)
+}
+
+func hashOf(u *unstructured.Unstructured) (string, error) {
+	b, err := json.Marshal(u.Object)
+	if err != nil {
+		return "", err
+	}
+	h := sha256.Sum256(b)
+	return hex.EncodeToString(h[:8]), nil
+}
+
+// needsApply reports whether a desired resource differs from the one that exists. It does
+// not if all that is desired is there, and nothing was desired before that is not desired
+// now: the hash of the last apply tells. A spec that is desired exactly as it is needs no
+// apply whatever the hash is.
+func needsApply(observed, want *unstructured.Unstructured) bool {
+	switch {
+	case observed == nil:
+		return true
+	case observed.GetDeletionTimestamp() != nil:
+		return false // Nothing may be added to it, and nothing would come of it.
+	}
+	was, is := normal(observed.Object), normal(want.Object)
+	wantMeta, _ := is["metadata"].(map[string]any)
+	annotations, _ := wantMeta["annotations"].(map[string]any)
+	hash := annotations[machinev1alpha1.AnnotationAppliedHash]
+	delete(annotations, machinev1alpha1.AnnotationAppliedHash)
+	delete(wantMeta, "uid")
+	if !covers(was, is) {
+		return true
+	}
+	return observed.GetAnnotations()[machinev1alpha1.AnnotationAppliedHash] != hash && !equal(was["spec"], is["spec"])
+}
+
+// normal is a copy with numbers as JSON has them.
+func normal(raw map[string]any) map[string]any {
+	return runtime.DeepCopyJSON(raw)
+}
+
+// covers reports whether an object has all that is desired of it.
+func covers(is, want any) bool {
+	switch w := want.(type) {
+	case map[string]any:
+		m, ok := is.(map[string]any)
+		if !ok {
+			return is == nil && len(w) == 0
+		}
+		for k, v := range w {
+			if !covers(m[k], v) {
+				return false
+			}
+		}
+		return true
+	case []any:
+		l, ok := is.([]any)
+		if !ok {
+			return is == nil && len(w) == 0
+		}
+		if len(l) < len(w) {
+			return false
+		}
+		return coversList(l, w)
+	}
+	return equal(is, want)
+}
+
+// coversList compares the lists that the API server merges, finalizers and owner references
+// among them, without regard to order, and without regard to more items.
+func coversList(is, want []any) bool {
+	for _, w := range want {
+		if !slices.ContainsFunc(is, func(i any) bool { return covers(i, w) }) {
+			return false
+		}
+	}
+	return true
+}
+
+// equal compares JSON values. A number may be an int64 in one and a float64 in the other.
+func equal(a, b any) bool {
+	switch x := a.(type) {
+	case map[string]any:
+		y, ok := b.(map[string]any)
+		if !ok || len(x) != len(y) {
+			return false
+		}
+		for k, v := range x {
+			if w, there := y[k]; !there || !equal(v, w) {
+				return false
+			}
+		}
+		return true
+	case []any:
+		y, ok := b.([]any)
+		return ok && slices.EqualFunc(x, y, equal)
+	}
+	if x, ok := number(a); ok {
+		y, isNumber := number(b)
+		return isNumber && x == y
+	}
+	return a == b
+}
+
+func number(v any) (float64, bool) {
+	switch n := v.(type) {
+	case int64:
+		return float64(n), true
+	case int:
+		return float64(n), true
+	case float64:
+		return n, true
+	}
+	return 0, false
+}

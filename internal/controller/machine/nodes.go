@@ -1,0 +1,21 @@
+package machine
+
+import (
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/drover-dev/drover/internal/workernode"
+)
+
+// Nodes is what this process knows of the Nodes of Machines.
+type Nodes struct{ parameters *memory[nodeMemory] }
+
+// Addresses of a Machine's VM, as its cloud reports them, and the name of the Node that was
+// proven to be the Machine's, empty if none was. It is false while this process has not
+// reconciled the Machine. Neither comes from a status, nor from the Node itself.
+func (n *Nodes) Addresses(uid types.UID) (addresses []workernode.Address, joined string, ok bool) {
+	m, ok := n.parameters.get(uid)
+	if m.node != nil {
+		addresses = m.node.Parameters.Addresses
+	}
+	return addresses, m.proven, ok
+}

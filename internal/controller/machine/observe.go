@@ -1,0 +1,135 @@
+package machine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"time"
+
+	kerrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/names"
+	"github.com/drover-dev/drover/internal/pipeline"
+)
+
+// readTimeout bounds the first read of a kind, which waits until its cache is filled: for
+// ever, if the right to list the kind is missing.
+const readTimeout = 3 * time.Second
+
+// roleAnnotation is what Crossplane calls a composed resource in its composite.
+const roleAnnotation = "crossplane.io/composition-resource-name"
+
+// composed resources of a Machine, by their roles.
+type composed map[string]*unstructured.Unstructured
+
+// observe what the Machine controls of the resources that it may have composed: those of
+// its pipeline, whose names are known, and those that the status refers to.
+func (r *Reconciler) observe(ctx context.Context, m *machinev1alpha1.Machine, steps []pipeline.Step) (composed, error) {
+	out := composed{}
+	var errs []error
+	for _, ref := range mayHave(m, steps) {
+		if out[ref.Role] != nil {
+			continue
+		}
+		obj, err := r.resource(ctx, m, ref)
+		if err != nil {
+			errs = append(errs, err)
+		}
+		if obj != nil {
+			out[ref.Role] = obj
+		}
+	}
+	return out, errors.Join(errs...)
+}
+
+// mayHave are the references to the resources that the pipeline of Drover's own steps can
+// compose, and then those of the status: a status never takes the place of a resource that
+// the pipeline names.
+func mayHave(m *machinev1alpha1.Machine, steps []pipeline.Step) []machinev1alpha1.ComposedReference {
+	var out []machinev1alpha1.ComposedReference
+	for role, gvk := range kindsOf(steps) {
+		name := names.OfMachine(m.GetName(), m.GetUID())
+		if machinev1alpha1.IsCompanion(role) {
+			name = names.OfCompanion(m.GetName(), m.GetUID(), role[len(machinev1alpha1.ResourceCompanionPrefix):])
+		}
+		apiVersion, kind := gvk.ToAPIVersionAndKind()
+		out = append(out, machinev1alpha1.ComposedReference{Role: role, APIVersion: apiVersion, Kind: kind, Name: name})
+	}
+	return append(out, m.Status.ResourceRefs...)
+}
+
+// kindsOf the VM and its companions, by their roles, in the input of the step
+// infrastructure.
+func kindsOf(steps []pipeline.Step) map[string]schema.GroupVersionKind {
+	out := map[string]schema.GroupVersionKind{}
+	for _, s := range steps {
+		input := s.Input.GetFields()
+		if input["kind"].GetStringValue() != "Infrastructure" {
+			continue
+		}
+		vm := input["virtualMachine"].GetStructValue().GetFields()
+		out[machinev1alpha1.ResourceVM] = schema.FromAPIVersionAndKind(vm["apiVersion"].GetStringValue(), vm["kind"].GetStringValue())
+		for _, c := range input["companions"].GetListValue().GetValues() {
+			f := c.GetStructValue().GetFields()
+			out[machinev1alpha1.ResourceCompanionPrefix+f["name"].GetStringValue()] = schema.FromAPIVersionAndKind(f["apiVersion"].GetStringValue(), f["kind"].GetStringValue())
+		}
+	}
+	maps.DeleteFunc(out, func(_ string, gvk schema.GroupVersionKind) bool { return gvk.Kind == "" || gvk.Version == "" })
+	return out
+}
+
+// resource that a reference names, nil if there is none that the Machine controls.
+func (r *Reconciler) resource(ctx context.Context, m *machinev1alpha1.Machine, ref machinev1alpha1.ComposedReference) (*unstructured.Unstructured, error) {
+	gvk := schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind)
+	if gvk.Group == "" || gvk.Group == machinev1alpha1.Group {
+		return nil, nil // Drover composes none of these for a Machine.
+	}
+	if err := r.watches.ensure(gvk); err != nil {
+		return nil, fmt.Errorf("cannot watch %s: %w", gvk.GroupKind(), err)
+	}
+	obj, err := r.read(ctx, gvk, types.NamespacedName{Namespace: m.GetNamespace(), Name: ref.Name})
+	if err != nil || obj == nil || !metav1.IsControlledBy(obj, m) {
+		return nil, err
+	}
+	if role := obj.GetAnnotations()[roleAnnotation]; role != "" && role != ref.Role {
+		return nil, nil
+	}
+	return obj, nil
+}
+
+// read an object from the cache, or as it was written last. It is nil if there is none.
+func (r *Reconciler) read(ctx context.Context, gvk schema.GroupVersionKind, key types.NamespacedName) (*unstructured.Unstructured, error) {
+	ctx, cancel := context.WithTimeout(ctx, readTimeout)
+	defer cancel()
+	obj := &unstructured.Unstructured{}
+	obj.SetGroupVersionKind(gvk)
+	err := r.resources.Get(ctx, key, obj, client.UnsafeDisableDeepCopy)
+	switch {
+	case meta.IsNoMatchError(err):
+		return nil, nil
+	case kerrors.IsNotFound(err):
+		obj = nil
+	case errors.Is(err, context.DeadlineExceeded):
+		return nil, fmt.Errorf("cannot read %s %q: may provider-drover list and watch %s?", gvk.Kind, key.Name, gvk.GroupKind())
+	case err != nil:
+		return nil, fmt.Errorf("cannot read %s %q: %w", gvk.Kind, key.Name, err)
+	}
+	var cached client.Object
+	if obj != nil {
+		cached = obj
+	}
+	if written, ok := r.written.get(overlayKey{kind: gvk.GroupKind(), name: key}, cached); ok {
+		if u, ok := written.(*unstructured.Unstructured); ok {
+			return u, nil
+		}
+	}
+	return obj, nil
+}

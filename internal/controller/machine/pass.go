@@ -1,0 +1,133 @@
+package machine
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
+	corev1 "k8s.io/api/core/v1"
+	kerrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+)
+
+// drainMemory is what a drain remembers. It is lost with the process: then the evictions of a pod count
+// from the beginning. To keep the count would be a write each time that a budget refuses
+// one, and what bounds the drain is in the status: its beginning.
+type drainMemory struct {
+	began    time.Time
+	attempts map[types.UID]attempt
+	volumes  map[string]string // of claims
+}
+
+func (x *nodeKeeper) memoryOf(wn *machineNode) *drainMemory {
+	m, _ := x.drains.LoadOrStore(wn.GetUID(), &drainMemory{began: x.now(), attempts: map[types.UID]attempt{}, volumes: map[string]string{}})
+	return m.(*drainMemory) //nolint:forcetypeassert // Nothing else is stored.
+}
+
+// drain does one pass over a Node, notes in s what it saw, and returns what is left.
+// Nothing is left on a Node in stage DrainDeletingNode.
+func (x *nodeKeeper) drain(ctx context.Context, wn *machineNode, node *corev1.Node, s *machinev1alpha1.DrainStatus) (remaining, error) {
+	if err := cordon(ctx, x.kube, node); err != nil {
+		return nil, err
+	}
+	list, err := podsOf(ctx, x.kube, node.GetName())
+	if err != nil {
+		return nil, err
+	}
+	m := x.memoryOf(wn)
+	pods, explain, err := x.understand(ctx, wn, m, list)
+	if err != nil {
+		return nil, err
+	}
+	p := x.passOf(wn, node)
+	if s.Volumes, err = x.volumes(ctx, sight{wn: wn, node: node, pass: p, list: list, pods: pods, mem: m}, s.Volumes); err != nil {
+		return nil, err
+	}
+	p.moving = len(inState(s.Volumes, machinev1alpha1.VolumeDetaching, machinev1alpha1.VolumeReattaching)) > 0
+
+	c := &crew{kube: x.kube, now: p.now, explain: explain.explain, left: remaining{}, attempts: m.attempts}
+	err = c.work(ctx, p.plan(pods))
+	s.Forced = p.forced
+	detaching := len(inState(s.Volumes, machinev1alpha1.VolumeDetaching)) > 0
+	used := slices.ContainsFunc(pods, func(pod pod) bool { return len(pod.volumes) > 0 && p.decide(pod) != ignore })
+	switch {
+	case err != nil || len(c.left) > 0:
+		x.stage(s, machinev1alpha1.DrainEvictingPods)
+	case detaching || used: // What a pod used that is gone now is seen by the next pass.
+		x.stage(s, machinev1alpha1.DrainDetachingVolumes)
+	default:
+		x.stage(s, machinev1alpha1.DrainDeletingNode)
+	}
+	return c.left, err
+}
+
+// passOf says how a pass decides.
+func (x *nodeKeeper) passOf(wn *machineNode, node *corev1.Node) drainPass {
+	d := wn.Parameters.Drain
+	ready := nodeReady(node)
+	p := drainPass{
+		now:    x.now(),
+		forced: x.late(wn) || asked(machinev1alpha1.AnnotationForceDrain, wn, node),
+		silent: ready.Status != corev1.ConditionTrue && ready.Status != corev1.ConditionFalse,
+		dead:   ready.Status != corev1.ConditionTrue && !ready.LastTransitionTime.IsZero() && x.now().Sub(ready.LastTransitionTime.Time) > deadAfter,
+	}
+	if d.MaxEvictRetries != nil {
+		p.maxRefused = *d.MaxEvictRetries
+	}
+	if d.GracePeriod != nil {
+		p.grace = &d.GracePeriod.Duration
+	}
+	return p
+}
+
+// understand the pods: how the rules treat them, and what was tried before.
+func (x *nodeKeeper) understand(ctx context.Context, wn *machineNode, m *drainMemory, list []corev1.Pod) ([]pod, explainer, error) {
+	rules, problems := rulesOf(wn.Parameters.Drain.PodRules)
+	if len(problems) > 0 {
+		x.record.Event(wn.Machine, event.Warning(reasonInvalidRule, errors.New(strings.Join(problems, "; "))))
+	}
+	namespaces := map[string]labels.Set{}
+	e := explainer{kube: x.kube, labels: map[string]labels.Set{}}
+	var out []pod
+	for i := range list {
+		p := readPod(&list[i])
+		ns, known := namespaces[p.name.Namespace]
+		if !known && needNamespaces(rules) {
+			got, err := x.kube.CoreV1().Namespaces().Get(ctx, p.name.Namespace, metav1.GetOptions{})
+			if err != nil && !kerrors.IsNotFound(err) {
+				return nil, e, err
+			}
+			ns = labels.Set(got.GetLabels())
+			namespaces[p.name.Namespace] = ns
+		}
+		p.behavior, p.order = treat(rules, &list[i], ns)
+		p.attempt = m.attempts[p.uid]
+		e.labels[p.name.String()] = labels.Set(list[i].GetLabels())
+		out = append(out, p)
+	}
+	return out, e, nil
+}
+
+// stage notes what a drain waits for.
+func (x *nodeKeeper) stage(s *machinev1alpha1.DrainStatus, stage machinev1alpha1.DrainStage) {
+	if s.Stage == stage {
+		return
+	}
+	now := x.stamp()
+	s.Stage, s.StageSince, s.Hooks = stage, &now, nil
+}
+
+// stamp is a time as a status keeps it.
+func (x *nodeKeeper) stamp() metav1.Time { return metav1.NewTime(x.now().Truncate(time.Second)) }
+
+// asked says whether the WorkerNode or the Node has an annotation that is "true".
+func asked(annotation string, wn *machineNode, node *corev1.Node) bool {
+	return wn.GetAnnotations()[annotation] == "true" || node != nil && node.GetAnnotations()[annotation] == "true"
+}

@@ -1,0 +1,123 @@
+package machine
+
+import (
+	"context"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/workernode"
+)
+
+// A nodeMemory is what is remembered of a Node between two reconciles.
+type nodeMemory struct {
+	// node is nil while the pipeline did not decide on parameters.
+	node      *workernode.WorkerNode
+	confirmed bool
+	// proven is the name of the Node that is the Machine's, empty if there is none.
+	proven string
+}
+
+func (wn *machineNode) memory() nodeMemory {
+	node := wn.WorkerNode
+	return nodeMemory{node: &node, confirmed: wn.confirmed, proven: wn.proven}
+}
+
+// recallNode puts the Node as it was known last into the facts, and looks at it.
+func (r *Reconciler) recallNode(ctx context.Context, f *facts) error {
+	m := f.machine
+	before, ok := r.parameters.get(m.GetUID())
+	if !ok || before.node == nil {
+		return nil // The pipeline decides on parameters once the providerID is known.
+	}
+	f.node = &machineNode{Machine: m, WorkerNode: *before.node, confirmed: before.confirmed, proven: before.proven}
+	_, err := r.observeNode(ctx, f)
+	// Also if the pipeline fails: otherwise each retry reports that the Node joined.
+	r.parameters.set(m.GetUID(), f.node.memory())
+	return err
+}
+
+// observeNode looks at the Node. An error of the target cluster is a fact about the Node.
+func (r *Reconciler) observeNode(ctx context.Context, f *facts) (*seenNode, error) {
+	x, err := r.nodes.keeperFor(ctx, f.machine)
+	if err != nil {
+		f.node.Observation.Error = err.Error()
+		return nil, nil
+	}
+	node, err := x.observe(ctx, f.node)
+	if err != nil {
+		f.node.Observation.Error = err.Error()
+		return nil, nil
+	}
+	f.node.Observation.Error = ""
+	return &seenNode{keeper: x, node: node}, nil
+}
+
+type seenNode struct {
+	keeper *nodeKeeper
+	node   *corev1.Node
+}
+
+// syncNode keeps the Node as the pipeline decided. The result reports whether the pipeline
+// has new facts to decide by.
+func (r *Reconciler) syncNode(ctx context.Context, f *facts, d decision) (changed bool, err error) {
+	if d.node == nil {
+		r.parameters.set(f.machine.GetUID(), nodeMemory{})
+		return false, nil
+	}
+	isNew := f.node == nil
+	if isNew {
+		f.node = &machineNode{Machine: f.machine, WorkerNode: workernode.WorkerNode{Observation: lastSeen(f.machine)}}
+	}
+	before := f.node.Observation
+	f.node.Parameters, f.node.confirmed = *d.node, d.vm.Confirmed
+	seen, err := r.observeNode(ctx, f)
+	if err != nil {
+		return false, err
+	}
+	if seen != nil {
+		changed, err = seen.keeper.keep(ctx, f.node, seen.node)
+		if err != nil {
+			f.node.Observation.Error = err.Error()
+		}
+	}
+	r.parameters.set(f.machine.GetUID(), f.node.memory())
+	return isNew || changed || before.Error != f.node.Observation.Error || before.NodeUID != f.node.Observation.NodeUID, nil
+}
+
+// lastSeen is what the status remembers of the Node, for a process that has not looked at
+// it yet: it stands in for what cannot be read now, and proves nothing.
+func lastSeen(m *machinev1alpha1.Machine) workernode.Observation {
+	s := m.Status
+	o := workernode.Observation{Drain: s.Drain.DeepCopy(), Drained: s.Drained}
+	if s.NodeRef == nil {
+		return o
+	}
+	o.NodeName, o.NodeUID, o.Present = s.NodeRef.Name, types.UID(s.NodeRef.UID), s.NodeGoneSince == nil
+	if s.NodeInfo != nil {
+		info := workernode.Info(*s.NodeInfo)
+		o.NodeInfo = &info
+	}
+	if s.Preserve != "" && m.GetAnnotations()[machinev1alpha1.AnnotationPreserve] != s.Preserve {
+		o.Annotations = map[string]string{machinev1alpha1.AnnotationPreserve: s.Preserve}
+	}
+	ready := workernode.Condition{Type: string(corev1.NodeReady), Status: string(corev1.ConditionUnknown)}
+	if s.ReadySince != nil {
+		ready.Status, ready.LastTransitionTime = string(corev1.ConditionTrue), s.ReadySince
+	}
+	if s.Unhealthy != nil && s.Unhealthy.Until == nil {
+		ready.Status = string(corev1.ConditionTrue)
+		for _, c := range s.Unhealthy.Conditions {
+			if c.Type == ready.Type {
+				ready.Status, ready.Reason = c.Status, c.Reason
+				continue
+			}
+			o.Conditions = append(o.Conditions, workernode.Condition{Type: c.Type, Status: c.Status, Reason: c.Reason})
+		}
+	}
+	if o.Present {
+		o.Conditions = append(o.Conditions, ready)
+	}
+	return o
+}

@@ -1,0 +1,108 @@
+package machine
+
+import (
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/workernode"
+)
+
+// observeNode puts what is known of the Node into the observation. There is no Node yet,
+// or none any more, if it is nil.
+func observeNode(wn *machineNode, node *corev1.Node) {
+	was := wn.Observation
+	if node == nil {
+		// The rest stays as last seen: it helps to look for the Node.
+		wn.Observation.Present, wn.Observation.Synced = false, false
+		wn.Observation.Conditions, wn.Observation.Drain, wn.Observation.Drained = nil, nil, false
+		return
+	}
+	wn.Observation = observation(node)
+	wn.Observation.Labels, wn.Observation.Annotations = foreignKeys(node, wn.Parameters)
+	wn.Observation.StartupTaints = startupTaints(node, wn.Parameters)
+	if wn.Parameters.Drained && was.NodeUID == node.GetUID() {
+		wn.Observation.Drain = was.Drain
+		wn.Observation.Drained = was.Drained && node.Spec.Unschedulable
+	}
+}
+
+// observation has facts only. A heartbeat in it would be a write every time.
+func observation(node *corev1.Node) workernode.Observation {
+	info := node.Status.NodeInfo
+	o := workernode.Observation{
+		NodeName: node.GetName(),
+		NodeUID:  node.GetUID(),
+		Present:  true,
+		NodeInfo: &workernode.Info{
+			KubeletVersion:          info.KubeletVersion,
+			OSImage:                 info.OSImage,
+			KernelVersion:           info.KernelVersion,
+			ContainerRuntimeVersion: info.ContainerRuntimeVersion,
+			Architecture:            info.Architecture,
+			OperatingSystem:         info.OperatingSystem,
+		},
+	}
+	for _, a := range node.Status.Addresses {
+		o.Addresses = append(o.Addresses, workernode.Address{Type: string(a.Type), Address: a.Address})
+	}
+	for _, c := range node.Status.Conditions {
+		nc := workernode.Condition{Type: string(c.Type), Status: string(c.Status), Reason: c.Reason}
+		if !c.LastTransitionTime.IsZero() {
+			nc.LastTransitionTime = c.LastTransitionTime.DeepCopy()
+		}
+		o.Conditions = append(o.Conditions, nc)
+	}
+	return o
+}
+
+// startupTaints that are still there, those first that we take off ourselves.
+func startupTaints(node *corev1.Node, want workernode.Parameters) []string {
+	var out []string
+	for _, t := range node.Spec.Taints {
+		if t.Key == machinev1alpha1.TaintUninitialized {
+			out = append(out, taintID(t))
+		}
+	}
+	for _, s := range want.StartupTaints {
+		for _, t := range node.Spec.Taints {
+			if t.Key == s.Key && string(t.Effect) == s.Effect {
+				out = append(out, taintID(t))
+			}
+		}
+	}
+	return out
+}
+
+// foreignKeys returns the labels and annotations of the Node that are meant for Drover,
+// without those that Drover put there.
+func foreignKeys(node *corev1.Node, want workernode.Parameters) (labels, annotations map[string]string) {
+	was := readApplied(node)
+	return others(node.GetLabels(), want.Labels, was.Labels), others(node.GetAnnotations(), want.Annotations, was.Annotations)
+}
+
+func others(have, want map[string]string, was []string) map[string]string {
+	var out map[string]string
+	for k, v := range have {
+		domain, _, _ := strings.Cut(k, "/")
+		if _, ours := want[k]; ours || slices.Contains(was, k) || domain != machinev1alpha1.Group && domain != machinev1alpha1.Domain {
+			continue
+		}
+		if out == nil {
+			out = map[string]string{}
+		}
+		out[k] = v
+	}
+	return out
+}
+
+func nodeReady(node *corev1.Node) corev1.NodeCondition {
+	for _, c := range node.Status.Conditions {
+		if c.Type == corev1.NodeReady {
+			return c
+		}
+	}
+	return corev1.NodeCondition{}
+}

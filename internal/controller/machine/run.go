@@ -1,0 +1,269 @@
+package machine
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	xpv1 "github.com/crossplane/crossplane-runtime/v2/apis/common/v1"
+	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/types/known/structpb"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/function/step"
+	"github.com/drover-dev/drover/internal/jointoken"
+	"github.com/drover-dev/drover/internal/names"
+	"github.com/drover-dev/drover/internal/pipeline"
+	"github.com/drover-dev/drover/internal/workernode"
+)
+
+// rounds is how often the pipeline runs in one reconcile at most: once more after the join
+// token, and once more after the Node, gave it new facts.
+const rounds = 3
+
+// facts about a Machine, gathered once and handed down.
+type facts struct {
+	machine  *machinev1alpha1.Machine
+	revision string
+	steps    []pipeline.Step
+	observed composed
+	join     jointoken.State
+	// joinError is why the join token or the user data could not be made.
+	joinError error
+	// node is nil until the pipeline decided on parameters for one.
+	node *machineNode
+}
+
+// A decision is the answer of the pipeline.
+type decision struct {
+	pipeline.Result
+	bootstrap step.Bootstrap
+	vm        step.VM
+	node      *workernode.Parameters
+}
+
+// advance a Machine that lives.
+func (r *Reconciler) advance(ctx context.Context, m *machinev1alpha1.Machine) (reconcile.Result, error) {
+	chosen, err := r.choose(ctx, m)
+	if err != nil {
+		return reconcile.Result{}, r.fail(ctx, m, err)
+	}
+	if chosen.problem != nil {
+		return reconcile.Result{RequeueAfter: time.Minute}, r.refuse(ctx, m, chosen.problem)
+	}
+	if chosen.pin {
+		// The reconcile goes on: its own write causes no other one.
+		if err := r.pin(ctx, m, chosen.revision.GetName()); err != nil {
+			return reconcile.Result{}, err
+		}
+	}
+	f := &facts{machine: m, revision: chosen.revision.GetName()}
+	if f.steps, err = r.steps.StepsOf(chosen.revision); err != nil {
+		return reconcile.Result{}, r.fail(ctx, m, err)
+	}
+	if f.observed, err = r.observe(ctx, m, f.steps); err != nil {
+		return reconcile.Result{}, r.fail(ctx, m, err)
+	}
+	if f.join, err = r.tokens.Observe(ctx, m); err != nil {
+		return reconcile.Result{}, r.fail(ctx, m, err)
+	}
+	d, err := r.settle(ctx, f)
+	if err != nil {
+		return r.unsettled(ctx, f, d, err)
+	}
+	return r.conclude(ctx, f, d)
+}
+
+// settle runs the pipeline until it has decided by all that can be known now.
+func (r *Reconciler) settle(ctx context.Context, f *facts) (decision, error) {
+	if err := r.recallNode(ctx, f); err != nil {
+		return decision{}, err
+	}
+	for round := 1; ; round++ {
+		d, err := r.run(ctx, f)
+		if err != nil || round == rounds {
+			return d, err
+		}
+		changed := r.bootstrap(ctx, f, d)
+		synced, err := r.syncNode(ctx, f, d)
+		if err != nil {
+			return d, err
+		}
+		if !changed && !synced {
+			return d, nil
+		}
+	}
+}
+
+// run the pipeline once.
+func (r *Reconciler) run(ctx context.Context, f *facts) (decision, error) {
+	in, err := f.input()
+	if err != nil {
+		return decision{}, err
+	}
+	d := decision{}
+	d.Result, err = r.runner.Run(ctx, f.steps, in)
+	r.watches.require(types.NamespacedName{Namespace: f.machine.GetNamespace(), Name: f.machine.GetName()}, d.Required)
+	if err != nil {
+		return d, err
+	}
+	return d, d.decode()
+}
+
+func (d *decision) decode() error {
+	node := workernode.WorkerNode{}
+	for key, into := range map[string]any{step.ContextBootstrap: &d.bootstrap, step.ContextVM: &d.vm, step.ContextNode: &node} {
+		v, ok := d.Context.GetFields()[key]
+		if !ok {
+			continue
+		}
+		b, err := protojson.Marshal(v)
+		if err == nil {
+			err = json.Unmarshal(b, into)
+		}
+		if err != nil {
+			return fmt.Errorf("cannot decode the pipeline's context %q: %w", key, err)
+		}
+	}
+	if node.Parameters.ProviderID != "" {
+		d.node = &node.Parameters
+	}
+	return nil
+}
+
+// input of the pipeline: the Machine, its resources, and in the context what no resource
+// reports.
+func (f *facts) input() (pipeline.Input, error) {
+	in := pipeline.Input{Observed: &fnv1.State{Resources: map[string]*fnv1.Resource{}}}
+	raw, err := runtime.DefaultUnstructuredConverter.ToUnstructured(f.machine)
+	if err != nil {
+		return in, err
+	}
+	if in.Observed.Composite, err = resourceOf(raw); err != nil {
+		return in, err
+	}
+	for role, obj := range f.observed {
+		if in.Observed.Resources[role], err = resourceOf(obj.Object); err != nil {
+			return in, fmt.Errorf("%s %q: %w", obj.GetKind(), obj.GetName(), err)
+		}
+	}
+	if f.join.Details != nil {
+		if in.Observed.Resources[machinev1alpha1.ResourceUserData], err = f.userData(); err != nil {
+			return in, err
+		}
+	}
+	join := step.JoinState{Published: f.join.Published, Hash: f.join.Hash}
+	if f.joinError != nil {
+		join.Error = f.joinError.Error()
+	}
+	seeds := map[string]any{step.ContextJoin: join}
+	if f.node != nil {
+		seeds[step.ContextNode] = f.node.WorkerNode
+	}
+	in.Context, err = contextOf(seeds)
+	return in, err
+}
+
+// userData is the Secret beside the Machine, as a resource with connection details.
+func (f *facts) userData() (*fnv1.Resource, error) {
+	s := &corev1.Secret{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: f.machine.GetNamespace(), Name: names.UserData(f.machine.GetName(), f.machine.GetUID())},
+	}
+	raw, err := runtime.DefaultUnstructuredConverter.ToUnstructured(s)
+	if err != nil {
+		return nil, err
+	}
+	res, err := resourceOf(raw)
+	if err == nil {
+		res.ConnectionDetails = f.join.Details
+	}
+	return res, err
+}
+
+func resourceOf(raw map[string]any) (*fnv1.Resource, error) {
+	s, err := structpb.NewStruct(raw)
+	if err == nil {
+		return &fnv1.Resource{Resource: s}, nil
+	}
+	// Types that only JSON knows, such as those of a status that was decoded elsewhere.
+	b, err := json.Marshal(raw)
+	if err != nil {
+		return nil, err
+	}
+	s = &structpb.Struct{}
+	return &fnv1.Resource{Resource: s}, protojson.Unmarshal(b, s)
+}
+
+func contextOf(seeds map[string]any) (*structpb.Struct, error) {
+	b, err := json.Marshal(seeds)
+	if err != nil {
+		return nil, err
+	}
+	s := &structpb.Struct{}
+	return s, protojson.Unmarshal(b, s)
+}
+
+// conclude writes what was decided: first to the Machine, then to its resources.
+func (r *Reconciler) conclude(ctx context.Context, f *facts, d decision) (reconcile.Result, error) {
+	if err := r.recordProviderID(ctx, f, d); err != nil {
+		return reconcile.Result{}, err
+	}
+	written, err := r.report(ctx, f, d)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	if err := r.launch(ctx, f, d, written); err != nil {
+		return reconcile.Result{}, r.fail(ctx, f.machine, err)
+	}
+	return reconcile.Result{RequeueAfter: r.again(f, d)}, nil
+}
+
+// again is when to look again if nothing happens.
+func (r *Reconciler) again(f *facts, d decision) time.Duration {
+	after := d.TTL
+	sooner := func(wish time.Duration) {
+		if wish > 0 && (after == 0 || wish < after) {
+			after = wish
+		}
+	}
+	if f.node != nil {
+		sooner(f.node.again)
+		if f.node.Observation.Error != "" {
+			sooner(afterError)
+		}
+	}
+	if f.joinError != nil {
+		sooner(afterError)
+	}
+	if !f.join.Renew.IsZero() {
+		sooner(max(f.join.Renew.Sub(r.now()), time.Second))
+	}
+	return after
+}
+
+// unsettled is for a pipeline that gave no answer: all stays as it is, and the Machine says
+// why.
+func (r *Reconciler) unsettled(ctx context.Context, f *facts, d decision, err error) (reconcile.Result, error) {
+	var fatal *pipeline.FatalError
+	if errors.As(err, &fatal) {
+		return reconcile.Result{RequeueAfter: time.Minute}, r.reportFatal(ctx, f.machine, d, fatal)
+	}
+	return reconcile.Result{}, r.fail(ctx, f.machine, err)
+}
+
+// readyWhen the pipeline says so.
+func readyWhen(d decision) xpv1.Condition {
+	if d.Desired.GetComposite().GetReady() == fnv1.Ready_READY_TRUE {
+		return xpv1.Available()
+	}
+	return xpv1.Creating()
+}

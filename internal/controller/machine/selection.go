@@ -1,0 +1,176 @@
+package machine
+
+import (
+	"context"
+	"fmt"
+	"maps"
+
+	kerrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/function/step"
+)
+
+var revisionKind = schema.GroupVersionKind{Group: "apiextensions.crossplane.io", Version: "v1", Kind: "CompositionRevision"}
+
+// labelComposition of a CompositionRevision names its Composition.
+const labelComposition = "crossplane.io/composition-name"
+
+// A selection of the CompositionRevision that a Machine follows.
+type selection struct {
+	// revision is nil if there is a problem.
+	revision *unstructured.Unstructured
+	// problem that a user can fix.
+	problem *step.Problem
+	// pin means that the policy is Manual and the Machine names no revision yet.
+	pin bool
+}
+
+// choose the CompositionRevision that the Machine follows, as Crossplane does for composite
+// resources. By default it is one of the Composition for the provider of its class.
+func (r *Reconciler) choose(ctx context.Context, m *machinev1alpha1.Machine) (selection, error) {
+	s := machinev1alpha1.CompositionSelection{}
+	if m.Spec.Crossplane != nil {
+		s = *m.Spec.Crossplane
+	}
+	isManual := s.CompositionUpdatePolicy == machinev1alpha1.CompositionUpdateManual
+	if isManual && s.CompositionRevisionRef != nil {
+		return r.manual(ctx, s.CompositionRevisionRef.Name)
+	}
+	where, problem, err := r.compositionsFor(ctx, m, s)
+	if err != nil || problem != nil {
+		return selection{problem: problem}, err
+	}
+	if s.CompositionRevisionSelector != nil {
+		where.labels = labels.Merge(where.labels, s.CompositionRevisionSelector.MatchLabels)
+	}
+	list := &unstructured.UnstructuredList{}
+	list.SetGroupVersionKind(revisionKind.GroupVersion().WithKind(revisionKind.Kind + "List"))
+	if err := r.resources.List(ctx, list, client.MatchingLabels(where.labels), client.UnsafeDisableDeepCopy); err != nil {
+		return selection{}, fmt.Errorf("cannot list CompositionRevisions: %w", err)
+	}
+	revision := latest(list.Items)
+	if revision == nil {
+		return selection{problem: &step.Problem{Reason: step.ReasonCompositionNotFound, Message: where.notFound}}, nil
+	}
+	return selection{revision: revision, pin: isManual}, nil
+}
+
+// manual selects the revision of a name, which must be one of Machines.
+func (r *Reconciler) manual(ctx context.Context, name string) (selection, error) {
+	s, err := r.pinned(ctx, name)
+	if err == nil && s.revision != nil && !composesMachines(s.revision) {
+		return selection{problem: &step.Problem{
+			Reason:  step.ReasonCompositionNotFound,
+			Message: fmt.Sprintf("spec.crossplane.compositionRevisionRef.name: the CompositionRevision %q does not compose Machines", name),
+		}}, nil
+	}
+	return s, err
+}
+
+func (r *Reconciler) pinned(ctx context.Context, name string) (selection, error) {
+	revision := &unstructured.Unstructured{}
+	revision.SetGroupVersionKind(revisionKind)
+	err := r.resources.Get(ctx, types.NamespacedName{Name: name}, revision, client.UnsafeDisableDeepCopy)
+	if kerrors.IsNotFound(err) {
+		return selection{problem: &step.Problem{
+			Reason:  step.ReasonCompositionNotFound,
+			Message: fmt.Sprintf("spec.crossplane.compositionRevisionRef.name: there is no CompositionRevision %q", name),
+		}}, nil
+	}
+	return selection{revision: revision}, err
+}
+
+// A compositionQuery selects revisions by labels: a revision has those of its Composition.
+type compositionQuery struct {
+	labels map[string]string
+	// notFound is the message if nothing is selected.
+	notFound string
+}
+
+func (r *Reconciler) compositionsFor(ctx context.Context, m *machinev1alpha1.Machine, s machinev1alpha1.CompositionSelection) (compositionQuery, *step.Problem, error) {
+	switch {
+	case s.CompositionRef != nil:
+		return compositionQuery{
+			labels:   map[string]string{labelComposition: s.CompositionRef.Name},
+			notFound: fmt.Sprintf("spec.crossplane.compositionRef.name: there is no Composition %q of Machines with a revision", s.CompositionRef.Name),
+		}, nil, nil
+	case s.CompositionSelector != nil:
+		return compositionQuery{
+			labels:   maps.Clone(s.CompositionSelector.MatchLabels),
+			notFound: fmt.Sprintf("spec.crossplane.compositionSelector.matchLabels: there is no Composition of Machines with the labels %s", labels.Set(s.CompositionSelector.MatchLabels)),
+		}, nil, nil
+	}
+	class := &machinev1alpha1.MachineClass{}
+	err := r.client.Get(ctx, types.NamespacedName{Namespace: m.GetNamespace(), Name: m.Spec.ClassRef.Name}, class)
+	switch {
+	case err == nil:
+		return compositionQuery{
+			labels: map[string]string{machinev1alpha1.LabelProvider: class.Spec.Provider},
+			notFound: fmt.Sprintf("MachineClass %q has spec.provider %q, for which there is no Composition of Machines: one must have the label %s: %s",
+				class.Name, class.Spec.Provider, machinev1alpha1.LabelProvider, class.Spec.Provider),
+		}, nil, nil
+	case !kerrors.IsNotFound(err):
+		return compositionQuery{}, nil, err
+	}
+	// A Machine keeps its Composition when its class is deleted.
+	if before := r.compositionOf(ctx, m.Status.CompositionRevision); before != "" {
+		return compositionQuery{
+			labels:   map[string]string{labelComposition: before},
+			notFound: fmt.Sprintf("there is no revision of the Composition %q, which the Machine followed", before),
+		}, nil, nil
+	}
+	return compositionQuery{}, step.NoClass(m, "spec.classRef.name"), nil
+}
+
+// compositionOf a revision, empty if it is not there.
+func (r *Reconciler) compositionOf(ctx context.Context, revision string) string {
+	if revision == "" {
+		return ""
+	}
+	s, err := r.pinned(ctx, revision)
+	if err != nil || s.revision == nil {
+		return ""
+	}
+	return s.revision.GetLabels()[labelComposition]
+}
+
+// latest revision of Machines. If several Compositions match, it is one of the first by
+// name, so that the same view gives the same answer.
+func latest(revisions []unstructured.Unstructured) *unstructured.Unstructured {
+	var best *unstructured.Unstructured
+	for i := range revisions {
+		candidate := &revisions[i]
+		if !composesMachines(candidate) {
+			continue
+		}
+		if best == nil || isPreferred(candidate, best) {
+			best = candidate
+		}
+	}
+	return best
+}
+
+func isPreferred(a, b *unstructured.Unstructured) bool {
+	ofA, ofB := a.GetLabels()[labelComposition], b.GetLabels()[labelComposition]
+	if ofA != ofB {
+		return ofA < ofB
+	}
+	return revisionNumber(a) > revisionNumber(b)
+}
+
+func revisionNumber(revision *unstructured.Unstructured) int64 {
+	n, _, _ := unstructured.NestedInt64(revision.Object, "spec", "revision")
+	return n
+}
+
+func composesMachines(revision *unstructured.Unstructured) bool {
+	apiVersion, _, _ := unstructured.NestedString(revision.Object, "spec", "compositeTypeRef", "apiVersion")
+	kind, _, _ := unstructured.NestedString(revision.Object, "spec", "compositeTypeRef", "kind")
+	return apiVersion == machinev1alpha1.SchemeGroupVersion.String() && kind == machineKind.Kind
+}

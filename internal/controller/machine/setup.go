@@ -1,0 +1,282 @@
+package machine
+
+import (
+	"context"
+	"time"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/controller"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/logging"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/util/workqueue"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	clusterv1alpha1 "github.com/drover-dev/drover/apis/cluster/v1alpha1"
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/controller/mr"
+	"github.com/drover-dev/drover/internal/function"
+	"github.com/drover-dev/drover/internal/jointoken"
+	"github.com/drover-dev/drover/internal/names"
+	"github.com/drover-dev/drover/internal/pipeline"
+	"github.com/drover-dev/drover/internal/target"
+)
+
+const (
+	backoffMin = 100 * time.Millisecond
+	backoffMax = 30 * time.Second
+
+	// revisionsKept is how many CompositionRevisions are kept decoded.
+	revisionsKept = 64
+)
+
+// Indexes of Machines.
+const (
+	// byNode has the configuration and the name of the Node.
+	byNode = "drover.node"
+	// byToken has the UID of the Machine, by which its Node registers.
+	byToken = "drover.token"
+	// byCluster has the configuration.
+	byCluster = "drover.cluster"
+	// byClass has the name of the class.
+	byClass = "drover.class"
+)
+
+// Options of the controller.
+type Options struct {
+	// Function is the name of the Function whose steps run in this process. The steps of
+	// all other Functions are called by gRPC.
+	Function string
+	// CertsDir is the folder with the TLS client certificate for Functions.
+	CertsDir string
+}
+
+// Setup adds the controller to the manager. It returns what is known of Nodes.
+func Setup(ctx context.Context, mgr ctrl.Manager, o controller.Options, pool *target.Pool, opts Options) (*Nodes, error) {
+	if err := index(ctx, mgr.GetFieldIndexer()); err != nil {
+		return nil, err
+	}
+	resources, err := resourcesCache(mgr)
+	if err != nil {
+		return nil, err
+	}
+	r, err := newReconciler(mgr, o, pool, resources, opts)
+	if err != nil {
+		return nil, err
+	}
+	co := o.ForControllerRuntime()
+	co.RateLimiter = workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](backoffMin, backoffMax)
+	var c interface {
+		Watch(source.TypedSource[reconcile.Request]) error
+	}
+	// The first reconcile waits until the controller is known.
+	built := make(chan struct{})
+	r.watches.start = func(gvk schema.GroupVersionKind, h handler.TypedEventHandler[*unstructured.Unstructured, reconcile.Request]) error {
+		<-built
+		obj := &unstructured.Unstructured{}
+		obj.SetGroupVersionKind(gvk)
+		return c.Watch(source.TypedKind(resources, obj, h))
+	}
+	revisions := &unstructured.Unstructured{}
+	revisions.SetGroupVersionKind(revisionKind)
+	c, err = ctrl.NewControllerManagedBy(mgr).
+		Named("machine").
+		WithOptions(co).
+		WatchesRawSource(source.TypedKind(mgr.GetCache(), &machinev1alpha1.Machine{}, machineHandler(r), changed(r.written))).
+		WatchesRawSource(source.TypedKind(mgr.GetCache(), &machinev1alpha1.MachineGroup{}, handler.TypedEnqueueRequestsFromMapFunc(ofGroup), marksChanged())).
+		WatchesRawSource(source.TypedKind(mgr.GetCache(), &machinev1alpha1.MachineClass{}, handler.TypedEnqueueRequestsFromMapFunc(r.ofClass), createdOnly[*machinev1alpha1.MachineClass]())).
+		WatchesRawSource(source.TypedKind(mgr.GetCache(), &clusterv1alpha1.ClusterProviderConfig{}, handler.TypedEnqueueRequestsFromMapFunc(ofConfig[*clusterv1alpha1.ClusterProviderConfig](r)), specChanged[*clusterv1alpha1.ClusterProviderConfig]())).
+		WatchesRawSource(source.TypedKind(mgr.GetCache(), &clusterv1alpha1.ProviderConfig{}, handler.TypedEnqueueRequestsFromMapFunc(ofConfig[*clusterv1alpha1.ProviderConfig](r)), specChanged[*clusterv1alpha1.ProviderConfig]())).
+		WatchesRawSource(source.TypedKind(resources, revisions, handler.TypedEnqueueRequestsFromMapFunc(r.ofRevision), createdOnly[*unstructured.Unstructured]())).
+		WatchesRawSource(nodesOf(mgr.GetClient(), pool)).
+		Build(r)
+	close(built)
+	if err != nil {
+		return nil, err
+	}
+	return &Nodes{parameters: r.parameters}, jointoken.SetupSweeper(mgr, o.PollInterval, jointoken.ConnectThrough(pool), mgr.GetClient(), mgr.GetAPIReader(), r.record, o.Logger)
+}
+
+func newReconciler(mgr ctrl.Manager, o controller.Options, pool *target.Pool, resources cache.Cache, opts Options) (*Reconciler, error) {
+	discovered, err := discovery.NewDiscoveryClientForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())
+	if err != nil {
+		return nil, err
+	}
+	functions := &pipeline.Functions{Revisions: resources, CertsDir: opts.CertsDir}
+	if err := mgr.Add(functions); err != nil {
+		return nil, err
+	}
+	local := function.New(logging.NewNopLogger(), time.Now)
+	written := newOverlay(time.Now)
+	r := &Reconciler{
+		client: mgr.GetClient(), resources: resources, live: mgr.GetAPIReader(),
+		steps: pipeline.NewStepCache(revisionsKept),
+		runner: pipeline.New(pipeline.Options{
+			Local: func(s pipeline.Step) (pipeline.RunFunc, bool) {
+				return local.RunStep, s.Function == opts.Function && function.HasStep(s.Input)
+			},
+			Functions: functions,
+			Resources: pipeline.NewClusterResources(resources),
+			Schemas:   pipeline.NewOpenAPISchemas(discovered.OpenAPIV3()),
+			Secrets:   mgr.GetAPIReader(),
+		}),
+		watches: newWatches(written), written: written, parameters: newMemory[nodeMemory](),
+		record: mr.RecorderFor(mgr, machineKind), log: o.Logger.WithValues("controller", "machine"), now: time.Now,
+	}
+	r.tokens = jointoken.NewKeeper(jointoken.Options{
+		Connect: jointoken.ConnectThrough(pool), Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Record: r.record, Now: time.Now,
+	})
+	r.nodes = &nodeTools{connect: connectThrough(pool), record: r.record, now: time.Now, hooks: hooksOf(mgr.GetAPIReader()), marks: marksOfSet(mgr.GetClient())}
+	return r, nil
+}
+
+// resourcesCache has the objects of all kinds that pipelines compose and require.
+func resourcesCache(mgr ctrl.Manager) (cache.Cache, error) {
+	c, err := cache.New(mgr.GetConfig(), cache.Options{
+		HTTPClient: mgr.GetHTTPClient(), Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper(), DefaultTransform: cache.TransformStripManagedFields(),
+	})
+	if err != nil {
+		return nil, err
+	}
+	return c, mgr.Add(c)
+}
+
+func connectThrough(pool *target.Pool) func(context.Context, target.Ref) (nodeCluster, error) {
+	return func(ctx context.Context, ref target.Ref) (nodeCluster, error) {
+		conn, err := pool.Get(ctx, ref)
+		if err != nil {
+			return nodeCluster{ref: ref}, err
+		}
+		return nodeCluster{ref: ref, kube: conn.Kube, nodes: conn.Nodes, classify: conn.Classify}, nil
+	}
+}
+
+func index(ctx context.Context, indexer client.FieldIndexer) error {
+	for name, key := range map[string]func(*machinev1alpha1.Machine) string{
+		byNode: func(m *machinev1alpha1.Machine) string {
+			return refOf(m).String() + " " + names.OfMachine(m.GetName(), m.GetUID())
+		},
+		byToken:   func(m *machinev1alpha1.Machine) string { return string(m.GetUID()) },
+		byCluster: func(m *machinev1alpha1.Machine) string { return refOf(m).String() },
+		byClass:   func(m *machinev1alpha1.Machine) string { return m.Spec.ClassRef.Name },
+	} {
+		if err := indexer.IndexField(ctx, &machinev1alpha1.Machine{}, name, func(obj client.Object) []string {
+			m, ok := obj.(*machinev1alpha1.Machine)
+			if !ok {
+				return nil
+			}
+			return []string{key(m)}
+		}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// requestsFor the Machines that an index finds.
+func requestsFor(ctx context.Context, reader client.Reader, opts ...client.ListOption) []reconcile.Request {
+	list := &machinev1alpha1.MachineList{}
+	if reader.List(ctx, list, append(opts, client.UnsafeDisableDeepCopy)...) != nil {
+		return nil // Only while the cache stops.
+	}
+	out := make([]reconcile.Request, 0, len(list.Items))
+	for i := range list.Items {
+		out = append(out, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])})
+	}
+	return out
+}
+
+func (r *Reconciler) ofClass(ctx context.Context, c *machinev1alpha1.MachineClass) []reconcile.Request {
+	return requestsFor(ctx, r.client, client.InNamespace(c.GetNamespace()), client.MatchingFields{byClass: c.GetName()})
+}
+
+// ofRevision are all Machines: a new revision may be the one that they follow.
+func (r *Reconciler) ofRevision(ctx context.Context, _ *unstructured.Unstructured) []reconcile.Request {
+	return requestsFor(ctx, r.client)
+}
+
+func ofConfig[T client.Object](r *Reconciler) func(context.Context, T) []reconcile.Request {
+	return func(ctx context.Context, config T) []reconcile.Request {
+		ref := target.ClusterRef(config.GetName())
+		if config.GetNamespace() != "" {
+			ref = target.NamespacedRef(config.GetNamespace(), config.GetName())
+		}
+		return requestsFor(ctx, r.client, client.MatchingFields{byCluster: ref.String()})
+	}
+}
+
+// nodesOf is the source of reconciles that changes of Nodes cause.
+func nodesOf(reader client.Reader, pool *target.Pool) source.Source {
+	return source.Func(func(ctx context.Context, q queue) error {
+		pool.Subscribe(func(ref target.Ref, n target.NodeIdentity) {
+			found := requestsFor(ctx, reader, client.MatchingFields{byNode: ref.String() + " " + n.Name})
+			if len(found) == 0 && n.Token != "" {
+				found = requestsFor(ctx, reader, client.MatchingFields{byToken: n.Token})
+			}
+			for _, req := range found {
+				q.Add(req)
+			}
+		})
+		return nil
+	})
+}
+
+// machineHandler enqueues a Machine, and drops what was written of one that is gone.
+func machineHandler(r *Reconciler) handler.TypedEventHandler[*machinev1alpha1.Machine, reconcile.Request] {
+	enqueue := func(m *machinev1alpha1.Machine, q queue) {
+		q.Add(reconcile.Request{NamespacedName: types.NamespacedName{Namespace: m.GetNamespace(), Name: m.GetName()}})
+	}
+	return handler.TypedFuncs[*machinev1alpha1.Machine, reconcile.Request]{
+		CreateFunc: func(_ context.Context, e event.TypedCreateEvent[*machinev1alpha1.Machine], q queue) {
+			enqueue(e.Object, q)
+		},
+		UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[*machinev1alpha1.Machine], q queue) {
+			enqueue(e.ObjectNew, q)
+		},
+		DeleteFunc: func(_ context.Context, e event.TypedDeleteEvent[*machinev1alpha1.Machine], q queue) {
+			enqueue(e.Object, q)
+		},
+	}
+}
+
+// changed lets through what a Machine is reconciled for: not its status, and not what the
+// controller itself wrote.
+func changed(written *overlay) predicate.TypedPredicate[*machinev1alpha1.Machine] {
+	return predicate.TypedFuncs[*machinev1alpha1.Machine]{UpdateFunc: func(e event.TypedUpdateEvent[*machinev1alpha1.Machine]) bool {
+		was, is := e.ObjectOld, e.ObjectNew
+		if written.isOwn(is, machineKind.GroupKind()) {
+			return false
+		}
+		return was.GetUID() != is.GetUID() || was.GetGeneration() != is.GetGeneration() ||
+			(was.GetDeletionTimestamp() == nil) != (is.GetDeletionTimestamp() == nil) ||
+			!equality.Semantic.DeepEqual(was.GetLabels(), is.GetLabels()) ||
+			!equality.Semantic.DeepEqual(was.GetAnnotations(), is.GetAnnotations()) ||
+			!equality.Semantic.DeepEqual(was.GetFinalizers(), is.GetFinalizers()) ||
+			!equality.Semantic.DeepEqual(was.GetOwnerReferences(), is.GetOwnerReferences())
+	}}
+}
+
+func createdOnly[T client.Object]() predicate.TypedPredicate[T] {
+	return predicate.TypedFuncs[T]{
+		UpdateFunc: func(event.TypedUpdateEvent[T]) bool { return false },
+		DeleteFunc: func(event.TypedDeleteEvent[T]) bool { return false },
+	}
+}
+
+func specChanged[T client.Object]() predicate.TypedPredicate[T] {
+	return predicate.TypedFuncs[T]{
+		UpdateFunc: func(e event.TypedUpdateEvent[T]) bool {
+			return e.ObjectOld.GetGeneration() != e.ObjectNew.GetGeneration()
+		},
+		DeleteFunc: func(event.TypedDeleteEvent[T]) bool { return false },
+	}
+}

@@ -1,0 +1,255 @@
+package machine
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	xpv1 "github.com/crossplane/crossplane-runtime/v2/apis/common/v1"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
+	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/function/lifecycle"
+	"github.com/drover-dev/drover/internal/function/step"
+	"github.com/drover-dev/drover/internal/pipeline"
+)
+
+// typeValid is the condition that the step lifecycle sets.
+const typeValid = lifecycle.TypeValid
+
+// Reasons of events.
+const (
+	reasonReconcileError event.Reason = "ReconcileError"
+	reasonFatal          event.Reason = "FatalResult"
+)
+
+// report writes the status that the pipeline decided on, if it is new, and then records
+// the events of the pipeline: an event is recorded only once its status is accepted, so
+// that a decision by an old view is never announced.
+func (r *Reconciler) report(ctx context.Context, f *facts, d decision) (written bool, err error) {
+	m := f.machine
+	status, err := statusOf(d)
+	if err != nil {
+		return false, err
+	}
+	status.CompositionRevision = f.revision
+	if status.ResourceRefs, err = references(f, d); err != nil {
+		return false, err
+	}
+	status.Conditions = slices.Clone(m.Status.Conditions)
+	setConditions(&status, m.GetGeneration(), append(conditionsOf(d.Conditions), conditionOf(xpv1.ReconcileSuccess()), conditionOf(readyWhen(d)))...)
+	if written, err = r.writeStatus(ctx, m, status); err != nil {
+		return false, err
+	}
+	r.recordResults(m, d.Results)
+	return written, nil
+}
+
+// statusOf a decision.
+func statusOf(d decision) (machinev1alpha1.MachineStatus, error) {
+	status := machinev1alpha1.MachineStatus{}
+	raw := d.Desired.GetComposite().GetResource().GetFields()["status"]
+	if raw == nil {
+		return status, nil
+	}
+	b, err := raw.MarshalJSON()
+	if err == nil {
+		err = json.Unmarshal(b, &status)
+	}
+	if err != nil {
+		return status, fmt.Errorf("cannot decode the status that the pipeline desires: %w", err)
+	}
+	return status, nil
+}
+
+// references to the resources that the pipeline desires, and to those that exist.
+func references(f *facts, d decision) ([]machinev1alpha1.ComposedReference, error) {
+	byRole := map[string]machinev1alpha1.ComposedReference{}
+	for role, obj := range f.observed {
+		byRole[role] = machinev1alpha1.ComposedReference{Role: role, APIVersion: obj.GetAPIVersion(), Kind: obj.GetKind(), Name: obj.GetName()}
+	}
+	for role, res := range d.Desired.GetResources() {
+		want, err := compose(f.machine, role, res)
+		if err != nil {
+			return nil, err
+		}
+		byRole[role] = machinev1alpha1.ComposedReference{Role: role, APIVersion: want.GetAPIVersion(), Kind: want.GetKind(), Name: want.GetName()}
+	}
+	var out []machinev1alpha1.ComposedReference
+	for _, ref := range byRole {
+		out = append(out, ref)
+	}
+	slices.SortFunc(out, func(a, b machinev1alpha1.ComposedReference) int { return cmp.Compare(a.Role, b.Role) })
+	return out, nil
+}
+
+// conditionsOf a pipeline.
+func conditionsOf(conditions []*fnv1.Condition) []metav1.Condition {
+	statuses := map[fnv1.Status]metav1.ConditionStatus{
+		fnv1.Status_STATUS_CONDITION_TRUE:  metav1.ConditionTrue,
+		fnv1.Status_STATUS_CONDITION_FALSE: metav1.ConditionFalse,
+	}
+	out := make([]metav1.Condition, 0, len(conditions))
+	for _, c := range conditions {
+		if isSystem(c.GetType()) {
+			continue // The controller's own.
+		}
+		out = append(out, metav1.Condition{
+			Type: c.GetType(), Status: cmp.Or(statuses[c.GetStatus()], metav1.ConditionUnknown),
+			Reason: c.GetReason(), Message: c.GetMessage(),
+		})
+	}
+	return out
+}
+
+func isSystem(conditionType string) bool {
+	return conditionType == string(xpv1.TypeReady) || conditionType == string(xpv1.TypeSynced)
+}
+
+func conditionOf(c xpv1.Condition) metav1.Condition {
+	return metav1.Condition{Type: string(c.Type), Status: metav1.ConditionStatus(c.Status), Reason: string(c.Reason), Message: c.Message}
+}
+
+// setConditions of a generation. A condition that is not set now stays, with the generation
+// that it was set for.
+func setConditions(s *machinev1alpha1.MachineStatus, generation int64, conditions ...metav1.Condition) {
+	for _, c := range conditions {
+		c.ObservedGeneration = generation
+		meta.SetStatusCondition(&s.Conditions, c)
+	}
+}
+
+// writeStatus in one write, unless nothing changes.
+func (r *Reconciler) writeStatus(ctx context.Context, m *machinev1alpha1.Machine, status machinev1alpha1.MachineStatus) (written bool, err error) {
+	if equality.Semantic.DeepEqual(m.Status, status) {
+		return false, nil
+	}
+	was := m.DeepCopy()
+	m.Status = status
+	if err := r.client.Status().Patch(ctx, m, client.MergeFromWithOptions(was, client.MergeFromWithOptimisticLock{})); err != nil {
+		m.Status = was.Status
+		return false, err
+	}
+	r.remember(m)
+	return true, nil
+}
+
+// remember a Machine as the API server returned it.
+func (r *Reconciler) remember(m *machinev1alpha1.Machine) {
+	m.SetGroupVersionKind(machineKind)
+	m.SetManagedFields(nil)
+	r.written.put(m.DeepCopy())
+}
+
+// recordProviderID in the spec, where the cluster-autoscaler reads it, once the VM itself
+// reports it. It comes before the status, which then is about the new generation.
+func (r *Reconciler) recordProviderID(ctx context.Context, f *facts, d decision) error {
+	m := f.machine
+	if !d.vm.Confirmed || m.Spec.ProviderID != nil {
+		return nil
+	}
+	return r.patchSpec(ctx, m, func(s *machinev1alpha1.MachineSpec) { s.ProviderID = &d.vm.ProviderID })
+}
+
+// pin a Machine to a revision, as Crossplane does by the policy Manual.
+func (r *Reconciler) pin(ctx context.Context, m *machinev1alpha1.Machine, revision string) error {
+	return r.patchSpec(ctx, m, func(s *machinev1alpha1.MachineSpec) {
+		s.Crossplane.CompositionRevisionRef = &machinev1alpha1.CompositionReference{Name: revision}
+	})
+}
+
+func (r *Reconciler) patchSpec(ctx context.Context, m *machinev1alpha1.Machine, change func(*machinev1alpha1.MachineSpec)) error {
+	was := m.DeepCopy()
+	change(&m.Spec)
+	if err := r.client.Patch(ctx, m, client.MergeFromWithOptions(was, client.MergeFromWithOptimisticLock{})); err != nil {
+		return err
+	}
+	r.remember(m)
+	return nil
+}
+
+// recordResults of a pipeline as events of the Machine.
+func (r *Reconciler) recordResults(m *machinev1alpha1.Machine, results []*fnv1.Result) {
+	for _, res := range results {
+		reason := event.Reason(cmp.Or(res.GetReason(), "ComposeResources"))
+		if res.GetSeverity() == fnv1.Severity_SEVERITY_NORMAL {
+			r.record.Event(m, event.Normal(reason, res.GetMessage()))
+			continue
+		}
+		r.record.Event(m, event.Event{Type: event.TypeWarning, Reason: reason, Message: res.GetMessage()})
+	}
+}
+
+// fail reports an error that keeps the Machine from being reconciled, and returns it, so
+// that it is retried with a backoff. Everything else stays as it is.
+func (r *Reconciler) fail(ctx context.Context, m *machinev1alpha1.Machine, err error) error {
+	if isStale(err) || ctx.Err() != nil {
+		return err
+	}
+	status := *m.Status.DeepCopy()
+	setConditions(&status, m.GetGeneration(), conditionOf(xpv1.ReconcileError(err)))
+	written, werr := r.writeStatus(ctx, m, status)
+	if werr != nil {
+		return werr
+	}
+	if written {
+		r.record.Event(m, event.Warning(reasonReconcileError, err))
+	}
+	return err
+}
+
+// reportFatal is for a step that gave up: the conditions that it did not set are Unknown, as
+// Crossplane has it.
+func (r *Reconciler) reportFatal(ctx context.Context, m *machinev1alpha1.Machine, d decision, fatal *pipeline.FatalError) error {
+	status := *m.Status.DeepCopy()
+	set := conditionsOf(d.Conditions)
+	for _, c := range status.Conditions {
+		if !isSystem(c.Type) && !slices.ContainsFunc(set, func(s metav1.Condition) bool { return s.Type == c.Type }) {
+			set = append(set, metav1.Condition{Type: c.Type, Status: metav1.ConditionUnknown, Reason: string(reasonFatal), Message: "A step of the pipeline failed before it set this condition"})
+		}
+	}
+	setConditions(&status, m.GetGeneration(), append(set, conditionOf(xpv1.ReconcileError(fatal)))...)
+	written, err := r.writeStatus(ctx, m, status)
+	if err != nil {
+		return err
+	}
+	r.recordResults(m, d.Results)
+	if written {
+		r.record.Event(m, event.Warning(reasonFatal, fatal))
+	}
+	return nil
+}
+
+// refuse a Machine for which no pipeline can run until a user fixes a problem.
+func (r *Reconciler) refuse(ctx context.Context, m *machinev1alpha1.Machine, p *step.Problem) error {
+	status := *m.Status.DeepCopy()
+	if status.Phase == "" {
+		status.Phase = machinev1alpha1.MachinePending
+	}
+	setConditions(&status, m.GetGeneration(),
+		metav1.Condition{Type: typeValid, Status: metav1.ConditionFalse, Reason: p.Reason, Message: p.Message},
+		conditionOf(xpv1.ReconcileSuccess()))
+	if meta.FindStatusCondition(status.Conditions, string(xpv1.TypeReady)) == nil {
+		setConditions(&status, m.GetGeneration(), conditionOf(xpv1.Creating()))
+	}
+	written, err := r.writeStatus(ctx, m, status)
+	if written {
+		r.record.Event(m, event.Event{Type: event.TypeWarning, Reason: event.Reason(p.Reason), Message: p.Message})
+	}
+	return err
+}
+
+// pause a Machine that has Crossplane's annotation.
+func (r *Reconciler) pause(ctx context.Context, m *machinev1alpha1.Machine) error {
+	status := *m.Status.DeepCopy()
+	setConditions(&status, m.GetGeneration(), conditionOf(xpv1.ReconcilePaused().WithMessage("Reconciliation is paused by the annotation "+annotationPaused)))
+	_, err := r.writeStatus(ctx, m, status)
+	return err
+}

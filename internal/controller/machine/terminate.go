@@ -1,0 +1,362 @@
+package machine
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
+	xpmeta "github.com/crossplane/crossplane-runtime/v2/pkg/meta"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/finalizer"
+	"github.com/drover-dev/drover/internal/jointoken"
+	"github.com/drover-dev/drover/internal/names"
+	"github.com/drover-dev/drover/internal/workernode"
+)
+
+// tokenFor so long the deletion of a Machine waits for the revocation of its join token.
+// Later it is left to the sweeper, or to expire.
+const tokenFor = 30 * time.Second
+
+// Reasons of events of deletions.
+const (
+	reasonUnreadable     event.Reason = "VMUnreadable"
+	reasonForceDeleted   event.Reason = "ForceDeleted"
+	reasonTokenAbandoned event.Reason = "TokenAbandoned"
+)
+
+// terminate does what is due of the deletion of a Machine. It does so also without
+// FinalizerTerminator: otherwise, if a user removed it, FinalizerDrain would keep the VM, and
+// the VM its Machine.
+func (r *Reconciler) terminate(ctx context.Context, m *machinev1alpha1.Machine) (reconcile.Result, error) {
+	token := r.revoke(ctx, m)
+	o, err := r.inventory(ctx, m, r.cached)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	wn, err := r.leaveNode(ctx, m, &o)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	p := plan(o.machineState)
+	if p.isIrrevocable() {
+		// A VM may be so new that the cache lacks it.
+		fresh, err := r.inventory(ctx, m, r.fresh)
+		if err != nil {
+			return reconcile.Result{}, err
+		}
+		fresh.node = o.node
+		o, p = fresh, plan(fresh.machineState)
+	}
+	if p.step == finalizer.Remove && token > 0 {
+		p.step, p.again = finalizer.Nothing, token
+	}
+	if wn != nil {
+		p.lookAgain(wn.again)
+	}
+	if o.unreadable != "" {
+		p.lookAgain(retryAfter) // No watch reports that a right was granted.
+	}
+	return reconcile.Result{RequeueAfter: p.again}, r.execute(ctx, m, o, p, wn)
+}
+
+// revoke the join token. It returns how long the deletion may wait for that, zero if it
+// need not.
+func (r *Reconciler) revoke(ctx context.Context, m *machinev1alpha1.Machine) time.Duration {
+	_, err := r.tokens.Apply(ctx, m, refOf(m), jointoken.Request{
+		TTL: metav1.Duration{Duration: time.Hour}, MaxLife: metav1.Duration{Duration: time.Hour}, Revoked: true, Frozen: true,
+	})
+	if err == nil {
+		return 0
+	}
+	if left := m.GetDeletionTimestamp().Add(tokenFor).Sub(r.now()); left > 0 {
+		return min(left, retryAfter)
+	}
+	r.record.Event(m, event.Warning(reasonTokenAbandoned, fmt.Errorf("the join token is left to expire in the target cluster: %w", err)))
+	return 0
+}
+
+// leaveNode does a pass of the drain, and notes in the state whether there is still a Node.
+// It returns nil if the Node was left before.
+func (r *Reconciler) leaveNode(ctx context.Context, m *machinev1alpha1.Machine, o *inventory) (*machineNode, error) {
+	if o.hasLeftNode() || !mayHaveNode(m) {
+		return nil, nil
+	}
+	wn := r.nodeOf(m)
+	x, unreachable := r.nodes.keeperFor(ctx, m)
+	gone, err := x.leave(ctx, wn, unreachable)
+	r.parameters.set(m.GetUID(), wn.memory())
+	if gone {
+		return wn, nil
+	}
+	o.node = leavingNodeOf(wn, err)
+	return wn, nil
+}
+
+// mayHaveNode reports whether a Node of the Machine can be there: it was, or its VM was.
+func mayHaveNode(m *machinev1alpha1.Machine) bool {
+	return m.Status.NodeRef != nil || m.Status.ProviderID != "" || m.Spec.ProviderID != nil
+}
+
+// nodeOf a Machine that is being deleted. No pipeline runs for it any more: how the Node is
+// drained is in the Machine itself.
+func (r *Reconciler) nodeOf(m *machinev1alpha1.Machine) *machineNode {
+	wn := &machineNode{Machine: m, WorkerNode: workernode.WorkerNode{Observation: lastSeen(m)}}
+	if before, ok := r.parameters.get(m.GetUID()); ok && before.node != nil {
+		wn.WorkerNode, wn.confirmed, wn.proven = *before.node, before.confirmed, before.proven
+	} else {
+		wn.Parameters.ProviderID = m.Status.ProviderID
+		// A Node that is proven by its token is the Machine's whatever its name is.
+		wn.Parameters.CloudNamesNodes = m.Status.NodeRef != nil && m.Status.NodeRef.Name != names.OfMachine(m.GetName(), m.GetUID())
+	}
+	wn.Observation.Drain = m.Status.Drain.DeepCopy()
+	wn.Parameters.Drain = workernode.Drain{
+		Drain: m.Spec.Drain,
+		Skip:  isTrue(m, machinev1alpha1.AnnotationSkipDrain),
+		Force: isTrue(m, machinev1alpha1.AnnotationForceDrain),
+	}
+	return wn
+}
+
+// stageOf a drain in a Machine's deletion.
+var stageOf = map[machinev1alpha1.DrainStage]machinev1alpha1.DeletionStage{
+	machinev1alpha1.DrainWaitingForHooks:  machinev1alpha1.DeletionPreDrainHooks,
+	machinev1alpha1.DrainEvictingPods:     machinev1alpha1.DeletionDraining,
+	machinev1alpha1.DrainDetachingVolumes: machinev1alpha1.DeletionDetachingVolumes,
+	machinev1alpha1.DrainDeletingNode:     machinev1alpha1.DeletionDeletingNode,
+}
+
+func leavingNodeOf(wn *machineNode, err error) *leavingNode {
+	out := &leavingNode{name: cmp.Or(wn.Observation.NodeName, names.OfMachine(wn.GetName(), wn.GetUID()))}
+	if err != nil {
+		out.trouble = err.Error()
+	}
+	d := wn.Observation.Drain
+	if d == nil {
+		return out
+	}
+	out.stage, out.hooks = stageOf[d.Stage], d.Hooks
+	if d.StageSince != nil {
+		out.since = d.StageSince.Time
+	}
+	for _, p := range d.Pods {
+		if p.Reason != machinev1alpha1.ReasonPodTerminating {
+			out.pods = append(out.pods, p)
+		}
+	}
+	return out
+}
+
+func (r *Reconciler) execute(ctx context.Context, m *machinev1alpha1.Machine, o inventory, p machinePlan, wn *machineNode) error {
+	var errs []error
+	if len(p.timedOut) > 0 {
+		r.record.Event(m, event.Warning(reasonHookTimeout, fmt.Errorf("the deletion goes on, although it is held by %s: that took longer than %s", strings.Join(p.timedOut, ", "), o.hookTimeout)))
+	}
+	// The stage is recorded before it is entered: a restart never goes back to the Node.
+	if err := r.reportDeletion(ctx, m, p, wn); err != nil {
+		return err
+	}
+	for _, v := range p.release {
+		errs = append(errs, release(ctx, r.client, o.objects[v].gvk, o.objects[v].meta, r.now()))
+	}
+	for _, v := range p.forget {
+		errs = append(errs, forget(ctx, r.client, o.objects[v].gvk, o.objects[v].meta))
+	}
+	for _, v := range p.abandon {
+		r.record.Event(m, event.Warning(reasonForceDeleted, fmt.Errorf("%s %s is let go without its provider, as %s asks: if its VM still exists, nobody deletes it any more; look for the tag %s=%s", v.kind, v.name, machinev1alpha1.AnnotationForceDelete, machinev1alpha1.TagMachineUID, m.GetUID())))
+		errs = append(errs, abandon(ctx, r.client, o.objects[v].gvk, o.objects[v].meta))
+	}
+	errs = append(errs, finalizer.Take(ctx, r.client, machineKind, m, p.step))
+	return errors.Join(errs...)
+}
+
+// reportDeletion writes in the status what the deletion waits for, if that is new.
+func (r *Reconciler) reportDeletion(ctx context.Context, m *machinev1alpha1.Machine, p machinePlan, wn *machineNode) error {
+	status := *m.Status.DeepCopy()
+	if wn != nil && isWorthWriting(status.Drain, wn.Observation.Drain) {
+		status.Drain = wn.Observation.Drain
+	}
+	if p.operation != nil && p.deletion != nil {
+		status.Phase, status.Deletion = machinev1alpha1.MachineTerminating, p.deletion
+		if !isSameOperation(p.operation, status.LastOperation) {
+			now := metav1.NewTime(r.now().UTC().Truncate(time.Second))
+			op := *p.operation
+			op.LastUpdateTime = &now
+			status.LastOperation = &op
+		}
+	}
+	_, err := r.writeStatus(ctx, m, status)
+	return err
+}
+
+// isWorthWriting reports whether a drain got further. The moment at which the Node is about
+// to be deleted is not worth a write of its own.
+func isWorthWriting(was, is *machinev1alpha1.DrainStatus) bool {
+	if is == nil || equality.Semantic.DeepEqual(was, is) {
+		return false
+	}
+	return was != nil || is.Stage != machinev1alpha1.DrainDeletingNode
+}
+
+func isSameOperation(a, b *machinev1alpha1.LastOperation) bool {
+	return b != nil && b.LastUpdateTime != nil && a.Type == b.Type && a.State == b.State && a.Description == b.Description && a.ErrorCode == b.ErrorCode
+}
+
+// An inventory is the state of a deletion, and the objects that it was made from.
+type inventory struct {
+	machineState
+	objects map[vm]vmObject
+}
+
+type vmObject struct {
+	gvk  schema.GroupVersionKind
+	meta *metav1.PartialObjectMetadata
+}
+
+// A lister finds the resources of a kind that a Machine owns.
+type lister func(ctx context.Context, gvk schema.GroupVersionKind, m *machinev1alpha1.Machine) ([]metav1.PartialObjectMetadata, error)
+
+// inventory of what the Machine has.
+func (r *Reconciler) inventory(ctx context.Context, m *machinev1alpha1.Machine, list lister) (inventory, error) {
+	o := inventory{objects: map[vm]vmObject{}}
+	o.self, o.now, o.deletedAt = finalizer.StateOf(m), r.now(), m.GetDeletionTimestamp().Time
+	if d := m.Status.Deletion; d != nil {
+		o.stage, o.since = d.Stage, d.Since.Time
+	}
+	o.forceDelete = isTrue(m, machinev1alpha1.AnnotationForceDelete)
+	a := m.GetAnnotations()
+	o.preDrain, o.preTerminate = machinev1alpha1.HooksIn(a, machinev1alpha1.HookPreDrain), machinev1alpha1.HooksIn(a, machinev1alpha1.HookPreTerminate)
+	o.hookTimeout = m.Spec.Drain.HookTimeout.Duration
+	kinds, err := r.kindsToSearch(ctx, m)
+	if err != nil {
+		return o, err
+	}
+	for _, gvk := range kinds {
+		items, err := list(ctx, gvk, m)
+		if meta.IsNoMatchError(err) {
+			continue // The kind is gone, and with it all of its objects.
+		}
+		if err != nil {
+			o.unreadable = fmt.Sprintf("cannot list %s", gvk.GroupKind())
+			r.record.Event(m, event.Warning(reasonUnreadable, fmt.Errorf("%s: %w", o.unreadable, err)))
+			continue
+		}
+		for i := range items {
+			o.add(gvk, &items[i])
+		}
+	}
+	slices.SortStableFunc(o.companions, func(a, b vm) int { return cmp.Or(cmp.Compare(a.order, b.order), strings.Compare(a.name, b.name)) })
+	return o, nil
+}
+
+func (o *inventory) add(gvk schema.GroupVersionKind, obj *metav1.PartialObjectMetadata) {
+	v := readVM(gvk.Kind, obj)
+	switch role := obj.GetAnnotations()[roleAnnotation]; {
+	case machinev1alpha1.IsCompanion(role):
+		o.companions = append(o.companions, v)
+	case role == machinev1alpha1.ResourceVM:
+		o.vms = append(o.vms, v)
+	default:
+		return // A resource of another step: the garbage collector deletes it.
+	}
+	o.objects[v] = vmObject{gvk: gvk, meta: obj}
+}
+
+// kindsToSearch for the VM and the companions of a Machine: those that its status refers to,
+// and those of the pipeline that it follows.
+func (r *Reconciler) kindsToSearch(ctx context.Context, m *machinev1alpha1.Machine) ([]schema.GroupVersionKind, error) {
+	var out []schema.GroupVersionKind
+	add := func(gvk schema.GroupVersionKind) {
+		if gvk.Group != "" && gvk.Group != machinev1alpha1.Group && !slices.Contains(out, gvk) {
+			out = append(out, gvk)
+		}
+	}
+	for _, ref := range m.Status.ResourceRefs {
+		if isInfrastructure(ref.Role) {
+			add(schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind))
+		}
+	}
+	if m.Status.CompositionRevision == "" {
+		return out, nil
+	}
+	s, err := r.pinned(ctx, m.Status.CompositionRevision)
+	if err != nil || s.revision == nil {
+		return out, err
+	}
+	steps, err := r.steps.StepsOf(s.revision)
+	if err != nil {
+		return out, nil //nolint:nilerr // A pipeline that cannot be read composed nothing.
+	}
+	for _, gvk := range kindsOf(steps) {
+		add(gvk)
+	}
+	return out, nil
+}
+
+func readVM(kind string, obj *metav1.PartialObjectMetadata) vm {
+	v := vm{
+		kind: kind, name: obj.GetName(),
+		held:      controllerutil.ContainsFinalizer(obj, machinev1alpha1.FinalizerDrain),
+		deleting:  obj.GetDeletionTimestamp() != nil,
+		uncertain: xpmeta.ExternalCreateIncomplete(obj),
+	}
+	// One without a number is made like the first.
+	v.order, _ = strconv.Atoi(obj.GetAnnotations()[machinev1alpha1.AnnotationOrder])
+	return v
+}
+
+// cached lists from the cache. It may lack what was just created: see isIrrevocable.
+func (r *Reconciler) cached(ctx context.Context, gvk schema.GroupVersionKind, m *machinev1alpha1.Machine) ([]metav1.PartialObjectMetadata, error) {
+	if err := r.watches.ensure(gvk); err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, readTimeout)
+	defer cancel()
+	list := &unstructured.UnstructuredList{}
+	list.SetGroupVersionKind(gvk.GroupVersion().WithKind(gvk.Kind + "List"))
+	if err := r.resources.List(ctx, list, client.InNamespace(m.GetNamespace()), client.MatchingLabels{machinev1alpha1.LabelMachine: m.GetName()}, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, err
+	}
+	var out []metav1.PartialObjectMetadata
+	for i := range list.Items {
+		if metav1.IsControlledBy(&list.Items[i], m) {
+			out = append(out, *metadataOf(&list.Items[i]))
+		}
+	}
+	return out, nil
+}
+
+// metadataOf is the metadata of an object.
+func metadataOf(u *unstructured.Unstructured) *metav1.PartialObjectMetadata {
+	p := meta.AsPartialObjectMetadata(u)
+	p.SetGroupVersionKind(u.GroupVersionKind())
+	return p.DeepCopy()
+}
+
+// fresh lists from the API server.
+func (r *Reconciler) fresh(ctx context.Context, gvk schema.GroupVersionKind, m *machinev1alpha1.Machine) ([]metav1.PartialObjectMetadata, error) {
+	list := &metav1.PartialObjectMetadataList{}
+	list.SetGroupVersionKind(gvk.GroupVersion().WithKind(gvk.Kind + "List"))
+	if err := r.live.List(ctx, list, client.InNamespace(m.GetNamespace()), client.MatchingLabels{machinev1alpha1.LabelMachine: m.GetName()}); err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(list.Items, func(o metav1.PartialObjectMetadata) bool { return !metav1.IsControlledBy(&o, m) }), nil
+}
+
+func isTrue(m *machinev1alpha1.Machine, annotation string) bool {
+	return m.GetAnnotations()[annotation] == "true"
+}

@@ -1,0 +1,259 @@
+package machine
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/finalizer"
+)
+
+const (
+	// tellNodeAfter so long it is told that a Node is being deleted. It takes no time,
+	// as a rule, and each thing that is told is a write.
+	tellNodeAfter = 3 * time.Second
+
+	// forceDeleteAfter is what the provider of a VM has, once it is released, before a
+	// Machine that shall be deleted by force is let go without it.
+	forceDeleteAfter = 10 * time.Second
+)
+
+// machineState is what is known of a Machine and of what it composes.
+type machineState struct {
+	self      finalizer.State
+	now       time.Time
+	deletedAt time.Time
+	// stage that was told last, and since when, zero if none.
+	stage machinev1alpha1.DeletionStage
+	since time.Time
+
+	forceDelete bool
+
+	preDrain, preTerminate []string // hooks
+	hookTimeout            time.Duration
+
+	// node is nil once the Node is gone.
+	node *leavingNode
+	vms  []vm
+	// companions of the VMs, in the order in which they were made.
+	companions []vm
+	// unreadable says why VMs may be left that cannot be seen.
+	unreadable string
+}
+
+// A leavingNode is the Node of a Machine that is being deleted.
+type leavingNode struct {
+	name string
+	// stage of its drain, "" before it began, and since when.
+	stage   machinev1alpha1.DeletionStage
+	since   time.Time
+	hooks   []string
+	pods    []machinev1alpha1.DrainedPod // that block the drain
+	trouble string                       // with the target cluster
+}
+
+// A vm is the resource of a VM, or of a companion.
+type vm struct {
+	kind     string
+	name     string
+	held     bool // has FinalizerDrain
+	deleting bool
+	// uncertain means that its creation began, and that nobody knows whether it ended.
+	uncertain bool
+	order     int // of a companion
+}
+
+// machinePlan is what to do to a Machine and to what it composes.
+type machinePlan struct {
+	step    finalizer.Step
+	release []vm
+	abandon []vm // without waiting for their provider
+	forget  []vm // the creation of which keeps their provider from deleting them
+	// timedOut are hooks that are not waited for any more.
+	timedOut []string
+	// operation and deletion are what the Machine's status shall say, nil if nothing.
+	operation *machinev1alpha1.LastOperation
+	deletion  *machinev1alpha1.DeletionStatus
+	// again is when to look again if nothing happens, 0 for never.
+	again time.Duration
+}
+
+// isIrrevocable plans must not come from an old view.
+func (p machinePlan) isIrrevocable() bool {
+	return p.step == finalizer.Remove || len(p.release) > 0 || len(p.abandon) > 0
+}
+
+// lookAgain after d at the latest, unless d is 0.
+func (p *machinePlan) lookAgain(d time.Duration) {
+	if d > 0 && (p.again == 0 || d < p.again) {
+		p.again = d
+	}
+}
+
+func plan(s machineState) machinePlan {
+	p := machinePlan{step: s.self.Next(s.left() || s.unreadable != "" && !s.forceDelete)}
+	if !s.self.Deleting {
+		return p
+	}
+	at := s.place()
+	p.timedOut, p.again = at.timedOut, at.again
+	p.operation, p.deletion = operation(s, at), s.deletion(at)
+	for _, v := range s.due(at.stage) {
+		switch {
+		case v.held:
+			p.release = append(p.release, v)
+		case v.uncertain && v.deleting && !s.forceDelete:
+			p.forget = append(p.forget, v)
+		case !s.forceDelete || !v.deleting:
+		case s.stage == at.stage && !s.now.Before(s.since.Add(forceDeleteAfter)):
+			p.abandon = append(p.abandon, v)
+		default:
+			p.again = forceDeleteAfter
+		}
+	}
+	return p
+}
+
+// left says whether anything is that the Machine waits for.
+func (s machineState) left() bool { return s.node != nil || len(s.vms)+len(s.companions) > 0 }
+
+// due are the resources that are deleted in a stage: of companions those that were made
+// last, which those before them do not need. By force it is all of them at once.
+func (s machineState) due(stage machinev1alpha1.DeletionStage) []vm {
+	switch {
+	case stage == machinev1alpha1.DeletionDeletingVM:
+		return s.vms
+	case stage == machinev1alpha1.DeletionDeletingCompanions && s.forceDelete:
+		return s.companions
+	case stage == machinev1alpha1.DeletionDeletingCompanions:
+		last := s.companions[len(s.companions)-1].order
+		return s.companions[slices.IndexFunc(s.companions, func(c vm) bool { return c.order == last }):]
+	}
+	return nil
+}
+
+// A place in a deletion.
+type place struct {
+	stage machinev1alpha1.DeletionStage
+	hooks []string
+	pods  []machinev1alpha1.DrainedPod
+	// quiet means that it is not worth telling yet.
+	quiet    bool
+	timedOut []string
+	again    time.Duration
+}
+
+// place where the deletion is. It never goes back to hooks that it has passed.
+func (s machineState) place() place {
+	if s.node != nil {
+		return s.draining(*s.node)
+	}
+	at := place{stage: machinev1alpha1.DeletionDeletingVM}
+	if len(s.vms) == 0 {
+		// What cannot be seen may be a VM that needs its companions.
+		if len(s.companions) > 0 && (s.unreadable == "" || s.forceDelete) {
+			at.stage = machinev1alpha1.DeletionDeletingCompanions
+		}
+		return at
+	}
+	// Without a Node the drain does not wait for these.
+	if s.stage == "" || s.stage == machinev1alpha1.DeletionPreDrainHooks {
+		if left := s.deletedAt.Add(s.hookTimeout).Sub(s.now); len(s.preDrain) > 0 && left > 0 {
+			return place{stage: machinev1alpha1.DeletionPreDrainHooks, hooks: s.preDrain, again: left}
+		}
+		at.timedOut = append(at.timedOut, s.preDrain...)
+	}
+	if s.stage != machinev1alpha1.DeletionDeletingVM {
+		since := s.now
+		if s.stage == machinev1alpha1.DeletionPreTerminateHooks {
+			since = s.since
+		}
+		if left := since.Add(s.hookTimeout).Sub(s.now); len(s.preTerminate) > 0 && left > 0 {
+			return place{stage: machinev1alpha1.DeletionPreTerminateHooks, hooks: s.preTerminate, timedOut: at.timedOut, again: left}
+		}
+		at.timedOut = append(at.timedOut, s.preTerminate...)
+	}
+	return at
+}
+
+// draining is where a Machine is whose Node is there.
+func (s machineState) draining(wn leavingNode) place {
+	at := place{stage: wn.stage, hooks: wn.hooks, pods: wn.pods}
+	switch {
+	case wn.stage == "" && len(s.preDrain) > 0 && (s.stage == "" || s.stage == machinev1alpha1.DeletionPreDrainHooks):
+		at.stage, at.hooks = machinev1alpha1.DeletionPreDrainHooks, s.preDrain
+	case wn.stage == "":
+		at.stage = machinev1alpha1.DeletionDraining
+	case wn.stage == machinev1alpha1.DeletionDeletingNode && s.stage != "" && s.stage != wn.stage:
+		if left := wn.since.Add(tellNodeAfter).Sub(s.now); left > 0 {
+			at.quiet, at.again = true, left
+		}
+	}
+	return at
+}
+
+// deletion is what the status shall say, nil if nothing new.
+func (s machineState) deletion(at place) *machinev1alpha1.DeletionStatus {
+	if at.quiet || !s.left() && s.unreadable == "" {
+		return nil
+	}
+	since := s.now
+	if s.stage == at.stage {
+		since = s.since
+	}
+	d := &machinev1alpha1.DeletionStatus{Stage: at.stage, Hooks: at.hooks, Pods: at.pods}
+	d.Since.Time = since.UTC().Truncate(time.Second)
+	return d
+}
+
+// operation says what a Machine that is being deleted waits for.
+func operation(s machineState, at place) *machinev1alpha1.LastOperation {
+	op := func(t machinev1alpha1.OperationType, format string, args ...any) *machinev1alpha1.LastOperation {
+		return &machinev1alpha1.LastOperation{Type: t, State: machinev1alpha1.OperationProcessing, Description: fmt.Sprintf(format, args...)}
+	}
+	if at.quiet {
+		return nil
+	}
+	if s.node != nil && s.node.trouble != "" {
+		return op(machinev1alpha1.OperationDrain, "Waiting for Node %s: %s", s.node.name, s.node.trouble)
+	}
+	switch at.stage {
+	case machinev1alpha1.DeletionPreDrainHooks:
+		return op(machinev1alpha1.OperationDrain, "Waiting for pre-drain hooks: %s", strings.Join(at.hooks, ", "))
+	case machinev1alpha1.DeletionDraining:
+		if len(at.pods) > 0 {
+			p := at.pods[0]
+			return op(machinev1alpha1.OperationDrain, "Waiting for Node %s: pod %s/%s: %s", s.node.name, p.Namespace, p.Name, p.Reason)
+		}
+		return op(machinev1alpha1.OperationDrain, "Waiting for Node %s: it is drained and deleted", s.node.name)
+	case machinev1alpha1.DeletionDetachingVolumes:
+		return op(machinev1alpha1.OperationDrain, "Waiting for Node %s: its volumes are detached", s.node.name)
+	case machinev1alpha1.DeletionDeletingNode:
+		return op(machinev1alpha1.OperationDrain, "Waiting for Node %s: it is deleted", s.node.name)
+	case machinev1alpha1.DeletionPreTerminateHooks:
+		return op(machinev1alpha1.OperationDelete, "Waiting for pre-terminate hooks: %s", strings.Join(at.hooks, ", "))
+	case machinev1alpha1.DeletionDeletingVM:
+		if len(s.vms) > 0 {
+			return op(machinev1alpha1.OperationDelete, "Waiting for %s %s: the VM is deleted", s.vms[0].kind, s.vms[0].name)
+		}
+	case machinev1alpha1.DeletionDeletingCompanions:
+		last := s.companions[len(s.companions)-1]
+		return op(machinev1alpha1.OperationDelete, "Waiting for %s %s: the VM is gone, and what it had beside it is deleted", last.kind, last.name)
+	}
+	if s.unreadable != "" {
+		return op(machinev1alpha1.OperationDelete, "Waiting for a VM that cannot be seen: %s", s.unreadable)
+	}
+	return nil
+}
+
+// hasLeftNode reports whether the Node was left before: its VM was released, or the status
+// has a later stage.
+func (s machineState) hasLeftNode() bool {
+	switch s.stage {
+	case machinev1alpha1.DeletionPreTerminateHooks, machinev1alpha1.DeletionDeletingVM, machinev1alpha1.DeletionDeletingCompanions:
+		return true
+	}
+	return false
+}

@@ -1,0 +1,149 @@
+package machine
+
+import (
+	"context"
+	"sync"
+
+	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/drover-dev/drover/internal/pipeline"
+)
+
+type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
+
+// watches are those of the kinds that Machines compose and require. Which kinds there are
+// is found out from the pipelines.
+type watches struct {
+	// start the watch of a kind. It does not wait for its cache.
+	start   func(schema.GroupVersionKind, handler.TypedEventHandler[*unstructured.Unstructured, reconcile.Request]) error
+	written *overlay
+
+	mu      sync.Mutex
+	started map[schema.GroupVersionKind]bool
+	// required resources of Machines, by kind.
+	required map[schema.GroupVersionKind]map[types.NamespacedName][]*fnv1.ResourceSelector
+}
+
+func newWatches(written *overlay) *watches {
+	return &watches{written: written, started: map[schema.GroupVersionKind]bool{}, required: map[schema.GroupVersionKind]map[types.NamespacedName][]*fnv1.ResourceSelector{}}
+}
+
+// ensure that a kind is watched.
+func (w *watches) ensure(gvk schema.GroupVersionKind) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.started[gvk] {
+		return nil
+	}
+	if err := w.start(gvk, w.handler(gvk)); err != nil {
+		return err
+	}
+	w.started[gvk] = true
+	return nil
+}
+
+// require what the pipeline of a Machine required in its last answers.
+func (w *watches) require(machine types.NamespacedName, required []pipeline.Requirement) {
+	now := map[schema.GroupVersionKind][]*fnv1.ResourceSelector{}
+	for _, q := range required {
+		gvk := schema.FromAPIVersionAndKind(q.Selector.GetApiVersion(), q.Selector.GetKind())
+		now[gvk] = append(now[gvk], q.Selector)
+	}
+	for gvk := range now {
+		_ = w.ensure(gvk) // A kind that cannot be watched cannot be read either, and the run says so.
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for gvk, selectors := range now {
+		if w.required[gvk] == nil {
+			w.required[gvk] = map[types.NamespacedName][]*fnv1.ResourceSelector{}
+		}
+		w.required[gvk][machine] = selectors
+	}
+	for gvk, by := range w.required {
+		if _, still := now[gvk]; !still {
+			delete(by, machine)
+		}
+	}
+}
+
+func (w *watches) forget(machine types.NamespacedName) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, by := range w.required {
+		delete(by, machine)
+	}
+}
+
+// handler of a kind enqueues the Machine that controls an object, and those that require it.
+func (w *watches) handler(gvk schema.GroupVersionKind) handler.TypedEventHandler[*unstructured.Unstructured, reconcile.Request] {
+	enqueue := func(obj *unstructured.Unstructured, q queue) {
+		if obj.GroupVersionKind().Empty() {
+			obj = obj.DeepCopy()
+			obj.SetGroupVersionKind(gvk)
+		}
+		if name, ok := machineOf(obj); ok && !w.written.isOwn(obj, gvk.GroupKind()) {
+			q.Add(reconcile.Request{NamespacedName: name})
+		}
+		for _, name := range w.requirersOf(gvk, obj) {
+			q.Add(reconcile.Request{NamespacedName: name})
+		}
+	}
+	return handler.TypedFuncs[*unstructured.Unstructured, reconcile.Request]{
+		CreateFunc: func(_ context.Context, e event.TypedCreateEvent[*unstructured.Unstructured], q queue) {
+			enqueue(e.Object, q)
+		},
+		UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[*unstructured.Unstructured], q queue) {
+			enqueue(e.ObjectNew, q)
+		},
+		DeleteFunc: func(_ context.Context, e event.TypedDeleteEvent[*unstructured.Unstructured], q queue) {
+			gone := e.Object.DeepCopy()
+			gone.SetGroupVersionKind(gvk)
+			w.written.drop(gone)
+			enqueue(e.Object, q)
+		},
+	}
+}
+
+func (w *watches) requirersOf(gvk schema.GroupVersionKind, obj *unstructured.Unstructured) []types.NamespacedName {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var out []types.NamespacedName
+	for machine, selectors := range w.required[gvk] {
+		for _, s := range selectors {
+			if selects(s, obj) {
+				out = append(out, machine)
+				break
+			}
+		}
+	}
+	return out
+}
+
+func selects(s *fnv1.ResourceSelector, obj *unstructured.Unstructured) bool {
+	if s.Namespace != nil && s.GetNamespace() != obj.GetNamespace() {
+		return false
+	}
+	switch m := s.GetMatch().(type) {
+	case *fnv1.ResourceSelector_MatchName:
+		return m.MatchName == obj.GetName()
+	case *fnv1.ResourceSelector_MatchLabels:
+		return labels.SelectorFromSet(m.MatchLabels.GetLabels()).Matches(labels.Set(obj.GetLabels()))
+	}
+	return true
+}
+
+// machineOf returns the Machine that controls an object.
+func machineOf(obj metav1.Object) (types.NamespacedName, bool) {
+	owner, ok := controllerOf(obj, machineKind)
+	return types.NamespacedName{Namespace: obj.GetNamespace(), Name: owner.Name}, ok
+}

@@ -1,0 +1,27 @@
+// Package jointoken keeps the bootstrap token of each Machine in its target cluster, and
+// the Machine's user data in a Secret beside the Machine.
+//
+// A Machine that is created costs two writes, in this order:
+//
+//  1. the token, a Secret of kube-system in the target cluster,
+//  2. the Secret beside the Machine, with the token, the API server and the user data.
+//
+// A revocation costs one more: it deletes the token, and leaves the Secret.
+//
+// The protocol survives a crash, and a lost answer, at every point:
+//
+//   - The ID of the token comes from the Machine's UID, so that a second attempt meets
+//     the token of the first one, and takes its secret half.
+//   - A published secret half is used again for as long as its total life lasts: a VM
+//     that boots with it can join.
+//   - The time of minting stands on both Secrets, so that no restart prolongs a life.
+//   - The Secret beside the Machine names the hash of the template that its user data was
+//     filled from: user data is never filled again to find out whether it is current.
+//
+// The token carries the UIDs of its Machine and of the configuration that it was minted
+// through. A token without the UID of the Machine is never taken. The Sweeper deletes
+// tokens, and Nodes that never came to life, whose Machine no longer exists.
+//
+// The secret half is kept in the two Secrets and in memory, and is never part of an error
+// or event.
+package jointoken

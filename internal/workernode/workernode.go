@@ -1,0 +1,139 @@
+// Package workernode holds what Drover wants of the Node of a Machine, and what it knows
+// of it: what the step lifecycle and the Machine's controller hand to each other through
+// the pipeline's context.
+package workernode
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+)
+
+// A WorkerNode is the Node of a Machine in the cluster that the Machine joins. It is no
+// API object: the step lifecycle decides on Parameters, and the Machine's controller
+// carries them out and reports an Observation.
+type WorkerNode struct {
+	// Parameters that the step lifecycle decided on.
+	Parameters Parameters `json:"parameters"`
+	// Observation of the Node.
+	Observation Observation `json:"observation,omitzero"`
+}
+
+// Parameters say what is kept on the Node of a Machine.
+type Parameters struct {
+	// ProviderID of the VM, empty while it is not known. A Node without one is given it.
+	ProviderID string `json:"providerID,omitempty"`
+
+	// Addresses of the VM, as its cloud reports them. The serving certificate of the
+	// Node's kubelet is approved for these and for the Node's name, and no others.
+	Addresses []Address `json:"addresses,omitempty"`
+
+	// CloudNamesNodes means that the cloud decides on the Node's name. Otherwise only a
+	// Node with the Machine's own Node name is the Machine's.
+	CloudNamesNodes bool `json:"cloudNamesNodes,omitempty"`
+
+	// Labels kept on the Node. A label that is removed here is removed there, unless the
+	// Node had it before; then it gets its former value.
+	Labels map[string]string `json:"labels,omitempty"`
+
+	// Annotations kept on the Node, as Labels are.
+	Annotations map[string]string `json:"annotations,omitempty"`
+
+	// Taints kept on the Node, as Labels are.
+	Taints []Taint `json:"taints,omitempty"`
+
+	// StartupTaints that another controller removes when the Node is ready for pods.
+	// Those that are still there are in the observation.
+	StartupTaints []Taint `json:"startupTaints,omitempty"`
+
+	// Drained asks for the Node to be cordoned and emptied although it stays. The timeout
+	// counts from then on. When it becomes false, the Node is uncordoned if it was
+	// cordoned for this.
+	Drained bool `json:"drained,omitempty"`
+
+	// Drain of the Node.
+	Drain Drain `json:"drain,omitzero"`
+}
+
+// A Taint is a taint that is kept on a Node.
+type Taint struct {
+	Key    string `json:"key"`
+	Value  string `json:"value,omitempty"`
+	Effect string `json:"effect"`
+}
+
+// Drain says how the Node is emptied when its Machine is deleted, or when it shall be
+// drained. The timeout counts from the deletion, from the end of the wait for hooks, or
+// from when Drained was asked for.
+type Drain struct {
+	machinev1alpha1.Drain `json:",inline"`
+
+	// Skip the drain: the Node is deleted with its pods.
+	Skip bool `json:"skip,omitempty"`
+	// Force the drain: the remaining pods are deleted without regard to their budgets.
+	Force bool `json:"force,omitempty"`
+}
+
+// A Condition is a condition of a Node, without its heartbeat.
+type Condition struct {
+	Type               string       `json:"type"`
+	Status             string       `json:"status"`
+	Reason             string       `json:"reason,omitempty"`
+	LastTransitionTime *metav1.Time `json:"lastTransitionTime,omitempty"`
+}
+
+// An Address is an address of a Node or of its VM.
+type Address struct {
+	Type    string `json:"type"`
+	Address string `json:"address"`
+}
+
+// Info is what a Node reports of its system.
+type Info struct {
+	KubeletVersion          string `json:"kubeletVersion,omitempty"`
+	OSImage                 string `json:"osImage,omitempty"`
+	KernelVersion           string `json:"kernelVersion,omitempty"`
+	ContainerRuntimeVersion string `json:"containerRuntimeVersion,omitempty"`
+	Architecture            string `json:"architecture,omitempty"`
+	OperatingSystem         string `json:"operatingSystem,omitempty"`
+}
+
+// An Observation is what is known of the Node of a Machine.
+type Observation struct {
+	// Present means that the Node is in the target cluster, as far as that can be read.
+	Present bool `json:"present,omitempty"`
+	// Error is why the Node cannot be observed or kept in step now, empty if it can. The
+	// rest is then as it was seen last.
+	Error string `json:"error,omitempty"`
+
+	// NodeName is the name of the Node, once it joined.
+	NodeName string `json:"nodeName,omitempty"`
+	// NodeUID is the UID of the Node. A Node that was deleted and came back under the same
+	// name is another one.
+	NodeUID types.UID `json:"nodeUID,omitempty"`
+	// Addresses of the Node.
+	Addresses []Address `json:"addresses,omitempty"`
+	// NodeInfo is what the Node reports of its system.
+	NodeInfo *Info `json:"nodeInfo,omitempty"`
+	// Conditions of the Node. Heartbeats are left out.
+	Conditions []Condition `json:"conditions,omitempty"`
+
+	// Labels of the Node whose keys lie in machine.drover.dev or drover.dev, without
+	// those that Drover put there.
+	Labels map[string]string `json:"labels,omitempty"`
+	// Annotations of the Node, as Labels are.
+	Annotations map[string]string `json:"annotations,omitempty"`
+
+	// StartupTaints that are still there, as key:effect, and the one that the kubelet
+	// registers with until the parameters are on the Node.
+	StartupTaints []string `json:"startupTaints,omitempty"`
+
+	// Synced means that the Node has all of the parameters.
+	Synced bool `json:"synced,omitempty"`
+
+	// Drained means that the Node was cordoned and emptied, as the parameters ask.
+	Drained bool `json:"drained,omitempty"`
+	// Drain of the Node, while there is one.
+	Drain *machinev1alpha1.DrainStatus `json:"drain,omitempty"`
+}
