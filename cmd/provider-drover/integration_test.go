@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"net"
 	"os"
@@ -18,6 +19,7 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	kerrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -32,6 +34,8 @@ import (
 
 	clusterv1alpha1 "github.com/drover-dev/drover/apis/cluster/v1alpha1"
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/function/lifecycle"
+	"github.com/drover-dev/drover/internal/names"
 	"github.com/drover-dev/drover/internal/operator"
 )
 
@@ -41,7 +45,11 @@ const underTest = "KUBECONFIG_UNDER_TEST"
 
 const patience = 3 * time.Minute
 
-var serverKind = schema.GroupVersionKind{Group: "test.drover.dev", Version: "v1", Kind: "Server"}
+var (
+	serverKind     = schema.GroupVersionKind{Group: "test.drover.dev", Version: "v1", Kind: "Server"}
+	revisionKind   = schema.GroupVersionKind{Group: "apiextensions.crossplane.io", Version: "v1", Kind: "CompositionRevision"}
+	definitionKind = schema.GroupVersionKind{Group: "apiextensions.crossplane.io", Version: "v2", Kind: "CompositeResourceDefinition"}
+)
 
 // env is one provider-drover that serves as control and target cluster.
 type env struct {
@@ -60,6 +68,7 @@ func TestProviderDrover(t *testing.T) {
 	}
 	e := newEnv(t, path)
 	e.installCRDs()
+	e.installPipeline()
 	e.makeNamespace(e.workloads)
 	e.create(&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: e.workloads, Name: "test"}})
 	e.start(path)
@@ -68,7 +77,7 @@ func TestProviderDrover(t *testing.T) {
 		Spec:       clusterv1alpha1.ProviderConfigSpec{Credentials: clusterv1alpha1.Credentials{Source: clusterv1alpha1.CredentialsInjectedIdentity}},
 	})
 
-	t.Run("AWorkerNodeFollowsItsNodeWithFewWrites", func(t *testing.T) { e.in(t).nodeLife() })
+	t.Run("AMachineFollowsItsNodeWithFewWrites", func(t *testing.T) { e.in(t).nodeLife() })
 	t.Run("ADrainRespectsABudgetAndThenDeletesTheNode", func(t *testing.T) { e.in(t).drain() })
 	t.Run("AJoinTokenAuthenticatesAndGoes", func(t *testing.T) { e.in(t).joinToken() })
 	t.Run("ADeletedMachineKeepsItsOrder", func(t *testing.T) { e.in(t).machineOrder(e.background) })
@@ -79,39 +88,46 @@ func TestProviderDrover(t *testing.T) {
 func (e *env) nodeLife() {
 	var writes atomic.Int32
 	e.countWrites(&writes)
-	wn := e.workerNode("w", nil)
-	e.create(wn)
-	e.eventually("the WorkerNode waits for its Node", func() bool { return e.reason(wn) == clusterv1alpha1.ReasonNodeJoining })
-	n := e.joinNode(wn)
-	e.eventually("the Node is Ready and reported", func() bool { return e.reason(wn) == clusterv1alpha1.ReasonNodeReady })
-	e.eventually("the Node has what the WorkerNode wants", func() bool {
+	m := e.machine("m")
+	e.create(m)
+	e.cloudCreates(m)
+	e.eventually("the Machine waits for its Node", func() bool {
+		return e.reason(m, "NodeReady") == lifecycle.ReasonNodeNotJoined && m.Status.Phase == machinev1alpha1.MachineJoining
+	})
+	n := e.joinNode(m)
+	e.eventually("the Node is Ready and reported", func() bool { return e.reason(m, "NodeReady") == lifecycle.ReasonNodeReady })
+	e.eventually("the Node has what the Machine wants", func() bool {
 		e.get(n)
 		return n.Labels["team"] == "blue" && len(n.Spec.Taints) == 1 && n.Spec.Taints[0].Key == "team"
 	})
-	// Created, finalizer, and a status for joining, joined and Ready.
-	if got := writes.Load(); got > 5 {
-		e.Errorf("%d writes until Ready, want 5 at most", got)
+	if m.Status.NodeRef == nil || m.Status.NodeRef.UID != string(n.UID) || m.Status.Phase != machinev1alpha1.MachineRunning {
+		e.Errorf("status %+v", m.Status)
 	}
-	e.Logf("%d writes of the WorkerNode until Ready, its creation included", writes.Load())
-	e.get(wn)
-	wn.Spec.ForProvider.Labels, wn.Spec.ForProvider.Taints = nil, nil
-	e.must(e.Update(e.Context(), wn))
+	// Created, finalizer, a status for the requested VM, the providerID in spec and status,
+	// and a status for Ready. One more if the Node is seen before it is Ready.
+	if got := writes.Load(); got > 7 {
+		e.Errorf("%d writes until Ready, want 7 at most", got)
+	}
+	e.Logf("%d writes of the Machine until Ready, its creation included", writes.Load())
+	e.patch(m, `{"spec":{"metadata":null,"taints":null}}`)
 	e.eventually("what is not wanted any more is gone", func() bool {
 		e.get(n)
 		_, labelled := n.Labels["team"]
 		return !labelled && len(n.Spec.Taints) == 0 && n.Labels["own"] == "label"
 	})
 	e.must(e.Delete(e.Context(), n))
-	e.eventually("the loss of the Node is reported", func() bool { return e.reason(wn) == clusterv1alpha1.ReasonNodeGone })
-	e.must(e.Delete(e.Context(), wn))
-	e.gone(wn)
+	e.eventually("the loss of the Node is reported", func() bool { return e.reason(m, "NodeReady") == lifecycle.ReasonNodeGone })
+	e.must(e.Delete(e.Context(), m))
+	e.cloudDeletes(m)
+	e.gone(m)
 }
 
 func (e *env) drain() {
-	wn := e.workerNode("w", nil)
-	e.create(wn)
-	n := e.joinNode(wn)
-	e.eventually("the Node is Ready", func() bool { return e.reason(wn) == clusterv1alpha1.ReasonNodeReady })
+	m := e.machine("m")
+	e.create(m)
+	e.cloudCreates(m)
+	n := e.joinNode(m)
+	e.eventually("the Node is Ready", func() bool { return e.reason(m, "NodeReady") == lifecycle.ReasonNodeReady })
 	web, free := e.pod("web", n), e.pod("free", n)
 	budget := &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: e.workloads, Name: "web"}}
 	one := intstr.FromInt32(1)
@@ -119,11 +135,11 @@ func (e *env) drain() {
 	e.create(budget)
 	e.eventually("the budget is counted", func() bool { e.get(budget); return budget.Status.CurrentHealthy == 1 })
 
-	e.must(e.Delete(e.Context(), wn))
+	e.must(e.Delete(e.Context(), m))
 	e.eventually("the budget blocks one pod, and the status says so", func() bool {
-		e.get(wn)
-		d := wn.Status.AtProvider.Drain
-		return d != nil && d.Remaining == 2 && len(d.Pods) == 2 && strings.Contains(d.Pods[0].Reason, "PodDisruptionBudget") && d.Pods[1].Reason == clusterv1alpha1.ReasonPodTerminating
+		e.get(m)
+		d := m.Status.Drain
+		return d != nil && d.Remaining == 2 && len(d.Pods) == 2 && strings.Contains(d.Pods[0].Reason, "PodDisruptionBudget") && d.Pods[1].Reason == machinev1alpha1.ReasonPodTerminating
 	})
 	e.get(free)
 	e.get(web)
@@ -137,71 +153,64 @@ func (e *env) drain() {
 	e.get(n)
 	e.kubeletEnds(web)
 	e.gone(n)
-	e.gone(wn)
+	e.cloudDeletes(m)
+	e.gone(m)
 }
 
 func (e *env) joinToken() {
-	jt := &clusterv1alpha1.JoinToken{ObjectMeta: metav1.ObjectMeta{Namespace: e.namespace, Name: "j"}}
-	jt.SetProviderConfigReference(e.configRef())
-	jt.SetWriteConnectionSecretToReference(&xpv1.LocalSecretReference{Name: "j-join"})
-	jt.Spec.ForProvider.TTL.Duration = time.Hour
-	e.create(jt)
-	s := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: e.namespace, Name: "j-join"}}
+	m := e.machine("m")
+	e.create(m)
+	s := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: e.namespace, Name: names.UserData(m.Name, m.UID)}}
 	e.eventually("the token is published", func() bool { return e.tryGet(s) && len(s.Data[clusterv1alpha1.ConnectionToken]) > 0 })
 	token := string(s.Data[clusterv1alpha1.ConnectionToken])
+	if !strings.Contains(string(s.Data[clusterv1alpha1.ConnectionUserData]), token) {
+		e.Error("the user data lacks the token")
+	}
 
 	kubelet, err := client.New(&rest.Config{
 		Host: string(s.Data[clusterv1alpha1.ConnectionServer]), BearerToken: token,
 		TLSClientConfig: rest.TLSClientConfig{CAData: s.Data[clusterv1alpha1.ConnectionCA]},
 	}, client.Options{Scheme: clientgoscheme.Scheme, Mapper: e.RESTMapper()})
 	e.must(err)
+	id, half, _ := strings.Cut(token, ".")
 	e.eventually("the API server knows the token", func() bool {
 		who := &authv1.SelfSubjectReview{}
-		id, _, _ := strings.Cut(token, ".")
 		return kubelet.Create(e.Context(), who) == nil && who.Status.UserInfo.Username == "system:bootstrap:"+id
 	})
-	e.get(jt)
-	if jt.Status.AtProvider.TokenID == "" || jt.GetCondition(xpv1.TypeReady).Status != corev1.ConditionTrue {
-		e.Errorf("status %+v", jt.Status)
+	v := e.vmOf(m)
+	e.eventually("the VM is requested", func() bool { return e.tryGet(v) })
+	e.get(m)
+	for _, o := range []any{m, v} {
+		if b, err := json.Marshal(o); err != nil || strings.Contains(string(b), half) {
+			e.Errorf("the token stands in %s, %v", b, err)
+		}
 	}
-	bootstrap := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "bootstrap-token-" + jt.Status.AtProvider.TokenID}}
+	bootstrap := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceSystem, Name: "bootstrap-token-" + id}}
 	e.get(bootstrap)
-	e.must(e.Delete(e.Context(), jt))
-	e.gone(jt)
+	e.must(e.Delete(e.Context(), m))
+	e.cloudDeletes(m)
+	e.gone(m)
 	e.gone(bootstrap)
+	e.gone(s)
 }
 
 // machineOrder deletes a Machine in some way, and looks at each step of its end.
 func (e *env) machineOrder(del func(*env, client.Object)) {
-	set, m := e.xr(machinev1alpha1.MachineSetGroupVersionKind, "s", nil), e.xr(machinev1alpha1.MachineGroupVersionKind, "m", nil)
+	set, m := e.set("s"), e.machine("m")
 	e.create(set)
 	own(m, set)
 	m.SetLabels(map[string]string{machinev1alpha1.LabelSet: "s"})
-	e.must(unstructured.SetNestedSlice(m.Object, []any{
-		map[string]any{"apiVersion": serverKind.GroupVersion().String(), "kind": serverKind.Kind, "name": "v"},
-	}, "spec", "crossplane", "resourceRefs"))
 	e.create(m)
-	v := &unstructured.Unstructured{}
-	v.SetGroupVersionKind(serverKind)
-	v.SetNamespace(e.namespace)
-	v.SetName("v")
-	v.SetFinalizers([]string{"test.drover.dev/cloud", machinev1alpha1.FinalizerDrain})
-	v.SetAnnotations(map[string]string{"crossplane.io/composition-resource-name": machinev1alpha1.ResourceVM})
-	wn := e.workerNode("w", m)
-	own(v, m)
-	e.create(v)
-	e.create(wn)
-	n := e.joinNode(wn)
-	e.eventually("the Node is Ready", func() bool { return e.reason(wn) == clusterv1alpha1.ReasonNodeReady })
-	e.eventually("the XRs are held", func() bool { e.get(m); e.get(set); return held(m) && held(set) })
+	v := e.cloudCreates(m)
+	n := e.joinNode(m)
+	e.eventually("the Node is Ready", func() bool { return e.reason(m, "NodeReady") == lifecycle.ReasonNodeReady })
+	e.eventually("Machine and set are held", func() bool { e.get(m); e.get(set); return held(m) && held(set) })
 	p := e.pod("web", n)
 
 	del(e, set)
 	e.eventually("the Machine says that it waits for the drain", func() bool {
 		e.get(m)
-		phase, _, _ := unstructured.NestedString(m.Object, "status", "phase")
-		operation, _, _ := unstructured.NestedString(m.Object, "status", "lastOperation", "type")
-		return phase == "Terminating" && operation == "Drain"
+		return m.Status.Phase == machinev1alpha1.MachineTerminating && m.Status.LastOperation != nil && m.Status.LastOperation.Type == machinev1alpha1.OperationDrain
 	})
 	e.eventually("the pod is evicted", func() bool { return !e.tryGet(p) || p.GetDeletionTimestamp() != nil })
 	e.get(v)
@@ -210,18 +219,16 @@ func (e *env) machineOrder(del func(*env, client.Object)) {
 	}
 	e.kubeletEnds(p)
 	e.gone(n)
-	e.gone(wn)
 	e.eventually("the VM is deleted and released", func() bool {
 		e.get(v)
 		return v.GetDeletionTimestamp() != nil && !slices.Contains(v.GetFinalizers(), machinev1alpha1.FinalizerDrain) && v.GetAnnotations()[machinev1alpha1.AnnotationReleased] != ""
 	})
 	e.eventually("the Machine says that it waits for the VM", func() bool {
 		e.get(m)
-		operation, _, _ := unstructured.NestedString(m.Object, "status", "lastOperation", "type")
-		return operation == "Delete"
+		return m.Status.LastOperation.Type == machinev1alpha1.OperationDelete
 	})
 	e.get(set)
-	e.must(e.Patch(e.Context(), v, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))))
+	e.cloudDeletes(m)
 	e.gone(v)
 	e.gone(m)
 	e.gone(set)
@@ -248,21 +255,23 @@ func (e *env) configInUse() {
 	e.create(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: e.namespace, Name: "k"}, Data: map[string][]byte{"kubeconfig": kubeconfig}})
 	e.eventually("a new Secret is noticed", func() bool { return reachable().Status == corev1.ConditionTrue && pc.Status.Version != "" })
 
-	wn := e.workerNode("w", nil)
-	wn.SetProviderConfigReference(&xpv1.ProviderConfigReference{Kind: "ProviderConfig", Name: "c"})
-	e.create(wn)
-	e.eventually("the WorkerNode uses it", func() bool { return e.reason(wn) == clusterv1alpha1.ReasonNodeJoining })
+	m := e.machine("m")
+	m.Spec.ClusterRef = machinev1alpha1.ClusterReference{Kind: "ProviderConfig", Name: "c"}
+	e.create(m)
+	v := e.vmOf(m)
+	e.eventually("the Machine uses it", func() bool { return e.tryGet(v) })
 	e.must(e.Delete(e.Context(), pc))
 	e.eventually("an event says why it stays", func() bool {
 		list := &corev1.EventList{}
 		e.must(e.List(e.Context(), list, client.InNamespace(e.namespace)))
 		return slices.ContainsFunc(list.Items, func(ev corev1.Event) bool {
-			return ev.Reason == "InUse" && strings.Contains(ev.Message, "1 WorkerNodes")
+			return ev.Reason == "InUse" && strings.Contains(ev.Message, "1 Machines")
 		})
 	})
 	e.get(pc)
-	e.must(e.Delete(e.Context(), wn))
-	e.gone(wn)
+	e.must(e.Delete(e.Context(), m))
+	e.cloudDeletes(m)
+	e.gone(m)
 	e.gone(pc)
 }
 
@@ -276,7 +285,7 @@ func newEnv(t *testing.T, path string) *env {
 	}
 	cfg.QPS, cfg.Burst = 100, 200
 	s := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme, clusterv1alpha1.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme, clusterv1alpha1.AddToScheme, machinev1alpha1.AddToScheme} {
 		if err := add(s); err != nil {
 			t.Fatal(err)
 		}
@@ -340,10 +349,16 @@ func (e *env) installCRDs() {
 	}
 	for kind, plural := range map[schema.GroupVersionKind]string{
 		machinev1alpha1.MachineDeploymentGroupVersionKind: "machinedeployments", machinev1alpha1.MachineSetGroupVersionKind: "machinesets",
-		machinev1alpha1.MachineGroupVersionKind: "machines", serverKind: "servers",
 	} {
-		crds = append(crds, anything(kind, plural))
+		crds = append(crds, anything(kind, plural, apiextensionsv1.NamespaceScoped))
 	}
+	for kind, plural := range map[schema.GroupVersionKind]string{
+		revisionKind: "compositionrevisions", definitionKind: "compositeresourcedefinitions",
+		{Group: "pkg.crossplane.io", Version: "v1", Kind: "FunctionRevision"}: "functionrevisions",
+	} {
+		crds = append(crds, anything(kind, plural, apiextensionsv1.ClusterScoped))
+	}
+	crds = append(crds, server())
 	for _, crd := range crds {
 		// Those of a control plane with Crossplane are there, and its own.
 		e.must(client.IgnoreAlreadyExists(e.Create(e.Context(), crd)))
@@ -357,12 +372,12 @@ func (e *env) installCRDs() {
 }
 
 // anything is a CRD that takes everything.
-func anything(kind schema.GroupVersionKind, plural string) *apiextensionsv1.CustomResourceDefinition {
+func anything(kind schema.GroupVersionKind, plural string, scope apiextensionsv1.ResourceScope) *apiextensionsv1.CustomResourceDefinition {
 	yes := true
 	return &apiextensionsv1.CustomResourceDefinition{
 		ObjectMeta: metav1.ObjectMeta{Name: plural + "." + kind.Group},
 		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
-			Group: kind.Group, Scope: apiextensionsv1.NamespaceScoped,
+			Group: kind.Group, Scope: scope,
 			Names: apiextensionsv1.CustomResourceDefinitionNames{Kind: kind.Kind, ListKind: kind.Kind + "List", Plural: plural, Singular: strings.ToLower(kind.Kind)},
 			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{
 				Name: kind.Version, Served: true, Storage: true,
@@ -373,39 +388,137 @@ func anything(kind schema.GroupVersionKind, plural string) *apiextensionsv1.Cust
 	}
 }
 
-func (e *env) configRef() *xpv1.ProviderConfigReference {
-	return &xpv1.ProviderConfigReference{Kind: "ClusterProviderConfig", Name: e.workloads}
+// server is the CRD of a kind of VM.
+func server() *apiextensionsv1.CustomResourceDefinition {
+	crd := anything(serverKind, "servers", apiextensionsv1.NamespaceScoped)
+	yes, text := true, apiextensionsv1.JSONSchemaProps{Type: "string"}
+	free := apiextensionsv1.JSONSchemaProps{Type: "object", XPreserveUnknownFields: &yes}
+	crd.Spec.Versions[0].Schema.OpenAPIV3Schema = &apiextensionsv1.JSONSchemaProps{Type: "object", Properties: map[string]apiextensionsv1.JSONSchemaProps{
+		"spec": {Type: "object", Properties: map[string]apiextensionsv1.JSONSchemaProps{
+			"forProvider":        {Type: "object", Properties: map[string]apiextensionsv1.JSONSchemaProps{"name": text, "size": text, "userDataSecretRef": free}},
+			"managementPolicies": {Type: "array", Items: &apiextensionsv1.JSONSchemaPropsOrArray{Schema: &text}},
+			"providerConfigRef":  free,
+		}},
+		"status": free,
+	}}
+	return crd
 }
 
-func (e *env) workerNode(name string, owner client.Object) *clusterv1alpha1.WorkerNode {
-	wn := &clusterv1alpha1.WorkerNode{ObjectMeta: metav1.ObjectMeta{Namespace: e.namespace, Name: name}}
-	wn.SetProviderConfigReference(e.configRef())
-	wn.Spec.ForProvider = clusterv1alpha1.WorkerNodeParameters{
-		ProviderID: "test:///" + e.namespace, Labels: map[string]string{"team": "blue"}, Taints: []clusterv1alpha1.NodeTaint{{Key: "team", Effect: "NoSchedule"}},
+// revision of the Composition of Machines whose VMs are Servers.
+const revision = `
+apiVersion: apiextensions.crossplane.io/v1
+kind: CompositionRevision
+metadata:
+  name: machine-test-1
+  labels: {provider: test, crossplane.io/composition-name: machine-test}
+spec:
+  revision: 1
+  compositeTypeRef: {apiVersion: machine.drover.dev/v1alpha1, kind: Machine}
+  mode: Pipeline
+  pipeline:
+    - step: bootstrap
+      functionRef: {name: drover-function-drover}
+      input: {apiVersion: fn.drover.dev/v1alpha1, kind: Bootstrap}
+    - step: infrastructure
+      functionRef: {name: drover-function-drover}
+      input:
+        apiVersion: fn.drover.dev/v1alpha1
+        kind: Infrastructure
+        provider: test
+        virtualMachine:
+          apiVersion: test.drover.dev/v1
+          kind: Server
+          fields:
+            - {path: spec.forProvider.name, value: name}
+            - {path: spec.forProvider.userDataSecretRef, value: '{"name": userData.secretName, "key": userData.key}'}
+        status:
+          providerID: vm.status.?providerID.orValue("")
+    - step: lifecycle
+      functionRef: {name: drover-function-drover}
+      input: {apiVersion: fn.drover.dev/v1alpha1, kind: Lifecycle}
+`
+
+// installPipeline makes what Crossplane does of Drover's package.
+func (e *env) installPipeline() {
+	definition, err := os.ReadFile("../../apis/machine/xrds/machine.drover.dev_orphancollectors.yaml")
+	e.must(err)
+	for _, text := range []string{revision, string(definition)} {
+		u := &unstructured.Unstructured{}
+		e.must(yaml.Unmarshal([]byte(text), &u.Object))
+		e.must(client.IgnoreAlreadyExists(e.Create(e.Context(), u)))
+		e.Cleanup(func() { _ = e.Delete(context.Background(), u) })
 	}
-	wn.Spec.ForProvider.Drain.Timeout.Duration = time.Hour
-	if owner != nil {
-		own(wn, owner)
-	}
-	return wn
 }
 
-func (e *env) xr(gvk schema.GroupVersionKind, name string, finalizers []string) *unstructured.Unstructured {
+// machine whose class is made with it.
+func (e *env) machine(name string) *machinev1alpha1.Machine {
+	c := &machinev1alpha1.MachineClass{ObjectMeta: metav1.ObjectMeta{Namespace: e.namespace, Name: "c"}}
+	c.Spec.Provider = "test"
+	c.Spec.ForProvider = &runtime.RawExtension{Raw: []byte(`{"size":"small"}`)}
+	e.must(client.IgnoreAlreadyExists(e.Create(e.Context(), c)))
+	m := &machinev1alpha1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: e.namespace, Name: name}}
+	m.Spec.ClassRef.Name, m.Spec.Version = c.Name, "v1.35.4"
+	m.Spec.ClusterRef = machinev1alpha1.ClusterReference{Kind: "ClusterProviderConfig", Name: e.workloads}
+	m.Spec.Metadata.Labels = map[string]string{"team": "blue"}
+	m.Spec.Taints = []machinev1alpha1.Taint{{Key: "team", Effect: "NoSchedule"}}
+	m.Spec.Drain.Timeout.Duration = time.Hour
+	return m
+}
+
+func (e *env) set(name string) *unstructured.Unstructured {
 	u := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{
-		"classRef": map[string]any{"name": "c"}, "version": "v1.35.4",
-		"crossplane": map[string]any{"compositionSelector": map[string]any{"matchLabels": map[string]any{"provider": "none"}}},
+		"replicas": int64(1), "selector": map[string]any{"matchLabels": map[string]any{"a": "b"}},
+		"template": map[string]any{"metadata": map[string]any{"labels": map[string]any{"a": "b"}}, "spec": map[string]any{"classRef": map[string]any{"name": "c"}, "version": "v1.35.4"}},
 	}}}
-	if gvk == machinev1alpha1.MachineSetGroupVersionKind {
-		u.Object["spec"] = map[string]any{
-			"replicas": int64(1), "selector": map[string]any{"matchLabels": map[string]any{"a": "b"}},
-			"template": map[string]any{"metadata": map[string]any{"labels": map[string]any{"a": "b"}}, "spec": map[string]any{"classRef": map[string]any{"name": "c"}, "version": "v1.35.4"}},
-		}
-	}
-	u.SetGroupVersionKind(gvk)
+	u.SetGroupVersionKind(machinev1alpha1.MachineSetGroupVersionKind)
 	u.SetNamespace(e.namespace)
 	u.SetName(name)
-	u.SetFinalizers(finalizers)
 	return u
+}
+
+// vmOf a Machine, with nothing but its name.
+func (e *env) vmOf(m *machinev1alpha1.Machine) *unstructured.Unstructured {
+	v := &unstructured.Unstructured{}
+	v.SetGroupVersionKind(serverKind)
+	v.SetNamespace(m.Namespace)
+	v.SetName(names.OfMachine(m.Name, m.UID))
+	return v
+}
+
+func providerID(m *machinev1alpha1.Machine) string { return "test:///" + string(m.UID) }
+
+// finalizerCloud is that of the VM's provider.
+const finalizerCloud = "test.drover.dev/cloud"
+
+// cloudCreates the VM of a Machine, which is running then.
+func (e *env) cloudCreates(m *machinev1alpha1.Machine) *unstructured.Unstructured {
+	v := e.vmOf(m)
+	e.eventually("the VM is requested", func() bool { return e.tryGet(v) })
+	if !slices.Contains(v.GetFinalizers(), machinev1alpha1.FinalizerDrain) || !metav1.IsControlledBy(v, m) {
+		e.Errorf("the VM has the finalizers %v and the owners %v", v.GetFinalizers(), v.GetOwnerReferences())
+	}
+	e.patch(v, fmt.Sprintf(`{"metadata":{"annotations":{"crossplane.io/external-name":"vm","crossplane.io/external-create-succeeded":%q},"finalizers":%s}}`,
+		time.Now().UTC().Format(time.RFC3339), `["`+strings.Join(append(v.GetFinalizers(), finalizerCloud), `","`)+`"]`))
+	now := time.Now().UTC().Format(time.RFC3339)
+	e.must(e.Status().Patch(e.Context(), v, client.RawPatch(types.MergePatchType, []byte(fmt.Sprintf(
+		`{"status":{"providerID":%q,"conditions":[{"type":"Synced","status":"True","reason":"ReconcileSuccess","lastTransitionTime":%q},{"type":"Ready","status":"True","reason":"Available","lastTransitionTime":%q}]}}`,
+		providerID(m), now, now)))))
+	return v
+}
+
+// cloudDeletes the VM of a Machine once it may.
+func (e *env) cloudDeletes(m *machinev1alpha1.Machine) {
+	v := e.vmOf(m)
+	e.eventually("the VM is released", func() bool {
+		e.get(v)
+		return v.GetDeletionTimestamp() != nil && !slices.Contains(v.GetFinalizers(), machinev1alpha1.FinalizerDrain)
+	})
+	e.patch(v, `{"metadata":{"finalizers":null}}`)
+}
+
+func (e *env) patch(obj client.Object, patch string) {
+	e.Helper()
+	e.must(e.Patch(e.Context(), obj, client.RawPatch(types.MergePatchType, []byte(patch))))
 }
 
 func own(obj, owner client.Object) {
@@ -414,18 +527,21 @@ func own(obj, owner client.Object) {
 	obj.SetOwnerReferences([]metav1.OwnerReference{{
 		APIVersion: gvk.GroupVersion().String(), Kind: gvk.Kind, Name: owner.GetName(), UID: owner.GetUID(), Controller: &yes, BlockOwnerDeletion: &yes,
 	}})
-	if gvk.Kind == machinev1alpha1.MachineGroupVersionKind.Kind {
-		obj.SetLabels(map[string]string{machinev1alpha1.LabelMachine: owner.GetName()})
-	}
 }
 
 func held(obj client.Object) bool {
 	return slices.Contains(obj.GetFinalizers(), machinev1alpha1.FinalizerTerminator)
 }
 
-// joinNode plays the kubelet of the WorkerNode's VM until the test ends.
-func (e *env) joinNode(wn *clusterv1alpha1.WorkerNode) *corev1.Node {
-	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: e.namespace, Labels: map[string]string{"own": "label"}}, Spec: corev1.NodeSpec{ProviderID: wn.Spec.ForProvider.ProviderID}}
+// joinNode plays the kubelet of the Machine's VM until the test ends.
+func (e *env) joinNode(m *machinev1alpha1.Machine) *corev1.Node {
+	n := &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{
+			Name:   names.OfMachine(m.Name, m.UID),
+			Labels: map[string]string{"own": "label", clusterv1alpha1.LabelJoinToken: string(m.UID)},
+		},
+		Spec: corev1.NodeSpec{ProviderID: providerID(m)},
+	}
 	e.create(n)
 	since := metav1.NewTime(time.Now().Truncate(time.Second))
 	beat := func(ctx context.Context) error {
@@ -468,7 +584,7 @@ func (e *env) kubeletEnds(p *corev1.Pod) {
 }
 
 func (e *env) countWrites(n *atomic.Int32) {
-	w, err := e.Watch(e.Context(), &clusterv1alpha1.WorkerNodeList{}, client.InNamespace(e.namespace))
+	w, err := e.Watch(e.Context(), &machinev1alpha1.MachineList{}, client.InNamespace(e.namespace))
 	e.must(err)
 	e.Cleanup(w.Stop)
 	go func() {
@@ -478,9 +594,13 @@ func (e *env) countWrites(n *atomic.Int32) {
 	}()
 }
 
-func (e *env) reason(wn *clusterv1alpha1.WorkerNode) string {
-	e.get(wn)
-	return string(wn.GetCondition(xpv1.TypeReady).Reason)
+// reason of a condition of a Machine.
+func (e *env) reason(m *machinev1alpha1.Machine, condition string) string {
+	e.get(m)
+	if c := meta.FindStatusCondition(m.Status.Conditions, condition); c != nil {
+		return c.Reason
+	}
+	return ""
 }
 
 func (e *env) create(obj client.Object) { e.Helper(); e.must(e.Create(e.Context(), obj)) }

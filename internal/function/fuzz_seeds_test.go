@@ -43,7 +43,7 @@ func kindOf(req *fnv1.RunFunctionRequest) string {
 }
 
 // machineSeeds are all calls of a step in the life of a Machine, from nothing to a
-// Node that is gone and a VM that is lost, and of one whose references were forgotten.
+// Node that is gone and a VM that is lost, with a restart, and with a VM that is not observed.
 func machineSeeds(t testing.TB, kind string) []*fnv1.RunFunctionRequest {
 	t.Helper()
 	p := machinetest.New(t, run, filepath.Join(compositions, "machine-local.yaml"))
@@ -67,11 +67,12 @@ func machineSeeds(t testing.TB, kind string) []*fnv1.RunFunctionRequest {
 		}
 	}
 	for _, happens := range []func(){
-		func() {}, p.TokenIsThere, func() {}, p.VMIsCreated, p.VMRuns,
+		func() { p.TargetError = "connect failed: timeout" }, p.TokenIsThere, func() {}, p.VMIsCreated, p.VMRuns,
 		func() { p.NodeIs("True", p.Now) },
 		func() { p.NodeIs("False", p.Now) },
 		func() { p.NodeIs("", p.Now) },
-		func() { p.Forgotten = []string{"vm", "worker-node"} },
+		func() { p.Node = nil },
+		func() { p.Forgotten = []string{"vm"} },
 		func() { delete(p.Composed, "vm") },
 	} {
 		happens()

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/function/step"
 )
 
 // spoiltSeeds of each target are random ones, the same in every run: go test tries
@@ -24,7 +25,7 @@ const spoiltSeeds = 120
 
 func FuzzBootstrap(f *testing.F) {
 	fuzz(f, machineSeeds(f, "Bootstrap"), func(req *fnv1.RunFunctionRequest, rsp *fnv1.RunFunctionResponse) []string {
-		return keepsDesired(req, rsp, machinev1alpha1.ResourceJoinToken)
+		return append(keepsDesired(req, rsp), givesNoTokenToAStatus(req, rsp)...)
 	})
 }
 
@@ -36,8 +37,8 @@ func FuzzInfrastructure(f *testing.F) {
 
 func FuzzLifecycle(f *testing.F) {
 	fuzz(f, machineSeeds(f, "Lifecycle"), func(req *fnv1.RunFunctionRequest, rsp *fnv1.RunFunctionResponse) []string {
-		broken := append(keepsDesired(req, rsp, machinev1alpha1.ResourceVM, machinev1alpha1.ResourceWorkerNode), holdsVM(req, rsp)...)
-		return append(broken, keepsWorkerNode(req, rsp)...)
+		broken := append(keepsDesired(req, rsp, machinev1alpha1.ResourceVM), holdsVM(req, rsp)...)
+		return append(broken, keepsNode(req, rsp)...)
 	})
 }
 
@@ -227,18 +228,32 @@ func holdsVM(req *fnv1.RunFunctionRequest, rsp *fnv1.RunFunctionResponse) []stri
 	return []string{fmt.Sprintf("the VM is not held: %v", desired)}
 }
 
-func keepsWorkerNode(req *fnv1.RunFunctionRequest, rsp *fnv1.RunFunctionResponse) []string {
-	observed, ok := req.GetObserved().GetResources()[machinev1alpha1.ResourceWorkerNode]
-	if !ok {
+// givesNoTokenToAStatus checks that a Machine without VM whose status has a providerID gets
+// neither a token nor user data: anyone who may write the status could forge it.
+func givesNoTokenToAStatus(req *fnv1.RunFunctionRequest, rsp *fnv1.RunFunctionResponse) []string {
+	id, isText := at(req.GetObserved().GetComposite().GetResource(), "status", "providerID").GetKind().(*structpb.Value_StringValue)
+	if _, ok := req.GetObserved().GetResources()[machinev1alpha1.ResourceVM]; ok || !isText || id.StringValue == "" {
 		return nil
 	}
-	desired, ok := rsp.GetDesired().GetResources()[machinev1alpha1.ResourceWorkerNode]
-	if !ok {
-		return []string{"the WorkerNode is not desired any more: its Node would be drained"}
+	d := step.Bootstrap{}
+	if _, err := step.Context(&fnv1.RunFunctionRequest{Context: rsp.GetContext()}, step.ContextBootstrap, &d); err != nil {
+		return []string{err.Error()}
 	}
-	was, is := at(observed.GetResource(), "spec", "forProvider", "providerID").GetStringValue(), at(desired.GetResource(), "spec", "forProvider", "providerID").GetStringValue()
-	if was != "" && was != is {
-		return []string{fmt.Sprintf("the WorkerNode had the providerID %q and has %q", was, is)}
+	if d.SecretName != "" || d.Join != nil && !d.Join.Revoked {
+		return []string{fmt.Sprintf("a providerID of the status gives %+v", d)}
+	}
+	return nil
+}
+
+// keepsNode checks that the Node has the providerID of its VM, and that it keeps its
+// parameters while the VM does not report one.
+func keepsNode(req *fnv1.RunFunctionRequest, rsp *fnv1.RunFunctionResponse) []string {
+	after := at(rsp.GetContext(), step.ContextNode, "parameters", "providerID").GetStringValue()
+	if id := at(req.GetContext(), step.ContextVM, "providerID").GetStringValue(); id != "" && id != after {
+		return []string{fmt.Sprintf("the VM has the providerID %q, and its Node has %q", id, after)}
+	}
+	if before := at(req.GetContext(), step.ContextNode, "parameters", "providerID").GetStringValue(); before != "" && after == "" {
+		return []string{"the Node has no parameters any more"}
 	}
 	return nil
 }

@@ -177,7 +177,7 @@ func denied(ctx context.Context, f kit.Fleet, csr *certificatesv1.CertificateSig
 		return err.Error()
 	}
 	for _, e := range l.Items {
-		if e.Reason == "CertificateDenied" && strings.Contains(e.Message, csr.Name) && strings.Contains(e.Message, want) && e.InvolvedObject.Kind == "WorkerNode" {
+		if e.Reason == "CertificateDenied" && strings.Contains(e.Message, csr.Name) && strings.Contains(e.Message, want) && e.InvolvedObject.Kind == "Machine" {
 			return ""
 		}
 	}

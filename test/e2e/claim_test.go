@@ -10,10 +10,8 @@ import (
 	"testing"
 	"time"
 
-	xpv1 "github.com/crossplane/crossplane-runtime/v2/apis/common/v1"
+	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
@@ -24,13 +22,14 @@ import (
 	"github.com/drover-dev/drover/test/kit"
 )
 
-// TestANodeWithoutProviderIDIsFoundByItsName has a cloud whose Nodes come without one.
-// It is not parallel to others: lone Machines choose among all Compositions there are.
+// TestANodeWithoutProviderIDIsFoundByItsName has a cloud whose Nodes come without one: they
+// are found by the join token that they registered with, and by their names.
 func TestANodeWithoutProviderIDIsFoundByItsName(t *testing.T) {
+	t.Parallel()
 	f := plane.NewTargetFleet(t)
 	const provider = "nameless"
-	f.Create(t, compositionByName(t, provider))
-	t.Cleanup(func() { _ = f.Client.Delete(context.Background(), compositionByName(t, provider)) })
+	f.Create(t, compositionFor(t, provider))
+	t.Cleanup(func() { _ = f.Client.Delete(context.Background(), compositionFor(t, provider)) })
 	class := f.Class(provider, provider, `{"image":"ubuntu-24.04","size":"small"}`)
 	f.Create(t, class)
 	_, err := f.Cloud.CreateFault(t.Context(), localcloud.Fault{Kind: localcloud.FaultNoProviderID, Count: 2, Match: localcloud.FaultMatch{Tags: map[string]string{
@@ -58,7 +57,7 @@ func TestANodeWithoutProviderIDIsFoundByItsName(t *testing.T) {
 		lingering(t, f, vm.Name)
 	}
 	// Nothing that they are made from is needed for Machines to go.
-	must(t, f.Client.Delete(t.Context(), compositionByName(t, provider)))
+	must(t, f.Client.Delete(t.Context(), compositionFor(t, provider)))
 	must(t, f.Client.Delete(t.Context(), class))
 	kubectl(t, f, "delete", "md", md.Name)
 	f.AwaitNothing(t)
@@ -66,9 +65,8 @@ func TestANodeWithoutProviderIDIsFoundByItsName(t *testing.T) {
 	must(t, f.Client.DeleteAllOf(t.Context(), &clusterv1alpha1.ProviderConfig{}, client.InNamespace(f.Namespace)))
 }
 
-// compositionByName is that of the local cloud, for another provider whose Nodes are
-// found by their names.
-func compositionByName(t *testing.T, provider string) *unstructured.Unstructured {
+// compositionFor another provider is the Composition of the local cloud.
+func compositionFor(t *testing.T, provider string) *unstructured.Unstructured {
 	t.Helper()
 	b, err := os.ReadFile(filepath.Join(kit.Root(), "apis", "machine", "compositions", "machine-local.yaml"))
 	must(t, err)
@@ -76,84 +74,77 @@ func compositionByName(t *testing.T, provider string) *unstructured.Unstructured
 	must(t, yaml.Unmarshal(b, &c.Object))
 	c.SetName("machine-" + provider)
 	c.SetLabels(map[string]string{machinev1alpha1.LabelProvider: provider})
-	steps, _, err := unstructured.NestedSlice(c.Object, "spec", "pipeline")
-	must(t, err)
-	for name, set := range map[string]struct {
-		field string
-		value any
-	}{"infrastructure": {"provider", provider}, "lifecycle": {"nodesByName", true}} {
-		i := slices.IndexFunc(steps, func(s any) bool { return s.(map[string]any)["step"] == name })
-		must(t, unstructured.SetNestedField(steps[i].(map[string]any), set.value, "input", set.field))
-	}
-	must(t, unstructured.SetNestedSlice(c.Object, steps, "spec", "pipeline"))
+	changeStep(t, c, "infrastructure", func(step map[string]any) {
+		must(t, unstructured.SetNestedField(step, provider, "input", "provider"))
+	})
 	return c
 }
 
-// TestTwoMachinesNeverClaimOneNode has WorkerNodes that want the Node of a Machine: by
-// its providerID, and by its name. What becomes of them is nothing to the Node.
+// changeStep of a Composition.
+func changeStep(t *testing.T, c *unstructured.Unstructured, name string, change func(step map[string]any)) {
+	t.Helper()
+	steps, _, err := unstructured.NestedSlice(c.Object, "spec", "pipeline")
+	must(t, err)
+	i := slices.IndexFunc(steps, func(s any) bool { return s.(map[string]any)["step"] == name })
+	change(steps[i].(map[string]any))
+	must(t, unstructured.SetNestedSlice(c.Object, steps, "spec", "pipeline"))
+}
+
+// TestTwoMachinesNeverClaimOneNode has a Node that pretends to be that of a Machine, and a
+// Machine whose status claims the Node of another one. Neither changes anything: a Machine
+// has one Node, and a Node one Machine.
 func TestTwoMachinesNeverClaimOneNode(t *testing.T) {
 	t.Parallel()
 	f := plane.NewTargetFleet(t)
-	m := running(t, f, "first")
+	m, rival := running(t, f, "first"), running(t, f, "rival")
 	pod := m.pod(t, "app", nil)
-	owner := m.workerNode(t.Context())
-	n := &corev1.Node{}
+	owner, n := m.machine(t), &corev1.Node{}
 	must(t, f.Cluster.Client.Get(t.Context(), client.ObjectKey{Name: m.node}, n))
 
-	rival := func(name string, change func(*clusterv1alpha1.WorkerNodeParameters)) *clusterv1alpha1.WorkerNode {
-		wn := &clusterv1alpha1.WorkerNode{ObjectMeta: metav1.ObjectMeta{Namespace: f.Namespace, Name: name}}
-		wn.SetProviderConfigReference(owner.GetProviderConfigReference())
-		wn.Spec.ForProvider.ProviderID = owner.Spec.ForProvider.ProviderID
-		wn.Spec.ForProvider.Labels = map[string]string{"example.org/claimed-by": name}
-		wn.Spec.ForProvider.Taints = []clusterv1alpha1.NodeTaint{{Key: "example.org/claimed", Effect: "NoExecute"}}
-		if change != nil {
-			change(&wn.Spec.ForProvider)
+	// A kubelet decides on the providerID and on labels of the Node that it registers.
+	rogue := foreignNode(t, f, "rogue-"+f.Namespace, owner.Status.ProviderID, map[string]string{clusterv1alpha1.LabelJoinToken: string(owner.UID)})
+	// Who may write a status can claim anything in it.
+	f.PatchStatusIn(t, f.Control, rival.machine(t), fmt.Sprintf(
+		`{"status":{"providerID":%q,"nodeRef":{"kind":"Node","name":%q,"uid":%q}}}`, owner.Status.ProviderID, n.Name, n.UID))
+	rival.annotate(t, "example.org/reconcile")
+	// Another Machine's token on the Node of a Machine that is known to be its own.
+	f.PatchIn(t, f.Cluster, n.DeepCopy(), fmt.Sprintf(`{"metadata":{"labels":{%q:%q}}}`, clusterv1alpha1.LabelJoinToken, rival.machine(t).UID))
+
+	kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+		s := rival.machine(t).Status
+		if s.NodeRef == nil || s.NodeRef.Name != rival.node || s.ProviderID == owner.Status.ProviderID {
+			return fmt.Sprintf("the rival has the Node %+v and the providerID %q", s.NodeRef, s.ProviderID)
 		}
-		f.Create(t, wn)
-		return wn
-	}
-	byID := rival("by-provider-id", nil)
-	byName := rival("by-name", func(p *clusterv1alpha1.WorkerNodeParameters) {
-		p.ProviderID, p.NodeName = "local:///zone-a/another", m.node
-	})
-	says := func(wn *clusterv1alpha1.WorkerNode, typ xpv1.ConditionType, want ...string) {
-		t.Helper()
-		kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
-			if err := f.Client.Get(ctx, client.ObjectKeyFromObject(wn), wn); err != nil {
-				return err.Error()
-			}
-			c := wn.GetCondition(typ)
-			for _, w := range want {
-				if c.Status != corev1.ConditionFalse || !strings.Contains(string(c.Reason)+": "+c.Message, w) {
-					return fmt.Sprintf("condition %+v, want %q", c, w)
-				}
-			}
-			return ""
-		})
-	}
-	says(byID, xpv1.TypeSynced, f.Namespace+"/"+owner.Name, "which is older")
-	says(byName, xpv1.TypeReady, string(clusterv1alpha1.ReasonNodeJoining))
-	for _, wn := range []*clusterv1alpha1.WorkerNode{byID, byName} {
-		must(t, f.Client.Delete(t.Context(), wn))
-		kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
-			if err := f.Client.Get(ctx, client.ObjectKeyFromObject(wn), wn); !apierrors.IsNotFound(err) {
-				return fmt.Sprintf("WorkerNode %s is still there: %v", wn.Name, err)
-			}
-			return ""
-		})
-	}
-	kit.Throughout(t, 3*time.Second, func(ctx context.Context) string {
 		now := &corev1.Node{}
-		if err := f.Cluster.Client.Get(ctx, client.ObjectKey{Name: m.node}, now); err != nil {
-			return err.Error()
+		if err := f.Cluster.Client.Get(ctx, client.ObjectKey{Name: m.node}, now); err != nil || now.Labels[clusterv1alpha1.LabelJoinToken] != string(owner.UID) {
+			return fmt.Sprintf("the Node has labels %v, %v", now.Labels, err)
 		}
-		if now.UID != n.UID || now.Spec.Unschedulable || len(now.Spec.Taints) > 0 || now.Labels["example.org/claimed-by"] != "" || now.Spec.ProviderID != n.Spec.ProviderID {
-			return fmt.Sprintf("the Node is not as it was: %+v %+v", now.ObjectMeta, now.Spec)
+		return ""
+	}, f.Describe)
+	was := whatDroverChanges(t, f, m.node)
+	kit.Throughout(t, 3*time.Second, func(ctx context.Context) string {
+		if diff := cmp.Diff(was, whatDroverChanges(t, f, m.node)); diff != "" {
+			return diff
 		}
-		return m.is(ctx, machinev1alpha1.MachineRunning)
+		if s := rogue.changed(t); s != "" {
+			return s
+		}
+		if s := m.is(ctx, machinev1alpha1.MachineRunning); s != "" {
+			return s
+		}
+		return rival.is(ctx, machinev1alpha1.MachineRunning)
 	})
+
+	rival.delete(t)
+	rival.awaitGone(t)
+	if diff := cmp.Diff(was, whatDroverChanges(t, f, m.node)); diff != "" {
+		t.Errorf("the deletion of the rival changed the Node of the first: %s", diff)
+	}
 	m.stays(t, pod)
 	m.delete(t)
 	m.awaitGone(t)
+	if s := rogue.changed(t); s != "" {
+		t.Error(s)
+	}
 	must(t, f.Client.DeleteAllOf(t.Context(), &clusterv1alpha1.ProviderConfig{}, client.InNamespace(f.Namespace)))
 }

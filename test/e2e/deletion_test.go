@@ -119,8 +119,8 @@ func TestFiftyMachinesDeletedAtOnce(t *testing.T) {
 	t.Logf("%d Machines with a pod that takes 3 s to end: %s from kubectl delete to the last VM, %.0f writes to the control cluster, %.1f a Machine", fifty, took.Round(100*time.Millisecond), total, total/fifty)
 }
 
-// TestMachinesGoWhileCrossplaneIsDown freezes it: the VM is drained and deleted, and
-// only what Crossplane itself holds waits.
+// TestMachinesGoWhileCrossplaneIsDown freezes Crossplane and function-drover: the deletion
+// of a Machine needs neither.
 func TestMachinesGoWhileCrossplaneIsDown(t *testing.T) {
 	f := plane.NewTargetFleet(t)
 	m := running(t, f, "lone")
@@ -145,39 +145,40 @@ func TestMachinesGoWhileCrossplaneIsDown(t *testing.T) {
 		t.Fatalf("%d of two processes are frozen: %+v", len(frozen), status.Components)
 	}
 	m.delete(t)
+	m.awaitGone(t)
+	order.done(t, 1)
+	thaw()
+	must(t, f.Client.DeleteAllOf(t.Context(), &clusterv1alpha1.ProviderConfig{}, client.InNamespace(f.Namespace)))
+}
+
+// TestANodeThatComesBackDuringTheDeletionHoldsNothing makes the Node again as a kubelet does
+// that restarts, when the deletion has left the Node behind. The VM is then deleted without
+// another drain.
+func TestANodeThatComesBackDuringTheDeletionHoldsNothing(t *testing.T) {
+	t.Parallel()
+	f := plane.NewFleet(t)
+	m := running(t, f, "lone")
+	was := &corev1.Node{}
+	must(t, f.Cluster.Client.Get(t.Context(), client.ObjectKey{Name: m.node}, was))
+	m.annotate(t, machinev1alpha1.HookPreTerminate+"test")
+	m.delete(t)
+	m.awaitStage(t, machinev1alpha1.DeletionPreTerminateHooks)
+	back := &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: was.Name, Labels: was.Labels, Annotations: was.Annotations},
+		Spec:       corev1.NodeSpec{ProviderID: was.Spec.ProviderID},
+	}
+	must(t, f.Cluster.Client.Create(t.Context(), back))
+	t.Cleanup(func() { _ = f.Cluster.Client.Delete(context.Background(), back) })
+	m.unannotate(t, machinev1alpha1.HookPreTerminate+"test")
 	kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+		if s := m.gone(ctx); s != "" {
+			return s
+		}
 		if vms := m.vms(ctx); len(vms) > 0 {
 			return fmt.Sprintf("VMs %+v", vms)
 		}
 		return ""
-	})
-	// A reconcile that was frozen in its middle goes on with what it had decided, and may
-	// apply a WorkerNode that is gone.
-	order.done(t, 1)
-	thaw()
-	m.awaitGone(t)
-	must(t, f.Client.DeleteAllOf(t.Context(), &clusterv1alpha1.ProviderConfig{}, client.InNamespace(f.Namespace)))
-}
-
-// TestAWorkerNodeThatIsMadeDuringTheDeletionHoldsNothing makes one as a reconcile of
-// Crossplane's does that began before the deletion, when the garbage collector has looked.
-func TestAWorkerNodeThatIsMadeDuringTheDeletionHoldsNothing(t *testing.T) {
-	t.Parallel()
-	f := plane.NewFleet(t)
-	m := running(t, f, "lone")
-	was := m.workerNode(t.Context())
-	m.annotate(t, machinev1alpha1.HookPreTerminate+"test")
-	m.delete(t)
-	m.awaitStage(t, machinev1alpha1.DeletionPreTerminateHooks)
-	f.Create(t, &clusterv1alpha1.WorkerNode{
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: was.Namespace, Name: was.Name,
-			Labels: was.Labels, Annotations: was.Annotations, OwnerReferences: was.OwnerReferences,
-		},
-		Spec: was.Spec,
-	})
-	m.unannotate(t, machinev1alpha1.HookPreTerminate+"test")
-	m.awaitGone(t)
+	}, f.Describe)
 }
 
 // TestATargetClusterThatIsGoneForGoodHoldsNoMachine deletes Machines whose cluster
@@ -216,7 +217,7 @@ func TestATargetClusterThatIsGoneForGoodHoldsNoMachine(t *testing.T) {
 		if took := time.Since(began); took < 14*time.Second || took > time.Minute {
 			t.Errorf("it took %s", took)
 		}
-		patient.told(t, "WorkerNode", "NodeAbandoned")
+		patient.told(t, "NodeAbandoned")
 	})
 	step(t, "OrAtOnceWithoutADrain", func(t *testing.T) {
 		hasty.delete(t)
@@ -248,7 +249,7 @@ func TestAMachineWhoseNodeIsDeletedByHandIsReplaced(t *testing.T) {
 		}
 		return ""
 	})
-	(&member{f: f, name: m.Name}).told(t, "Machine", "NodeDeleted")
+	(&member{f: f, name: m.Name}).told(t, "NodeDeleted")
 	kubectl(t, f, "delete", "md", md.Name)
 	f.AwaitNothing(t)
 	must(t, f.Client.DeleteAllOf(t.Context(), &clusterv1alpha1.ProviderConfig{}, client.InNamespace(f.Namespace)))
@@ -340,8 +341,8 @@ func lingering(t *testing.T, f kit.Fleet, node string) {
 	t.Cleanup(func() { _ = f.Cluster.Client.Delete(context.Background(), p) })
 }
 
-// An order watches that no VM of a fleet begins to go while the WorkerNode of its
-// Machine is there.
+// An order watches that no VM of a fleet begins to go while the Node of its Machine is
+// there.
 type order struct {
 	stop   context.CancelFunc
 	ended  chan struct{}
@@ -357,11 +358,11 @@ func watchOrder(t *testing.T, f kit.Fleet) *order {
 		defer close(o.ended)
 		running := map[string]localcloud.VM{}
 		for tick := time.NewTicker(50 * time.Millisecond); ; {
-			// VMs before WorkerNodes: what is there afterwards was there before.
+			// VMs before Nodes: what is there afterwards was there before.
 			vms, err := f.VMs(ctx)
-			l := &clusterv1alpha1.WorkerNodeList{}
+			l := &corev1.NodeList{}
 			if err == nil {
-				err = f.Client.List(ctx, l, client.InNamespace(f.Namespace))
+				err = f.Cluster.Client.List(ctx, l)
 			}
 			if err == nil {
 				o.look(vms, l.Items, running)
@@ -377,12 +378,12 @@ func watchOrder(t *testing.T, f kit.Fleet) *order {
 	return o
 }
 
-func (o *order) look(vms []localcloud.VM, wns []clusterv1alpha1.WorkerNode, running map[string]localcloud.VM) {
+func (o *order) look(vms []localcloud.VM, nodes []corev1.Node, running map[string]localcloud.VM) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	there, has := map[string]bool{}, map[string]bool{}
-	for _, wn := range wns {
-		has[wn.Spec.ForProvider.ProviderID] = true
+	for _, n := range nodes {
+		has[n.Spec.ProviderID] = true
 	}
 	for _, vm := range vms {
 		there[vm.ID] = vm.State == localcloud.StateRunning
@@ -396,7 +397,7 @@ func (o *order) look(vms []localcloud.VM, wns []clusterv1alpha1.WorkerNode, runn
 		}
 		o.going[id] = true
 		if has[vm.ProviderID] {
-			o.broken = append(o.broken, fmt.Sprintf("VM %s of Machine %s goes before its WorkerNode is gone", id, vm.Tags[machinev1alpha1.TagMachine]))
+			o.broken = append(o.broken, fmt.Sprintf("VM %s of Machine %s goes before its Node is gone", id, vm.Tags[machinev1alpha1.TagMachine]))
 		}
 	}
 }

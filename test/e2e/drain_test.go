@@ -3,6 +3,7 @@ package e2e
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -39,7 +40,7 @@ func TestDrains(t *testing.T) {
 			m.blocked(t, "misconfigured: the PodDisruptionBudget", "maxUnavailable is 0")
 			m.annotate(t, machinev1alpha1.AnnotationForceDrain)
 			m.awaitGone(t)
-			m.told(t, "WorkerNode", "DrainForced")
+			m.told(t, "DrainForced")
 		}},
 		"TwoBudgetsAreNamedAndSkipEndsIt": {nil, func(t *testing.T, m *member) {
 			m.budget(t, m.name+"-second", "held", policyv1.PodDisruptionBudgetSpec{MinAvailable: ptr.To(intstr.FromInt32(1))})
@@ -55,7 +56,7 @@ func TestDrains(t *testing.T) {
 			if took := time.Since(began); took < 8*time.Second || took > time.Minute {
 				t.Errorf("it took %s", took)
 			}
-			m.told(t, "WorkerNode", "DrainTimeout")
+			m.told(t, "DrainTimeout")
 		}},
 		"OrByTooManyRefusals": {func(d *machinev1alpha1.Drain) { d.MaxEvictRetries = ptr.To[int32](2) }, func(t *testing.T, m *member) {
 			m.blocked(t, "misconfigured")
@@ -77,7 +78,7 @@ func TestDrains(t *testing.T) {
 			m.delete(t)
 			m.awaitStage(t, machinev1alpha1.DeletionDetachingVolumes)
 			m.awaitGone(t)
-			m.told(t, "WorkerNode", "VolumeDetachTimeout")
+			m.told(t, "VolumeDetachTimeout")
 		}},
 		"HooksHoldIt":                              {nil, hooksHold},
 		"HooksHoldItNoLongerThanTheirTimeout":      {func(d *machinev1alpha1.Drain) { d.HookTimeout.Duration = 4 * time.Second }, hooksTimeOut},
@@ -211,8 +212,8 @@ func hooksTimeOut(t *testing.T, m *member) {
 	m.awaitStage(t, machinev1alpha1.DeletionPreDrainHooks)
 	m.awaitStage(t, machinev1alpha1.DeletionPreTerminateHooks)
 	m.awaitGone(t)
-	m.told(t, "WorkerNode", "HookTimeout")
-	m.told(t, "Machine", "HookTimeout")
+	m.told(t, "HookTimeout", "the drain begins", "backup")
+	m.told(t, "HookTimeout", "the deletion goes on", "audit")
 }
 
 // forceDeletion plays a provider that cannot delete by a finalizer that nobody takes off.
@@ -226,7 +227,7 @@ func forceDeletion(t *testing.T, m *member) {
 	})
 	m.annotate(t, machinev1alpha1.AnnotationForceDelete)
 	kit.Eventually(t, kit.Patience, m.gone)
-	m.told(t, "Machine", "ForceDeleted")
+	m.told(t, "ForceDeleted")
 	// What that gives up: the VM is there, and has no owner.
 	vms := m.vms(t.Context())
 	if len(vms) != 1 {
@@ -251,28 +252,28 @@ func deadNode(t *testing.T, m *member) {
 
 func drainedInPlace(t *testing.T, m *member) {
 	pod := m.pod(t, "app", nil)
-	wn := m.workerNode(t.Context())
-	if wn == nil {
-		t.Fatal("no WorkerNode")
-	}
-	await := func(drained bool) {
+	await := func(drained bool, patch string) {
 		t.Helper()
-		m.f.Patch(t, wn, fmt.Sprintf(`{"spec":{"forProvider":{"drained":%t}}}`, drained))
+		m.f.Patch(t, m.machine(t), patch)
 		kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
 			n := &corev1.Node{}
 			if err := m.f.Cluster.Client.Get(ctx, client.ObjectKey{Name: m.node}, n); err != nil {
 				return err.Error()
 			}
-			now := m.workerNode(ctx)
-			if now == nil || now.Status.AtProvider.Drained != drained || n.Spec.Unschedulable != drained {
-				return fmt.Sprintf("unschedulable %v, WorkerNode %+v", n.Spec.Unschedulable, now)
+			o := &machinev1alpha1.Machine{}
+			if err := m.f.Client.Get(ctx, m.key(), o); err != nil {
+				return err.Error()
+			}
+			if o.Status.Drained != drained || n.Spec.Unschedulable != drained {
+				return fmt.Sprintf("unschedulable %v, Machine %+v", n.Spec.Unschedulable, o.Status)
 			}
 			return ""
 		})
 	}
-	await(true)
+	// An update in place whose agent does not answer.
+	await(true, fmt.Sprintf(`{"spec":{"inPlaceUpdate":{"id":"a","selected":true,"version":%q,"classRef":{"name":"small"}}}}`, kit.NewVersion))
 	m.awaitPodGone(t, pod)
-	await(false)
+	await(false, `{"spec":{"inPlaceUpdate":null}}`)
 	m.delete(t)
 	m.awaitGone(t)
 }
@@ -433,7 +434,8 @@ func (m *member) blocked(t *testing.T, want ...string) {
 	m.awaitBlocked(t, want...)
 }
 
-// awaitBlocked waits until WorkerNode and Machine name the pod "held" with a reason.
+// awaitBlocked waits until the Machine reports the pod "held" with a reason, in its drain
+// and in its deletion.
 func (m *member) awaitBlocked(t *testing.T, want ...string) {
 	t.Helper()
 	kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
@@ -441,21 +443,17 @@ func (m *member) awaitBlocked(t *testing.T, want ...string) {
 		if err := m.f.Client.Get(ctx, m.key(), o); err != nil {
 			return err.Error()
 		}
-		wn := m.workerNode(ctx)
-		if wn == nil || wn.Status.AtProvider.Drain == nil || o.Status.Deletion == nil {
-			return "no drain is told of"
+		if o.Status.Drain == nil || o.Status.Deletion == nil {
+			return "no drain is reported"
 		}
-		texts := ""
-		for _, p := range wn.Status.AtProvider.Drain.Pods {
-			texts += fmt.Sprintf("WorkerNode: %s %s\n", p.Name, p.Reason)
-		}
-		for _, p := range o.Status.Deletion.Pods {
-			texts += fmt.Sprintf("Machine: %s %s\n", p.Name, p.Reason)
-		}
-		for _, who := range []string{"WorkerNode: ", "Machine: "} {
+		for field, pods := range map[string][]machinev1alpha1.DrainedPod{"drain": o.Status.Drain.Pods, "deletion": o.Status.Deletion.Pods} {
+			texts := ""
+			for _, p := range pods {
+				texts += fmt.Sprintf("%s: %s\n", p.Name, p.Reason)
+			}
 			for _, w := range want {
-				if !strings.Contains(texts, who+m.name+"-held") || !strings.Contains(texts, w) {
-					return fmt.Sprintf("%q is not among\n%s", w, texts)
+				if !strings.Contains(texts, m.name+"-held: ") || !strings.Contains(texts, w) {
+					return fmt.Sprintf("status.%s: %q is not among\n%s", field, w, texts)
 				}
 			}
 		}
@@ -463,16 +461,16 @@ func (m *member) awaitBlocked(t *testing.T, want ...string) {
 	})
 }
 
-// awaitPods waits until the WorkerNode tells the reasons of pods.
+// awaitPods waits until the drain reports these pods with these reasons, and no others.
 func (m *member) awaitPods(t *testing.T, want map[string]string) {
 	t.Helper()
 	kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
-		wn := m.workerNode(ctx)
-		if wn == nil || wn.Status.AtProvider.Drain == nil {
-			return "no drain"
+		d, err := m.drain(ctx)
+		if err != nil {
+			return err.Error()
 		}
 		got := map[string]string{}
-		for _, p := range wn.Status.AtProvider.Drain.Pods {
+		for _, p := range d.Pods {
 			got[strings.TrimPrefix(p.Name, m.name+"-")] = p.Reason
 		}
 		for name, reason := range want {
@@ -523,16 +521,16 @@ func (m *member) awaitStage(t *testing.T, stage machinev1alpha1.DeletionStage) {
 func (m *member) awaitVolumes(t *testing.T, want string) {
 	t.Helper()
 	kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
-		wn := m.workerNode(ctx)
-		if wn == nil || wn.Status.AtProvider.Drain == nil {
-			return "no drain"
+		d, err := m.drain(ctx)
+		if err != nil {
+			return err.Error()
 		}
-		for _, v := range wn.Status.AtProvider.Drain.Volumes {
+		for _, v := range d.Volumes {
 			if v.Name+" "+string(v.State) == want {
 				return ""
 			}
 		}
-		return fmt.Sprintf("volumes %+v, want %s", wn.Status.AtProvider.Drain.Volumes, want)
+		return fmt.Sprintf("volumes %+v, want %s", d.Volumes, want)
 	})
 }
 
@@ -553,12 +551,16 @@ func (m *member) detach(t *testing.T, volume, node string) {
 	}
 }
 
-func (m *member) workerNode(ctx context.Context) *clusterv1alpha1.WorkerNode {
-	l := &clusterv1alpha1.WorkerNodeList{}
-	if err := m.f.Client.List(ctx, l, client.InNamespace(m.f.Namespace), client.MatchingLabels{machinev1alpha1.LabelMachine: m.name}); err != nil || len(l.Items) != 1 {
-		return nil
+// drain that the Machine reports.
+func (m *member) drain(ctx context.Context) (*machinev1alpha1.DrainStatus, error) {
+	o := &machinev1alpha1.Machine{}
+	if err := m.f.Client.Get(ctx, m.key(), o); err != nil {
+		return nil, err
 	}
-	return &l.Items[0]
+	if o.Status.Drain == nil {
+		return nil, errors.New("no drain is reported")
+	}
+	return o.Status.Drain, nil
 }
 
 func (m *member) vmResource(t *testing.T) string {
@@ -582,18 +584,20 @@ func (m *member) vmState(ctx context.Context) string {
 	return string(vms[0].State)
 }
 
-// told checks that there was an event of a kind of object of the Machine.
-func (m *member) told(t *testing.T, kind, reason string) {
+// told checks that there was an event of the Machine with a reason, and with texts in its
+// message.
+func (m *member) told(t *testing.T, reason string, texts ...string) {
 	t.Helper()
 	l := &corev1.EventList{}
 	if err := m.f.Client.List(t.Context(), l, client.InNamespace(m.f.Namespace)); err != nil {
 		t.Fatal(err)
 	}
 	for _, e := range l.Items {
-		if e.InvolvedObject.Kind == kind && strings.HasPrefix(e.InvolvedObject.Name, m.name) && e.Reason == reason {
+		if e.InvolvedObject.Kind == "Machine" && e.InvolvedObject.Name == m.name && e.Reason == reason &&
+			!slices.ContainsFunc(texts, func(text string) bool { return !strings.Contains(e.Message, text) }) {
 			return
 		}
 	}
 	b, _ := json.Marshal(l.Items)
-	t.Errorf("no event %s of a %s\n%s", reason, kind, b)
+	t.Errorf("no event %s of the Machine %s with %q\n%s", reason, m.name, texts, b)
 }

@@ -107,11 +107,22 @@ func TestOrphans(t *testing.T) {
 
 	t.Run("NodesOfVMsThatJoinedTooLateAreSwept", func(t *testing.T) {
 		kit.Eventually(t, 2*kit.Patience, func(ctx context.Context) string {
-			late := &corev1.NodeList{}
-			if err := f.Cluster.Client.List(ctx, late, client.HasLabels{clusterv1alpha1.LabelJoinToken}); err != nil {
+			machines, err := f.Machines(ctx)
+			if err != nil {
 				return err.Error()
 			}
-			for _, n := range late.Items {
+			uids := map[string]bool{}
+			for _, m := range machines {
+				uids[string(m.UID)] = true
+			}
+			joined := &corev1.NodeList{}
+			if err := f.Cluster.Client.List(ctx, joined, client.HasLabels{clusterv1alpha1.LabelJoinToken}); err != nil {
+				return err.Error()
+			}
+			for _, n := range joined.Items {
+				if uids[n.Labels[clusterv1alpha1.LabelJoinToken]] {
+					continue
+				}
 				if strings.HasPrefix(n.Name, fleet.Name) || strings.HasPrefix(n.Name, "lone-") {
 					return fmt.Sprintf("the Node %s is there: %+v", n.Name, n.Status.Conditions)
 				}

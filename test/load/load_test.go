@@ -35,7 +35,7 @@ func TestCountTellsWhoWrote(t *testing.T) {
 		line(account+"crossplane", "create", "events", "201") +
 		line(account+"drover-provider-local-0123", "update", "virtualmachines", "200") +
 		line(account+"provider-drover", "patch", "machines", "200") +
-		line(account+"provider-drover", "update", "jointokens", "200") +
+		line(account+"provider-drover", "create", "secrets", "201") +
 		line("system:node:a", "create", "nodes", "201") +
 		line("system:bootstrap:abc", "create", "certificatesigningrequests", "201") +
 		line("drover-control-plane", "patch", "nodes", "200") +
@@ -51,7 +51,7 @@ func TestCountTellsWhoWrote(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := map[string]float64{
-		"crossplane": 1, rowRefused: 1, rowEvents: 1, "provider-local": 1, "provider-drover: terminator": 1,
+		"crossplane": 1, rowRefused: 1, rowEvents: 1, "provider-local": 1, "provider-drover: machines": 1,
 		"provider-drover: join tokens": 1, "kubelets": 2, "kubernetes": 1,
 	}
 	if d := cmp.Diff(want, got); d != "" {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -59,7 +60,7 @@ func (r *result) measure(ctx context.Context, p *kit.Plane, boot time.Duration, 
 		return err
 	}
 	defer func() { _ = log.Close() }()
-	if _, err := log.Seek(0, io.SeekEnd); err != nil {
+	if err := seekToLastLine(log); err != nil {
 		return err
 	}
 	before, err := sample(ctx, status)
@@ -160,6 +161,17 @@ func each(f *dto.MetricFamily, do func(labels map[string]string, n float64)) {
 	}
 }
 
+// seekToLastLine goes to the end of the last line that is complete: the API server may be
+// in the middle of the next one.
+func seekToLastLine(log io.ReadSeeker) error {
+	b, err := io.ReadAll(log)
+	if err != nil {
+		return err
+	}
+	_, err = log.Seek(int64(bytes.LastIndexByte(b, '\n')+1), io.SeekStart)
+	return err
+}
+
 // A write is a line of the audit log.
 type write struct {
 	Verb string
@@ -205,12 +217,14 @@ func (w write) component() string {
 		return rowEvents
 	case strings.HasPrefix(user, "provider-drover"):
 		switch w.ObjectRef.Resource {
-		case "machines", "machinesets", "machinedeployments", "virtualmachines":
-			return "provider-drover: terminator"
-		case "jointokens", "secrets":
+		case "machines", "virtualmachines":
+			return "provider-drover: machines"
+		case "secrets":
 			return "provider-drover: join tokens"
+		case "nodes", "certificatesigningrequests":
+			return "provider-drover: nodes"
 		}
-		return "provider-drover: worker nodes"
+		return "provider-drover: sets"
 	case isAccount:
 		for _, name := range []string{"provider-local", "crossplane"} {
 			// A provider's account is called as its revision.

@@ -16,6 +16,10 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	yamlstream "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/yaml"
+
+	clusterv1alpha1 "github.com/drover-dev/drover/apis/cluster/v1alpha1"
+	"github.com/drover-dev/drover/internal/function/step"
+	"github.com/drover-dev/drover/internal/userdata"
 )
 
 // A golden is one folder of testdata:
@@ -23,6 +27,8 @@ import (
 //	xr.yaml         the XR as the API server has it, defaults included
 //	observed*.yaml  what it composed before; may be absent
 //	required.yaml   what else there is
+//	context.yaml    what the controller of Machines hands to the pipeline; only of
+//	                Machines, and then want.yaml has what it hands back
 //	want.yaml       what comes of it
 type golden struct {
 	t   *testing.T
@@ -39,6 +45,9 @@ func (g golden) render(composition string, observed []*unstructured.Unstructured
 		"--required", g.written("required.yaml", g.read(g.file("required.yaml"))),
 		"--observed", g.written("observed.yaml", observed),
 	}, args...)
+	if context := g.context(); context != nil {
+		args = append(args, "--context", g.written("context.yaml", []*unstructured.Unstructured{{Object: context}}))
+	}
 	var out, log bytes.Buffer
 	cmd := exec.CommandContext(g.t.Context(), filepath.Join(bin, "render"), args...)
 	cmd.Stdout, cmd.Stderr = &out, &log
@@ -53,9 +62,8 @@ func (g golden) render(composition string, observed []*unstructured.Unstructured
 	return o
 }
 
-// observed are the resources of the observed files and, where those have none of a
-// kind, what the case before composed.
-func (g golden) observed(before string) []*unstructured.Unstructured {
+// observed are the resources of the observed files.
+func (g golden) observed() []*unstructured.Unstructured {
 	g.t.Helper()
 	files, err := filepath.Glob(g.file("observed*.yaml"))
 	if err != nil {
@@ -65,17 +73,35 @@ func (g golden) observed(before string) []*unstructured.Unstructured {
 	for _, f := range files {
 		all = append(all, g.read(f)...)
 	}
-	if before == "" {
-		return all
-	}
-	for _, o := range (golden{g.t, before}).want().Composed {
-		u := &unstructured.Unstructured{Object: o}
-		encode(u)
-		if !slices.ContainsFunc(all, func(o *unstructured.Unstructured) bool { return o.GetKind() == u.GetKind() }) {
-			all = append(all, u)
-		}
-	}
 	return all
+}
+
+// context of the pipeline when it begins, nil if the case has none. User data that is
+// published was made from the template that the case wants to be asked for: after a change of
+// the template, two updates are needed.
+func (g golden) context() map[string]any {
+	g.t.Helper()
+	b, err := os.ReadFile(g.file("context.yaml"))
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	context := map[string]any{}
+	if err == nil {
+		err = yaml.Unmarshal(b, &context)
+	}
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	if published, _, _ := unstructured.NestedBool(context, step.ContextJoin, "published"); !published {
+		return context
+	}
+	asked, _, _ := unstructured.NestedMap(g.want().Context, step.ContextBootstrap, "join")
+	template, _ := asked["userData"].(string)
+	encoding, _ := asked["encoding"].(string)
+	if err := unstructured.SetNestedField(context, userdata.Hash(template, clusterv1alpha1.UserDataEncoding(encoding)), step.ContextJoin, "hash"); err != nil {
+		g.t.Fatal(err)
+	}
+	return context
 }
 
 // read the YAML documents of a file.

@@ -19,6 +19,9 @@ type output struct {
 
 	RequiredResources []map[string]any `json:"requiredResources,omitempty"`
 	RequiredSchemas   []map[string]any `json:"requiredSchemas,omitempty"`
+
+	// Context at the end of the pipeline of a Machine.
+	Context map[string]any `json:"context,omitempty"`
 }
 
 type event struct {

@@ -18,13 +18,18 @@
 //	--required FILE         objects that functions may ask for, as YAML documents
 //	                        (repeatable)
 //	--required-schema FILE  OpenAPI v3 documents that functions may ask for (repeatable)
+//	--context FILE          the context of the pipeline when it begins, a YAML map. The
+//	                        context at its end is then printed too. The controller of
+//	                        Machines hands facts to the pipeline by it.
 //	--crossplane FILE       the Crossplane binary (default: "crossplane" beside render)
 //	--timeout DURATION      default 1m
 //
 // The document has the fields composite (the XR with status and conditions),
-// composed, deleted, events, requiredResources and requiredSchemas. Lists of
+// composed, deleted, events, requiredResources, requiredSchemas and context. Lists of
 // objects are ordered by what the functions call them, and times of conditions are
 // left out, so that the same input gives the same output.
+//
+// A Machine is rendered as if it were an XR: its controller runs the same pipeline.
 //
 // The exit status is 1 when the render failed. When the pipeline ended with a fatal
 // result, the document is printed all the same.
@@ -56,6 +61,7 @@ type cli struct {
 	Observed       []string      `sep:"none" type:"existingfile" help:"Composed resources that exist already."`
 	Required       []string      `sep:"none" type:"existingfile" help:"Objects that functions may ask for."`
 	RequiredSchema []string      `sep:"none" type:"existingfile" help:"OpenAPI v3 documents that functions may ask for."`
+	Context        string        `type:"existingfile" help:"The context of the pipeline when it begins."`
 	Crossplane     string        `help:"The Crossplane binary; by default that beside this one." placeholder:"FILE"`
 	Timeout        time.Duration `default:"1m" help:"How long to wait."`
 }
@@ -128,6 +134,17 @@ func (c *cli) input() (render.Input, error) {
 			}
 			*many.into = append(*many.into, objects...)
 		}
+	}
+	if c.Context == "" {
+		return in, nil
+	}
+	b, err := os.ReadFile(c.Context)
+	if err != nil {
+		return in, err
+	}
+	in.Context = map[string]any{}
+	if err := yaml.Unmarshal(b, &in.Context); err != nil {
+		return in, fmt.Errorf("%s: %w", c.Context, err)
 	}
 	return in, nil
 }

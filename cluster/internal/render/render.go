@@ -37,6 +37,10 @@ type Input struct {
 	// Functions are the addresses of functions by the name in the Composition; one
 	// without a name of its own has the address under "".
 	Functions map[string]string
+	// Context of the pipeline when it begins. If it is not nil, the Output has the context
+	// at the end of the pipeline. The controller of Machines hands facts to the pipeline by
+	// it, and reads decisions from it.
+	Context map[string]any
 }
 
 // Output is what Crossplane would do.
@@ -51,6 +55,8 @@ type Output struct {
 	// RequiredResources and RequiredSchemas are what the functions asked for.
 	RequiredResources []map[string]any `json:"requiredResources,omitempty"`
 	RequiredSchemas   []map[string]any `json:"requiredSchemas,omitempty"`
+	// Context at the end of the pipeline, if one was given for its beginning.
+	Context map[string]any `json:"context,omitempty"`
 }
 
 // An Event would be emitted for the XR.
@@ -63,6 +69,22 @@ type Event struct {
 // Run renders with the Crossplane binary. A pipeline that ends with a fatal result
 // is an error that comes with an Output.
 func Run(ctx context.Context, binary string, in Input) (*Output, error) {
+	if in.Context == nil {
+		return run(ctx, binary, in)
+	}
+	in, served, err := withContext(in)
+	if err != nil {
+		return nil, err
+	}
+	defer served.stop()
+	out, err := run(ctx, binary, in)
+	if out != nil {
+		out.Context = served.result()
+	}
+	return out, err
+}
+
+func run(ctx context.Context, binary string, in Input) (*Output, error) {
 	req, err := request(in)
 	if err != nil {
 		return nil, err

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
+	fnv1 "github.com/crossplane/crossplane/v2/proto/fn/v1"
 	renderv1alpha1 "github.com/crossplane/crossplane/v2/proto/render/v1alpha1"
 )
 
@@ -98,5 +99,54 @@ func TestOutputIsTheSameForTheSameResult(t *testing.T) {
 func TestWithoutAnXRNothingIsRendered(t *testing.T) {
 	if _, err := request(Input{Composition: object(t, composition)}); err == nil || !strings.Contains(err.Error(), "xr") {
 		t.Errorf("got %v, want an error that names xr", err)
+	}
+}
+
+func TestTheStepsOfTheContextStandAroundThePipeline(t *testing.T) {
+	in, served, err := withContext(Input{
+		Composition: object(t, composition), Functions: map[string]string{"": "a:1"}, Context: map[string]any{"k": "v"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer served.stop()
+	steps, _, err := unstructured.NestedSlice(in.Composition.Object, "spec", "pipeline")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, s := range steps {
+		got = append(got, s.(map[string]any)["step"].(string))
+	}
+	if want := []string{stepContextBefore, "one", "two", "three", stepContextAfter}; !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+	inputs, err := functions(in.Composition, in.Functions)
+	if err != nil || len(inputs) != 3 || inputs[0].GetAddress() != served.address || inputs[1].GetAddress() != "a:1" {
+		t.Errorf("functions %v, %v", inputs, err)
+	}
+
+	call := func(step string, context map[string]any) map[string]any {
+		t.Helper()
+		given, err := structpb.NewStruct(context)
+		if err != nil {
+			t.Fatal(err)
+		}
+		input, err := structpb.NewStruct(map[string]any{"step": step})
+		if err != nil {
+			t.Fatal(err)
+		}
+		rsp, err := served.RunFunction(t.Context(), &fnv1.RunFunctionRequest{Input: input, Context: given})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return rsp.GetContext().AsMap()
+	}
+	if got := call(stepContextBefore, nil); got["k"] != "v" {
+		t.Errorf("the pipeline begins with %v", got)
+	}
+	call(stepContextAfter, map[string]any{"k": "w"})
+	if got := served.result(); got["k"] != "w" {
+		t.Errorf("the pipeline ends with %v", got)
 	}
 }

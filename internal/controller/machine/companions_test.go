@@ -7,17 +7,13 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/finalizer"
 )
-
-var cardKind = schema.GroupVersionKind{Group: "net.example.org", Version: "v1", Kind: "Card"}
 
 func TestCompanionsAreReleasedFromTheLastToTheFirstWhenTheVMIsGone(t *testing.T) {
 	dying := finalizer.State{Deleting: true, Held: true, Foreground: true}
@@ -82,39 +78,20 @@ func card() *unstructured.Unstructured {
 	c := aVM()
 	c.SetGroupVersionKind(cardKind)
 	c.SetName("v-nic")
-	c.SetAnnotations(map[string]string{annotationResourceName: v1alpha1.ResourceCompanionPrefix + "nic", v1alpha1.AnnotationOrder: "0"})
+	c.SetAnnotations(map[string]string{roleAnnotation: v1alpha1.ResourceCompanionPrefix + "nic", v1alpha1.AnnotationOrder: "0"})
 	return c
 }
 
 // withCard is a Machine that is being deleted, of a VM with a card.
-func withCard() *Machine {
+func withCard() *v1alpha1.Machine {
 	m := aMachine(true, v1alpha1.FinalizerTerminator, metav1.FinalizerDeleteDependents)
-	m.Spec.Crossplane.ResourceRefs = append(m.Spec.Crossplane.ResourceRefs,
-		corev1.ObjectReference{APIVersion: cardKind.GroupVersion().String(), Kind: cardKind.Kind, Name: "v-nic"})
+	m.Status.ResourceRefs = append(m.Status.ResourceRefs, v1alpha1.ComposedReference{
+		Role: v1alpha1.ResourceCompanionPrefix + "nic", APIVersion: cardKind.GroupVersion().String(), Kind: cardKind.Kind, Name: "v-nic",
+	})
 	return m
 }
 
-func (w *world) card() *unstructured.Unstructured {
-	w.t.Helper()
-	c := &unstructured.Unstructured{}
-	c.SetGroupVersionKind(cardKind)
-	if err := w.client.Get(w.t.Context(), types.NamespacedName{Namespace: "ns", Name: "v-nic"}, c); err != nil {
-		w.t.Fatal(err)
-	}
-	return c
-}
-
-// gone is what a provider makes of a resource that it may delete.
-func (w *world) gone(o client.Object) {
-	w.t.Helper()
-	o.SetFinalizers(nil)
-	if err := w.client.Update(w.t.Context(), o); err != nil {
-		w.t.Fatal(err)
-	}
-	if err := w.client.Delete(w.t.Context(), o); client.IgnoreNotFound(err) != nil {
-		w.t.Fatal(err)
-	}
-}
+func (w *world) card() *unstructured.Unstructured { w.t.Helper(); return w.get(cardKind, "v-nic") }
 
 func TestAMachineStaysUntilTheCompanionsOfItsVMAreGone(t *testing.T) {
 	w := newWorld(t, withCard(), aVM(), card())
@@ -163,25 +140,36 @@ func TestACompanionWithoutVMGoesWithItsMachine(t *testing.T) {
 	}
 }
 
-// TestAResourceOfAnotherStepIsLookedAtOnce is of a resource that is neither VM nor
-// companion.
-func TestAResourceOfAnotherStepIsLookedAtOnce(t *testing.T) {
-	other := card()
-	other.SetAnnotations(map[string]string{annotationResourceName: "dns-record"})
-	m := withCard()
-	w := newWorld(t, m, aVM(), other)
-	for range 3 {
-		if err := w.reconcile(); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if !slices.Equal(w.watched, []schema.GroupVersionKind{vmKind}) {
-		t.Errorf("watched %v", w.watched)
-	}
-	if _, ok := w.r.kinds.foreign.Get(reference{machine: m.GetUID(), gvk: cardKind, name: "v-nic"}); !ok {
-		t.Error("it is looked at again and again")
-	}
-	if !slices.Contains(w.card().GetFinalizers(), v1alpha1.FinalizerDrain) {
-		t.Error("it was released")
+// TestAResourceOfAnotherStepIsLeftToTheGarbageCollector is of a resource that is neither VM
+// nor companion, whatever its reference in the status is.
+func TestAResourceOfAnotherStepIsLeftToTheGarbageCollector(t *testing.T) {
+	for name, tc := range map[string]struct {
+		role    string // in the status
+		watched []schema.GroupVersionKind
+	}{
+		"ItsKindIsNotEvenWatched": {"dns-record", []schema.GroupVersionKind{vmKind}},
+		"NorIsItReleased":         {v1alpha1.ResourceCompanionPrefix + "nic", []schema.GroupVersionKind{vmKind, cardKind}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			other := card()
+			other.SetAnnotations(map[string]string{roleAnnotation: "dns-record"})
+			m := withCard()
+			m.Status.ResourceRefs[1].Role = tc.role
+			w := newWorld(t, m, aVM(), other)
+			for range 3 {
+				w.step()
+			}
+			if !slices.Equal(w.watched, tc.watched) {
+				t.Errorf("watched %v", w.watched)
+			}
+			if !slices.Contains(w.card().GetFinalizers(), v1alpha1.FinalizerDrain) {
+				t.Error("it was released")
+			}
+			w.gone(w.vm())
+			w.step()
+			if slices.Contains(w.machine().GetFinalizers(), v1alpha1.FinalizerTerminator) {
+				t.Error("the Machine waits for it")
+			}
+		})
 	}
 }

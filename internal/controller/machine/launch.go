@@ -61,6 +61,26 @@ func (r *Reconciler) launch(ctx context.Context, f *facts, d decision, isCurrent
 	return r.discard(ctx, f, desired)
 }
 
+// isLaunched reports whether launch has nothing to do.
+func (f *facts) isLaunched(d decision) (bool, error) {
+	desired := d.Desired.GetResources()
+	for role, res := range desired {
+		want, err := compose(f.machine, role, res)
+		if err != nil {
+			return false, err
+		}
+		if needsApply(f.observed[role], want) {
+			return false, nil
+		}
+	}
+	for role, obj := range f.observed {
+		if isDiscarded(desired, role, obj) {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
 // checkAlive makes sure that nothing is created for a Machine that is gone.
 func (r *Reconciler) checkAlive(ctx context.Context, m *machinev1alpha1.Machine) error {
 	now := finalizer.NewMetadata(machineKind)
@@ -76,13 +96,18 @@ func (r *Reconciler) checkAlive(ctx context.Context, m *machinev1alpha1.Machine)
 func (r *Reconciler) discard(ctx context.Context, f *facts, desired map[string]*fnv1.Resource) error {
 	var errs []error
 	for role, obj := range f.observed {
-		if _, kept := desired[role]; kept || isInfrastructure(role) || obj.GetDeletionTimestamp() != nil {
+		if !isDiscarded(desired, role, obj) {
 			continue
 		}
 		uid := obj.GetUID()
 		errs = append(errs, client.IgnoreNotFound(r.client.Delete(ctx, obj.DeepCopy(), client.Preconditions{UID: &uid})))
 	}
 	return errors.Join(errs...)
+}
+
+func isDiscarded(desired map[string]*fnv1.Resource, role string, obj *unstructured.Unstructured) bool {
+	_, isDesired := desired[role]
+	return !isDesired && !isInfrastructure(role) && obj.GetDeletionTimestamp() == nil
 }
 
 func isInfrastructure(role string) bool {

@@ -190,5 +190,8 @@ func (x *nodeKeeper) patchFor(ctx context.Context, node *corev1.Node, wn *machin
 func identified(wn *machineNode) workernode.Parameters {
 	p := wn.Parameters
 	p.Labels = labels.Merge(p.Labels, labels.Set{clusterv1alpha1.LabelJoinToken: string(wn.GetUID())})
+	if !wn.confirmed {
+		p.ProviderID = "" // A Node keeps the one that it is given: a status is not good enough.
+	}
 	return p
 }

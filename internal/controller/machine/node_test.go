@@ -64,7 +64,7 @@ func (e *events) has(reason event.Reason) bool {
 }
 func passed(err error) error { return err }
 func always(nodes ...*corev1.Node) func(context.Context, string, string, string) ([]*corev1.Node, error) {
-	return func(context.Context, string, string, string) ([]*corev1.Node, error) { return nodes, nil }
+	return func(context.Context, string, string, string) ([]*corev1.Node, error) { return slices.Clone(nodes), nil }
 }
 
 func noHooks(context.Context, *machinev1alpha1.Machine) ([]string, error) { return nil, nil }

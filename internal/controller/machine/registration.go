@@ -4,6 +4,7 @@ import (
 	"context"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
@@ -101,6 +102,9 @@ func lastSeen(m *machinev1alpha1.Machine) workernode.Observation {
 	}
 	if s.Preserve != "" && m.GetAnnotations()[machinev1alpha1.AnnotationPreserve] != s.Preserve {
 		o.Annotations = map[string]string{machinev1alpha1.AnnotationPreserve: s.Preserve}
+	}
+	if s.ReplaceRequested && !isTrue(m, machinev1alpha1.AnnotationReplace) {
+		o.Annotations = labels.Merge(o.Annotations, labels.Set{machinev1alpha1.AnnotationReplace: "true"})
 	}
 	ready := workernode.Condition{Type: string(corev1.NodeReady), Status: string(corev1.ConditionUnknown)}
 	if s.ReadySince != nil {

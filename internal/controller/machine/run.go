@@ -224,7 +224,7 @@ func (r *Reconciler) conclude(ctx context.Context, f *facts, d decision) (reconc
 	if err := r.launch(ctx, f, d, written); err != nil {
 		return reconcile.Result{}, r.fail(ctx, f.machine, err)
 	}
-	return reconcile.Result{RequeueAfter: r.again(f, d)}, nil
+	return reconcile.Result{RequeueAfter: r.again(f, d)}, r.recovered(ctx, f.machine)
 }
 
 // again is when to look again if nothing happens.

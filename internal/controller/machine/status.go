@@ -40,16 +40,47 @@ func (r *Reconciler) report(ctx context.Context, f *facts, d decision) (written 
 		return false, err
 	}
 	status.CompositionRevision = f.revision
+	// The pipeline saw the Machine before its providerID was recorded, and nothing else can
+	// have changed the spec since.
+	status.ObservedGeneration = m.GetGeneration()
 	if status.ResourceRefs, err = references(f, d); err != nil {
 		return false, err
 	}
 	status.Conditions = slices.Clone(m.Status.Conditions)
-	setConditions(&status, m.GetGeneration(), append(conditionsOf(d.Conditions), conditionOf(xpv1.ReconcileSuccess()), conditionOf(readyWhen(d)))...)
+	setConditions(&status, m.GetGeneration(), append(conditionsOf(d.Conditions), conditionOf(readyWhen(d)))...)
+	// After a failed launch, Synced waits for a launch that succeeds: otherwise each retry
+	// would write it twice.
+	isLaunched := true
+	if hasFailed(m) {
+		if isLaunched, err = f.isLaunched(d); err != nil {
+			return false, err
+		}
+	}
+	if isLaunched {
+		setConditions(&status, m.GetGeneration(), conditionOf(xpv1.ReconcileSuccess()))
+	}
 	if written, err = r.writeStatus(ctx, m, status); err != nil {
 		return false, err
 	}
 	r.recordResults(m, d.Results)
 	return written, nil
+}
+
+// hasFailed reports whether the status has an error of an earlier reconcile.
+func hasFailed(m *machinev1alpha1.Machine) bool {
+	c := meta.FindStatusCondition(m.Status.Conditions, string(xpv1.TypeSynced))
+	return c != nil && c.Status == metav1.ConditionFalse && c.Reason == string(xpv1.ReasonReconcileError)
+}
+
+// recovered writes that the launch succeeded, if the status has an error.
+func (r *Reconciler) recovered(ctx context.Context, m *machinev1alpha1.Machine) error {
+	if !hasFailed(m) {
+		return nil
+	}
+	status := *m.Status.DeepCopy()
+	setConditions(&status, m.GetGeneration(), conditionOf(xpv1.ReconcileSuccess()))
+	_, err := r.writeStatus(ctx, m, status)
+	return err
 }
 
 // statusOf a decision.

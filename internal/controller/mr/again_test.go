@@ -19,7 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"github.com/drover-dev/drover/apis/cluster/v1alpha1"
+	"github.com/drover-dev/drover/apis/vsphere/v1alpha1"
 )
 
 func TestWhatAConflictKeepsFromBeingToldIsToldSoon(t *testing.T) {
@@ -27,13 +27,13 @@ func TestWhatAConflictKeepsFromBeingToldIsToldSoon(t *testing.T) {
 	if err := v1alpha1.AddToScheme(s); err != nil {
 		t.Fatal(err)
 	}
-	wn := &v1alpha1.WorkerNode{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "n"}}
-	wn.Spec.ManagementPolicies = xpv1.ManagementPolicies{xpv1.ManagementActionAll}
+	vm := &v1alpha1.VirtualMachine{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "n"}}
+	vm.Spec.ManagementPolicies = xpv1.ManagementPolicies{xpv1.ManagementActionAll}
 	conflicts := 1
-	kube := fake.NewClientBuilder().WithScheme(s).WithObjects(wn).WithStatusSubresource(wn).WithInterceptorFuncs(interceptor.Funcs{
+	kube := fake.NewClientBuilder().WithScheme(s).WithObjects(vm).WithStatusSubresource(vm).WithInterceptorFuncs(interceptor.Funcs{
 		SubResourceUpdate: func(ctx context.Context, c client.Client, sub string, obj client.Object, opts ...client.SubResourceUpdateOption) error {
 			if conflicts--; conflicts >= 0 {
-				return kerrors.NewConflict(schema.GroupResource{Resource: "workernodes"}, obj.GetName(), errors.New("somebody else wrote it"))
+				return kerrors.NewConflict(schema.GroupResource{Resource: "virtualmachines"}, obj.GetName(), errors.New("somebody else wrote it"))
 			}
 			return c.SubResource(sub).Update(ctx, obj, opts...)
 		},
@@ -47,10 +47,10 @@ func TestWhatAConflictKeepsFromBeingToldIsToldSoon(t *testing.T) {
 		},
 		DisconnectFn: func(context.Context) error { return nil },
 	}
-	r := a.wrap(managed.NewReconciler(a.manager(Quiet(&xpfake.Manager{Client: kube, Scheme: s})), resource.ManagedKind(v1alpha1.WorkerNodeGroupVersionKind),
+	r := a.wrap(managed.NewReconciler(a.manager(Quiet(&xpfake.Manager{Client: kube, Scheme: s})), resource.ManagedKind(v1alpha1.VirtualMachineGroupVersionKind),
 		managed.WithManagementPolicies(), managed.WithInitializers(),
 		managed.WithExternalConnector(managed.ExternalConnectorFn(func(context.Context, resource.Managed) (managed.ExternalClient, error) { return refused, nil }))))
-	key := client.ObjectKeyFromObject(wn)
+	key := client.ObjectKeyFromObject(vm)
 	for i, want := range []struct {
 		after time.Duration // None is the backoff.
 		told  string
@@ -62,10 +62,10 @@ func TestWhatAConflictKeepsFromBeingToldIsToldSoon(t *testing.T) {
 		if got.IsZero() || got.RequeueAfter != want.after || err != nil {
 			t.Errorf("reconcile %d: %+v, error %v, want another after %s", i, got, err, want.after)
 		}
-		if err := kube.Get(t.Context(), key, wn); err != nil {
+		if err := kube.Get(t.Context(), key, vm); err != nil {
 			t.Fatal(err)
 		}
-		if told := wn.GetCondition(xpv1.TypeSynced).Message; told != want.told {
+		if told := vm.GetCondition(xpv1.TypeSynced).Message; told != want.told {
 			t.Errorf("reconcile %d told %q, want %q", i, told, want.told)
 		}
 	}

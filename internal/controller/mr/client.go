@@ -19,15 +19,18 @@ type managerWith struct {
 func (m managerWith) GetClient() client.Client { return m.client }
 
 // Quiet returns the manager with a client that leaves out the writes of the managed
-// reconciler that change nothing.
+// reconciler that change nothing, and that reads its own writes.
 func Quiet(m manager.Manager) manager.Manager {
-	return managerWith{Manager: m, client: quietClient{m.GetClient()}}
+	return managerWith{Manager: m, client: quietClient{Client: m.GetClient(), own: newOwnWrites()}}
 }
 
 // quietClient leaves out two writes of the managed reconciler that change nothing:
 // the status that it sends at the end of every reconcile, changed or not, and the
 // connection Secret that it creates before there is anything to put into it.
-type quietClient struct{ client.Client }
+type quietClient struct {
+	client.Client
+	own *ownWrites
+}
 
 func (c quietClient) Create(ctx context.Context, obj client.Object, opts ...client.CreateOption) error {
 	if s, ok := obj.(*corev1.Secret); ok && s.Type == resource.SecretTypeConnection && len(s.Data) == 0 {
@@ -37,12 +40,13 @@ func (c quietClient) Create(ctx context.Context, obj client.Object, opts ...clie
 }
 
 func (c quietClient) Status() client.SubResourceWriter {
-	return quietStatus{SubResourceWriter: c.Client.Status(), reader: c.Client}
+	return quietStatus{SubResourceWriter: c.Client.Status(), reader: c, own: c.own}
 }
 
 type quietStatus struct {
 	client.SubResourceWriter
-	reader client.Reader // of the cache that the reconciler read its object from
+	reader client.Reader // that the reconciler read its object from
+	own    *ownWrites
 }
 
 func (w quietStatus) Update(ctx context.Context, obj client.Object, opts ...client.SubResourceUpdateOption) error {
@@ -50,5 +54,5 @@ func (w quietStatus) Update(ctx context.Context, obj client.Object, opts ...clie
 	if ok && w.reader.Get(ctx, client.ObjectKeyFromObject(obj), was) == nil && equality.Semantic.DeepEqual(was, obj) {
 		return nil
 	}
-	return w.SubResourceWriter.Update(ctx, obj, opts...)
+	return w.own.remember(obj, w.SubResourceWriter.Update(ctx, obj, opts...))
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
@@ -13,6 +14,8 @@ import (
 	fn "github.com/drover-dev/drover/apis/fn/v1alpha1"
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/function/step"
+	"github.com/drover-dev/drover/internal/names"
+	"github.com/drover-dev/drover/internal/userdata"
 )
 
 func machine(phase machinev1alpha1.MachinePhase) *machinev1alpha1.Machine {
@@ -39,154 +42,137 @@ func TestPlan(t *testing.T) {
 		t.Fatal(problem.Message)
 	}
 	const waiting = "waiting for the join token and user data"
-	unauthorized := &Token{UserData: current, Error: "connect failed: Unauthorized"}
+	published := func(template string) step.JoinState {
+		return step.JoinState{Published: true, Hash: userdata.Hash(template, "")}
+	}
+	noClass := &step.Problem{Reason: "ClassNotFound", Message: "none"}
 
 	type want struct {
-		// userData is that of the token, "" for no token.
+		// join is one of "" for no request, mint, keep and revoke.
+		join string
+		// userData of the request.
 		userData string
-		revoked  bool
 		given    bool
 		waiting  string
 		problem  string
 	}
 	cases := map[string]struct {
-		o    Observed
-		want want
+		reason string
+		o      Observed
+		want   want
 	}{
 		"AsksForATokenAndUserDataFirst": {
-			Observed{Machine: machine(""), Class: class("")},
-			want{userData: current, waiting: waiting},
-		},
-		"LetsAProviderThatAwaitsUserDataBeginAtOnce": {
-			Observed{Machine: machine(""), Class: class(""), ProviderAwaitsSecret: true},
-			want{userData: current, given: true},
+			"a VM needs both", Observed{Machine: machine(""), Class: class("")},
+			want{join: "mint", userData: current, waiting: waiting},
 		},
 		"SaysWhyThereIsNoToken": {
-			Observed{Machine: machine("Pending"), Class: class(""), Token: unauthorized},
-			want{userData: current, waiting: "waiting for the join token: connect failed: Unauthorized"},
-		},
-		"SaysItToThoseWhoBeganAlready": {
-			Observed{Machine: machine("Pending"), Class: class(""), Token: unauthorized, ProviderAwaitsSecret: true},
-			want{userData: current, waiting: "waiting for the join token: connect failed: Unauthorized", given: true},
+			"the user has to fix the configuration of the cluster",
+			Observed{Machine: machine("Pending"), Class: class(""), Join: step.JoinState{Error: "connect failed: Unauthorized"}},
+			want{join: "mint", userData: current, waiting: "waiting for the join token: connect failed: Unauthorized"},
 		},
 		"WaitsUntilUserDataIsPublished": {
-			Observed{Machine: machine("Pending"), Class: class(""), Token: &Token{UserData: current, Ready: true}},
-			want{userData: current, waiting: waiting},
+			"a template has a hash before it is published",
+			Observed{Machine: machine("Pending"), Class: class(""), Join: step.JoinState{Hash: published(current).Hash}},
+			want{join: "mint", userData: current, waiting: waiting},
 		},
 		"GivesUserDataWhenItIsPublished": {
-			Observed{Machine: machine("Pending"), Class: class(""), Token: &Token{UserData: current, Published: true}},
-			want{userData: current, given: true},
+			"the VM can be created", Observed{Machine: machine("Pending"), Class: class(""), Join: published(current)},
+			want{join: "mint", userData: current, given: true},
 		},
 		"DoesNotGiveUserDataThatIsOld": {
-			Observed{Machine: machine("Pending"), Class: class(""), Token: &Token{UserData: old, Published: true}, ProviderAwaitsSecret: true},
-			want{userData: current, waiting: waiting},
+			"the VM would be created from the old template", Observed{Machine: machine("Pending"), Class: class(""), Join: published(old)},
+			want{join: "mint", userData: current, waiting: waiting},
+		},
+		"DoesNotGiveUserDataOfAnotherEncoding": {
+			"the VM would get text instead of base64",
+			Observed{Machine: machine("Pending"), Class: class(""), Join: step.JoinState{Published: true, Hash: userdata.Hash(current, clusterv1alpha1.UserDataBase64)}},
+			want{join: "mint", userData: current, waiting: waiting},
 		},
 		"KeepsAllWhenTheClassIsGone": {
-			Observed{Machine: machine("Pending"), ClassProblem: &step.Problem{Reason: "ClassNotFound", Message: "none"}, Token: &Token{UserData: old, Published: true}},
-			want{userData: old, problem: "ClassNotFound: none"},
+			"a VM may be created from what is published, once the class is back",
+			Observed{Machine: machine("Pending"), ClassProblem: noClass, Join: published(old)},
+			want{join: "keep", problem: "ClassNotFound: none"},
+		},
+		"AsksForNothingWithoutClass": {
+			"there is nothing to publish", Observed{Machine: machine("Pending"), ClassProblem: noClass},
+			want{problem: "ClassNotFound: none"},
 		},
 		"NamesWhatCannotBeRenderedAndMakesNoTokenForIt": {
-			Observed{Machine: machine("Pending"), Class: class(`{"maxPods": "x"}`)},
+			"no VM can use the token", Observed{Machine: machine("Pending"), Class: class(`{"maxPods": "x"}`)},
 			want{problem: `UserDataInvalid: class "small": class.spec.kubelet.configuration`},
 		},
 		"NeverTouchesUserDataOfAVM": {
-			Observed{Machine: machine("Provisioning"), Token: &Token{UserData: old, Published: true}, VMMayExist: true},
-			want{userData: old, given: true},
+			"the VM may read it again", Observed{Machine: machine("Provisioning"), Join: published(old), VMMayExist: true},
+			want{join: "keep", given: true},
+		},
+		"NeverTouchesUserDataOfAVMThatIsNotPublishedAnyMore": {
+			"the VM may have it all the same", Observed{Machine: machine("Provisioning"), Class: class(""), VMMayExist: true},
+			want{join: "keep", given: true},
 		},
 		"RevokesTheTokenWhenTheNodeIsThere": {
-			Observed{Machine: machine("Joining"), Token: &Token{UserData: old, Published: true}, VMMayExist: true, NodeJoined: true},
-			want{userData: old, revoked: true, given: true},
+			"the kubelet has a certificate by then", Observed{Machine: machine("Joining"), Join: published(old), VMMayExist: true, NodeJoined: true},
+			want{join: "revoke", given: true},
 		},
 		"RevokesTheTokenOfAMachineThatFailed": {
-			Observed{Machine: machine("Failed"), Token: &Token{UserData: old, Published: true}, VMMayExist: true},
-			want{userData: old, revoked: true, given: true},
+			"it is about to be replaced", Observed{Machine: machine("Failed"), Join: published(old), VMMayExist: true},
+			want{join: "revoke", given: true},
 		},
-		"NeverUnrevokesAToken": {
-			Observed{Machine: machine("Joining"), Token: &Token{UserData: old, Published: true, Revoked: true}, VMMayExist: true},
-			want{userData: old, revoked: true, given: true},
+		"RevokesTheTokenAfterARestartToo": {
+			"a process that stopped may not have revoked it", Observed{Machine: machine("Running"), VMMayExist: true, NodeJoined: true},
+			want{join: "revoke", given: true},
 		},
-		"MakesNoTokenOnlyToRevokeIt": {
-			Observed{Machine: machine("Running"), VMMayExist: true, NodeJoined: true},
-			want{},
+		"RevokesTheTokenOfAVMThatIsLost": {
+			"no VM may use it any more", Observed{Machine: machine("Running"), Join: published(old), VMLost: true},
+			want{join: "revoke"},
+		},
+		"GivesNothingToAProviderIDWithoutVM": {
+			"a status can be forged by anyone who may write it", Observed{Machine: machine(""), Class: class(""), VMLost: true},
+			want{join: "revoke"},
 		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			d := Plan(tc.o, Settings{TokenTTL: time.Hour, TokenGroups: []string{"system:bootstrappers:a"}})
-			jt := d.JoinToken
-			if got := jt != nil; got != (tc.want.userData != "") {
-				t.Fatalf("token: %v", got)
-			}
-			if jt != nil {
-				p := jt.Spec.ForProvider
-				if p.UserData != tc.want.userData || p.Revoked != tc.want.revoked || p.TTL.Duration != time.Hour || !slices.Equal(p.Groups, []string{"system:bootstrappers:a"}) {
-					t.Errorf("token: %+v", p)
+			got := want{given: d.SecretName == names.UserData("m", "6f8e9d10") && d.Key == "userData", waiting: d.Waiting}
+			if r := d.Join; r != nil {
+				got.userData = r.UserData
+				got.join = map[bool]string{false: "mint", true: "keep"}[r.Frozen]
+				if r.Revoked {
+					got.join = "revoke"
 				}
-				if d.Bootstrap.SecretName != "" && d.Bootstrap.SecretName != jt.Spec.WriteConnectionSecretToReference.Name {
-					t.Errorf("the Secret %s is not the token's", d.Bootstrap.SecretName)
+				if r.Frozen != (r.UserData == "") {
+					t.Errorf("frozen %t with the template %q", r.Frozen, r.UserData)
+				}
+				if r.TTL.Duration != time.Hour || !slices.Equal(r.Groups, []string{"system:bootstrappers:a"}) {
+					t.Errorf("request: %+v", r)
 				}
 			}
-			if got := d.Bootstrap.SecretName != "" && d.Bootstrap.Key == "userData"; got != tc.want.given {
-				t.Errorf("given: want %v, got %+v", tc.want.given, d.Bootstrap)
+			if p := d.Problem; p != nil && strings.HasPrefix(p.Reason+": "+p.Message, tc.want.problem) {
+				got.problem = tc.want.problem
+			} else if p != nil {
+				got.problem = p.Reason + ": " + p.Message
 			}
-			if d.Bootstrap.Waiting != tc.want.waiting {
-				t.Errorf("waiting: want %q, got %q", tc.want.waiting, d.Bootstrap.Waiting)
-			}
-			problem := ""
-			if p := d.Bootstrap.Problem; p != nil {
-				problem = p.Reason + ": " + p.Message
-			}
-			if (problem == "") != (tc.want.problem == "") || !strings.HasPrefix(problem, tc.want.problem) {
-				t.Errorf("problem: want %q, got %q", tc.want.problem, problem)
+			if diff := cmp.Diff(tc.want, got, cmp.AllowUnexported(want{})); diff != "" {
+				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
 			}
 		})
 	}
 }
 
-func TestATokenHasItsFinalizerFromTheFirst(t *testing.T) {
+func TestATokenLivesNoLongerThanItsMachineMayTakeToJoin(t *testing.T) {
 	for name, tc := range map[string]struct {
-		token *Token
-		want  bool
+		timeout, want time.Duration
 	}{
-		"WhenItIsMade":                         {nil, true},
-		"WhileItIsThere":                       {&Token{}, true},
-		"NotWhenItsControllerLetGoOfItAlready": {&Token{Ending: true}, false},
+		"TheDefaultTimeout":  {0, 20*time.Minute + time.Hour},
+		"AShorterOne":        {time.Minute, time.Minute + time.Hour},
+		"ALongerOne":         {24 * time.Hour, 25 * time.Hour},
+		"NonsenseIsNoReason": {-time.Hour, 20*time.Minute + time.Hour},
 	} {
 		t.Run(name, func(t *testing.T) {
-			d := Plan(Observed{Machine: machine(""), Class: class(""), Token: tc.token}, Settings{})
-			if got := len(d.JoinToken.Finalizers) > 0; got != tc.want {
-				t.Errorf("got %v", d.JoinToken.Finalizers)
-			}
-		})
-	}
-}
-
-func TestPublishedUserDataIsThatOfItsTemplateAndOfTheToken(t *testing.T) {
-	const template = "a $(token) $(server) $(ca.crt|base64) $(joinToken.uid) $(config.uid)"
-	details := func(data string) map[string][]byte {
-		return map[string][]byte{"token": []byte("t"), "server": []byte("s"), "ca.crt": []byte("c"), "userData": []byte(data)}
-	}
-	partly := details("a t s Yw== u g")
-	delete(partly, "server")
-	for name, tc := range map[string]struct {
-		details map[string][]byte
-		config  string
-		want    bool
-	}{
-		"AllOfIt":                     {details("a t s Yw== u g"), "g", true},
-		"OfAnotherTemplate":           {details("b t s Yw== u g"), "g", false},
-		"OfAnotherToken":              {details("a u s Yw== u g"), "g", false},
-		"OfAnotherConfiguration":      {details("a t s Yw== u g"), "h", false},
-		"OfAConfigurationNobodyKnows": {details("a t s Yw== u "), "", false},
-		"NotFilledIn":                 {details(template), "g", false},
-		"WithoutAllItNeeds":           {partly, "g", false},
-		"WithNothingAtAllYet":         {nil, "g", false},
-	} {
-		t.Run(name, func(t *testing.T) {
-			jt := &clusterv1alpha1.JoinToken{}
-			jt.UID, jt.Spec.ForProvider.UserData, jt.Status.AtProvider.ConfigUID = "u", template, tc.config
-			if got := published(jt, tc.details); got != tc.want {
-				t.Errorf("got %v", got)
+			m := machine("")
+			m.Spec.CreationTimeout.Duration = tc.timeout
+			if got := Plan(Observed{Machine: m, Class: class("")}, Settings{TokenTTL: time.Hour}).Join.MaxLife.Duration; got != tc.want {
+				t.Errorf("got %s, want %s", got, tc.want)
 			}
 		})
 	}
@@ -207,7 +193,7 @@ func TestANodeRegistersWithItsToken(t *testing.T) {
 	m := machine("Pending")
 	m.Spec.Metadata.Labels = map[string]string{"team": "blue"}
 	d := Plan(Observed{Machine: m, Class: class("")}, Settings{TokenTTL: time.Hour})
-	_, rest, _ := strings.Cut(d.JoinToken.Spec.ForProvider.UserData, "--node-labels=")
+	_, rest, _ := strings.Cut(d.Join.UserData, "--node-labels=")
 	got, _, _ := strings.Cut(rest, `"`)
 	if want := "cluster.drover.dev/config=$(config.uid),cluster.drover.dev/join-token=$(joinToken.uid),team=blue"; got != want {
 		t.Errorf("it has the labels %s, want %s", got, want)

@@ -377,6 +377,74 @@ func TestAVMThatIsGoneIsNotMadeAgain(t *testing.T) {
 	}
 }
 
+// TestAForgedStatusHasNoAuthority is the attack S1: a tenant who may write the status of a
+// Machine names the VM and the Node of others.
+func TestAForgedStatusHasNoAuthority(t *testing.T) {
+	for name, change := range map[string]func(*Plane){
+		"WithoutClass":      func(p *Plane) { p.Others = nil },
+		"WithClass":         func(*Plane) {},
+		"InAnotherPipeline": func(p *Plane) { p.Pipeline[1].Fields["provider"] = structpb.NewStringValue("nimbus") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newPlane(t)
+			change(p)
+			p.Machine.Object["status"] = map[string]any{
+				"phase": "Running", "providerID": "aws:///eu-1/i-controlplane1", "drained": true,
+				"nodeRef":   map[string]any{"apiVersion": "v1", "kind": "Node", "name": "cp-1", "uid": "uid-of-cp-1"},
+				"addresses": []any{map[string]any{"type": "InternalIP", "address": "10.96.0.1"}},
+			}
+			for range 3 {
+				r := p.Reconcile()
+				if j := r.Bootstrap.Join; j == nil || !j.Revoked || j.UserData != "" || r.Bootstrap.SecretName != "" || len(p.Connection) > 0 {
+					t.Errorf("a token or user data are given: %+v", r.Bootstrap)
+				}
+				if len(p.Composed) > 0 {
+					t.Errorf("composed: %v", slices.Sorted(maps.Keys(p.Composed)))
+				}
+				if id, found, _ := unstructured.NestedString(p.Machine.Object, "spec", "providerID"); r.VM.Confirmed || found {
+					t.Errorf("the providerID counts as the VM's: %+v, spec.providerID %q", r.VM, id)
+				}
+				if len(r.Node.Addresses) > 0 {
+					t.Errorf("certificates would be approved for %v", r.Node.Addresses)
+				}
+			}
+		})
+	}
+}
+
+func TestANodeThatIsGoneIsGoneSinceOnceThroughARestart(t *testing.T) {
+	p := newPlane(t)
+	p.ToRunning()
+	p.Now = p.Now.Add(time.Minute)
+	since := p.Now.Format(time.RFC3339)
+	for i, world := range []func(){
+		func() { p.NodeIs("", p.Now) }, func() { p.Node = nil }, func() { p.TargetError = "timeout" }, func() { p.TargetError = "" },
+	} {
+		world()
+		p.Reconcile()
+		if got := field(p, "nodeGoneSince"); got != since || phase(p) != "Unknown" {
+			t.Fatalf("stage %d: phase %s, gone since %q, want %s", i, phase(p), got, since)
+		}
+		p.Now = p.Now.Add(7 * time.Second)
+	}
+	p.Now = p.Now.Add(2 * time.Second)
+	if p.Reconcile(); phase(p) != "Failed" || field(p, "failureReason") != "NodeDeleted" {
+		t.Errorf("phase %s, %s", phase(p), field(p, "failureReason"))
+	}
+}
+
+func TestARestartDuringAnOutageChangesNothing(t *testing.T) {
+	p := newPlane(t)
+	p.ToRunning()
+	p.TargetError, p.Node = "connect failed: timeout", nil
+	for range 3 {
+		p.Now = p.Now.Add(time.Hour)
+		if r := p.Reconcile(); phase(p) != "Running" || len(r.Events) > 0 {
+			t.Fatalf("phase %s, events %v", phase(p), eventReasons(r))
+		}
+	}
+}
+
 func TestAVMThatIsBeingDeletedIsGivenNoNewFinalizer(t *testing.T) {
 	p := newPlane(t)
 	p.ToRunning()

@@ -3,6 +3,7 @@ package machinetest
 import (
 	"reflect"
 	"slices"
+	"time"
 
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -99,7 +100,7 @@ func (p *Plane) syncNode(want *workernode.Parameters) (changed bool) {
 		return false
 	}
 	if changed = p.Node == nil; changed {
-		p.Node = &workernode.WorkerNode{}
+		p.Node = &workernode.WorkerNode{Observation: p.lastSeen()}
 	}
 	before := p.Node.Observation.Error
 	p.Node.Parameters = *want
@@ -109,6 +110,20 @@ func (p *Plane) syncNode(want *workernode.Parameters) (changed bool) {
 		p.observeNode()
 	}
 	return changed || before != p.Node.Observation.Error
+}
+
+// lastSeen is what the status remembers of the Node.
+func (p *Plane) lastSeen() workernode.Observation {
+	text := func(path ...string) string {
+		s, _, _ := unstructured.NestedString(p.Machine.Object, append([]string{"status"}, path...)...)
+		return s
+	}
+	o := workernode.Observation{NodeName: text("nodeRef", "name"), NodeUID: types.UID(text("nodeRef", "uid"))}
+	o.Present = o.NodeName != "" && text("nodeGoneSince") == ""
+	if at, err := time.Parse(time.RFC3339, text("readySince")); o.Present && err == nil {
+		o.Conditions = []workernode.Condition{{Type: "Ready", Status: "True", LastTransitionTime: &metav1.Time{Time: at}}}
+	}
+	return o
 }
 
 // report merges the conditions, replaces the rest of the status, and writes a providerID that

@@ -8,17 +8,20 @@ import (
 	"google.golang.org/protobuf/testing/protocmp"
 	"google.golang.org/protobuf/types/known/structpb"
 
-	"github.com/drover-dev/drover/internal/function/machinetest"
 	"github.com/drover-dev/drover/internal/function/step"
+	"github.com/drover-dev/drover/internal/pipeline"
 )
 
 func TestWhatIsOnlyLookedAtIsNotRequiredInTheEnd(t *testing.T) {
-	fetched, decided := map[string]int{}, 0
+	fetched, decided, withMachines := map[string]int{}, 0, 0
 	fetch := func(s *fnv1.ResourceSelector) *fnv1.Resources {
 		fetched[s.GetKind()]++
 		return &fnv1.Resources{}
 	}
 	run := func(req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
+		if _, looked := step.Required(req, "machines"); looked {
+			withMachines++
+		}
 		if rsp, ok, err := step.Again(req); ok || err != nil {
 			return rsp, err
 		}
@@ -38,24 +41,25 @@ func TestWhatIsOnlyLookedAtIsNotRequiredInTheEnd(t *testing.T) {
 		rsp.Events(step.Event{Reason: "Decided", Message: "once"})
 		return rsp.RunFunctionResponse, rsp.Decided("machines")
 	}
-	req := &fnv1.RunFunctionRequest{Context: &structpb.Struct{Fields: map[string]*structpb.Value{"other": structpb.NewStringValue("kept")}}}
-	rsp, err := machinetest.Fetching(req, run, fetch, nil)
+	in := pipeline.Input{Context: &structpb.Struct{Fields: map[string]*structpb.Value{"other": structpb.NewStringValue("kept")}}}
+	runner, steps := newRunner(run, fetch)
+	rsp, err := runner.Run(t.Context(), steps, in)
 	if err != nil {
 		t.Fatal(err)
 	}
 
 	required := map[string]bool{}
-	for name := range rsp.GetRequirements().GetResources() {
-		required[name] = true
+	for _, r := range rsp.Required {
+		required[r.Name] = true
 	}
 	if diff := cmp.Diff(map[string]bool{"class": true, "composition": true}, required); diff != "" {
 		t.Errorf("required in the end: -want +got:\n%s", diff)
 	}
-	if diff := cmp.Diff(req.GetContext().GetFields()["other"], rsp.GetContext().GetFields()["other"], protocmp.Transform()); diff != "" || len(rsp.GetContext().GetFields()) != 1 {
-		t.Errorf("left in the context: %v", rsp.GetContext())
+	if diff := cmp.Diff(in.Context.GetFields()["other"], rsp.Context.GetFields()["other"], protocmp.Transform()); diff != "" || len(rsp.Context.GetFields()) != 1 {
+		t.Errorf("left in the context: %v", rsp.Context)
 	}
-	if decided != 1 || fetched["Machine"] != 2 || !(rsp.GetDesired().GetComposite().GetReady() == fnv1.Ready_READY_TRUE) || len(rsp.GetResults()) != 1 {
-		t.Errorf("decided %d times, fetched %v, answered %v", decided, fetched, rsp)
+	if decided != 1 || fetched["Machine"] != 1 || withMachines != 2 || !(rsp.Desired.GetComposite().GetReady() == fnv1.Ready_READY_TRUE) || len(rsp.Results) != 1 {
+		t.Errorf("decided %d times, called %d times with Machines, fetched %v, answered %v", decided, withMachines, fetched, rsp)
 	}
 }
 

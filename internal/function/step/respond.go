@@ -91,21 +91,6 @@ func (r Response) IfUnchanged(req *fnv1.RunFunctionRequest) {
 	}})
 }
 
-// ComposesAsObserved says whether exactly those resources are desired that were
-// observed. If so, the response does not change what the XR refers to.
-func (r Response) ComposesAsObserved(req *fnv1.RunFunctionRequest) bool {
-	observed := req.GetObserved().GetResources()
-	if len(observed) != len(r.Desired.GetResources()) {
-		return false
-	}
-	for name := range r.Desired.GetResources() {
-		if _, ok := observed[name]; !ok {
-			return false
-		}
-	}
-	return true
-}
-
 // Ready says whether the XR is ready, whatever its composed resources are.
 func (r Response) Ready(ready bool) {
 	r.composite().Ready = readiness(ready)

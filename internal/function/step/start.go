@@ -4,30 +4,16 @@ import (
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
 	"github.com/crossplane/function-sdk-go/response"
 	"google.golang.org/protobuf/types/known/structpb"
-
-	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 )
 
-// Crossplane learns what an XR depends on as its first reconcile ends, of a new XR or
-// after Crossplane's own start. What changes between the look of that reconcile and its
-// end wakes nobody, and an XR that is at rest would not see for an hour that its Node is
-// gone. From the second reconcile on it hands each step at once what the step required
-// last: so a step that is called without anything, and requires something, is in the
-// first.
-const (
-	// contextStarted marks a first reconcile.
-	contextStarted = "drover.dev/started"
-
-	requirementStart = "start"
-	// nothing is the name of a MachineClass that nobody has.
-	nothing = "drover.dev.nothing"
-)
-
-// RequireStart is for a step that may require nothing else: [MindTheStart] tells a first
-// reconcile by it. There is nothing to find, so it costs no watch event.
-func (r Response) RequireStart(namespace string) {
-	r.RequireByName(requirementStart, machinev1alpha1.SchemeGroupVersion.String(), machinev1alpha1.MachineClassGroupVersionKind.Kind, namespace, nothing)
-}
+// contextStarted marks a first reconcile.
+//
+// Crossplane learns the requirements of an XR when the XR's first reconcile ends: of a new
+// XR, or after Crossplane's own start. A change between the reads of that reconcile and its
+// end enqueues nothing, and an XR at rest would miss it for an hour. From the second
+// reconcile on, the first call of a step contains what the step required last. So a step
+// that is called with nothing, and requires something, is in its first reconcile.
+const contextStarted = "drover.dev/started"
 
 // MindTheStart lets a first reconcile be called again as if something were in flight. It
 // never makes the time longer.

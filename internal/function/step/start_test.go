@@ -5,53 +5,60 @@ import (
 	"time"
 
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
+	"github.com/crossplane/function-sdk-go/resource"
 
-	"github.com/drover-dev/drover/internal/function/machinetest"
 	"github.com/drover-dev/drover/internal/function/step"
+	"github.com/drover-dev/drover/internal/pipeline"
 )
 
 func TestAFirstReconcileIsSoonFollowedByAnother(t *testing.T) {
-	classes := &fnv1.Resources{Items: []*fnv1.Resource{{}}}
+	group := func(r step.Response) { r.RequireByName("group", "v1", "Group", "ns", "a") }
 	cases := map[string]struct {
+		// before is what the step required in the reconcile before, nil if there was none.
+		before  func(step.Response)
 		require func(step.Response)
-		known   map[string]*fnv1.Resources
 		asks    time.Duration
 		want    time.Duration
 		calls   int
 	}{
-		"CrossplaneStarted":                  {func(r step.Response) { r.RequireStart("ns") }, nil, step.AtRest, step.InFlight, 2},
-		"CrossplaneKnowsWhatTheXRDependsOn":  {func(r step.Response) { r.RequireStart("ns") }, map[string]*fnv1.Resources{"start": nil}, step.AtRest, step.AtRest, 1},
-		"OneThatIsCalledSoonerAnywayStaysSo": {func(r step.Response) { r.RequireStart("ns") }, nil, time.Second, time.Second, 2},
-		"AStepThatRequiresSomethingElse":     {func(r step.Response) { r.RequireByName("class", "v1", "Class", "ns", "a") }, nil, step.AtRest, step.InFlight, 2},
-		"AStepThatRequiresMoreThanItDid": {func(r step.Response) {
-			r.RequireStart("ns")
+		"CrossplaneStarted":                  {nil, group, step.AtRest, step.InFlight, 2},
+		"CrossplaneKnowsWhatTheXRDependsOn":  {group, group, step.AtRest, step.AtRest, 1},
+		"OneThatIsCalledSoonerAnywayStaysSo": {nil, group, time.Second, time.Second, 2},
+		"AStepThatRequiresMoreThanItDid": {group, func(r step.Response) {
+			group(r)
 			r.RequireByName("class", "v1", "Class", "ns", "a")
-		}, map[string]*fnv1.Resources{"start": nil}, step.AtRest, step.AtRest, 2},
-		"AStepThatRequiresNothingCannotTell": {func(step.Response) {}, nil, step.AtRest, step.AtRest, 1},
+		}, step.AtRest, step.AtRest, 2},
+		"AStepThatRequiresNothingCannotTell": {nil, func(step.Response) {}, step.AtRest, step.AtRest, 1},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			calls := 0
-			run := func(req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
+			calls, require := 0, tc.before
+			runner, steps := newRunner(func(req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
 				calls++
 				rsp := step.NewResponse(req)
-				tc.require(rsp)
+				require(rsp)
 				rsp.CallAgain(tc.asks)
 				step.MindTheStart(req, rsp.RunFunctionResponse)
 				return rsp.RunFunctionResponse, nil
-			}
-			find := func(s *fnv1.ResourceSelector) *fnv1.Resources {
+			}, func(s *fnv1.ResourceSelector) *fnv1.Resources {
 				if s.GetKind() == "Class" {
-					return classes
+					return &fnv1.Resources{Items: []*fnv1.Resource{{}}}
 				}
 				return nil
+			})
+			in := pipeline.Input{Observed: &fnv1.State{Composite: &fnv1.Resource{Resource: resource.MustStructJSON(`{"metadata": {"uid": "a"}}`)}}}
+			if tc.before != nil {
+				if _, err := runner.Run(t.Context(), steps, in); err != nil {
+					t.Fatal(err)
+				}
 			}
-			rsp, err := machinetest.Fetching(&fnv1.RunFunctionRequest{RequiredResources: tc.known}, run, find, nil)
+			calls, require = 0, tc.require
+			r, err := runner.Run(t.Context(), steps, in)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := rsp.GetMeta().GetTtl().AsDuration(); got != tc.want || calls != tc.calls {
-				t.Errorf("again after %s, with %d calls, want %s with %d", got, calls, tc.want, tc.calls)
+			if r.TTL != tc.want || calls != tc.calls {
+				t.Errorf("again after %s, with %d calls, want %s with %d", r.TTL, calls, tc.want, tc.calls)
 			}
 		})
 	}

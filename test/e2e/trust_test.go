@@ -1,0 +1,154 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1alpha1 "github.com/drover-dev/drover/apis/cluster/v1alpha1"
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/test/kit"
+)
+
+// TestATenantCannotClaimAForeignNode forges the status of Machines that have no VM: the
+// Node, the pods on it and the VM of another Machine that they name stay as they are, and no
+// token is minted.
+func TestATenantCannotClaimAForeignNode(t *testing.T) {
+	t.Parallel()
+	f := plane.NewTargetFleet(t)
+	victim := running(t, f, "victim")
+	vm := victim.vmResource(t)
+	node := foreignNode(t, f, "cp-"+f.Namespace, "aws:///eu-1/i-"+f.Namespace, map[string]string{"node-role.kubernetes.io/control-plane": ""})
+	etcd := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: f.Namespace, Name: "etcd"}}
+	etcd.Spec = corev1.PodSpec{
+		NodeName: node.Name, Containers: []corev1.Container{{Name: "c", Image: "example.org/c"}}, TerminationGracePeriodSeconds: ptr.To(int64(0)),
+		Tolerations: []corev1.Toleration{{Operator: corev1.TolerationOpExists}},
+	}
+	f.CreateIn(t, f.Cluster, etcd)
+	kit.Eventually(t, kit.Patience, func(ctx context.Context) string { return noTokens(ctx, f) })
+
+	untouched := func(ctx context.Context) string {
+		if s := node.changed(t); s != "" {
+			return s
+		}
+		if err := f.Cluster.Client.Get(ctx, client.ObjectKeyFromObject(etcd), etcd); err != nil || etcd.DeletionTimestamp != nil {
+			return fmt.Sprintf("the pod goes: %v", err)
+		}
+		if s := victim.is(ctx, machinev1alpha1.MachineRunning); s != "" {
+			return s
+		}
+		if s := noTokens(ctx, f); s != "" {
+			return s
+		}
+		return noUserData(ctx, f, "evil")
+	}
+	for name, create := range map[string]func(*machinev1alpha1.Machine) error{
+		// Without a class nothing says which Composition a Machine follows.
+		"EvilWithoutAPipeline": func(m *machinev1alpha1.Machine) error { return f.Client.Create(t.Context(), m) },
+		"EvilWithAPipeline":    func(m *machinev1alpha1.Machine) error { return f.Make(t.Context(), m) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := &member{f: f, name: strings.ToLower(name)}
+			evil := &machinev1alpha1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: f.Namespace, Name: m.name}, Spec: f.MachineSpec(kit.NewVersion)}
+			evil.Spec.ClassRef.Name = "does-not-exist"
+			evil.Spec.Drain.Timeout.Duration = time.Second
+			evil.Spec.Metadata.Labels = map[string]string{"owned-by": "mallory", "node-role.kubernetes.io/etcd": ""}
+			evil.Spec.Taints = []machinev1alpha1.Taint{{Key: "example.org/mine", Effect: "NoExecute"}}
+			must(t, create(evil))
+			f.PatchIn(t, f.Control, m.machine(t), fmt.Sprintf(`{"spec":{"providerID":%q}}`, node.Spec.ProviderID))
+			forged := fmt.Sprintf(`{"status":{"phase":"Running","providerID":%q,"nodeRef":{"kind":"Node","name":%q,"uid":%q},
+				"resourceRefs":[{"role":"vm","apiVersion":"local.drover.dev/v1alpha1","kind":"VirtualMachine","name":%q}]}}`,
+				node.Spec.ProviderID, node.Name, node.UID, vm)
+			f.PatchStatusIn(t, f.Control, m.machine(t), forged)
+			kit.Throughout(t, 4*time.Second, untouched)
+			// Something else that a reconcile is due for.
+			f.PatchStatusIn(t, f.Control, m.machine(t), forged)
+			m.annotate(t, "example.org/another-reconcile")
+			kit.Throughout(t, 2*time.Second, untouched)
+			f.PatchIn(t, f.Control, m.machine(t), `{"metadata":{"finalizers":["example.org/forging"]}}`)
+			m.delete(t)
+			f.PatchStatusIn(t, f.Control, m.machine(t), forged)
+			kit.Throughout(t, 2*time.Second, untouched)
+			f.PatchIn(t, f.Control, m.machine(t), `{"metadata":{"finalizers":null}}`)
+			kit.Eventually(t, kit.Patience, m.gone, f.Describe)
+			kit.Throughout(t, 2*time.Second, untouched)
+		})
+	}
+	victim.delete(t)
+	victim.awaitGone(t)
+	must(t, f.Client.DeleteAllOf(t.Context(), &clusterv1alpha1.ProviderConfig{}, client.InNamespace(f.Namespace)))
+}
+
+func noTokens(ctx context.Context, f kit.Fleet) string {
+	if tokens, err := f.BootstrapTokens(ctx); err != nil || len(tokens) > 0 {
+		return fmt.Sprintf("bootstrap tokens %v, %v", tokens, err)
+	}
+	return ""
+}
+
+// noUserData reports whether a Machine whose name begins with a text has user data.
+func noUserData(ctx context.Context, f kit.Fleet, prefix string) string {
+	l := &corev1.SecretList{}
+	if err := f.Client.List(ctx, l, client.InNamespace(f.Namespace)); err != nil {
+		return err.Error()
+	}
+	for _, s := range l.Items {
+		if strings.HasPrefix(s.Name, prefix) {
+			return "there is a Secret " + s.Name
+		}
+	}
+	return ""
+}
+
+// A stranger is a Node that is no Machine's.
+type stranger struct {
+	*corev1.Node
+	f   kit.Fleet
+	was map[string]any
+}
+
+// foreignNode makes a Node that no kubelet looks after. It is deleted when the test ends.
+func foreignNode(t *testing.T, f kit.Fleet, name, providerID string, labels map[string]string) stranger {
+	t.Helper()
+	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}, Spec: corev1.NodeSpec{ProviderID: providerID}}
+	n.Spec.Taints = []corev1.Taint{{Key: "example.org/theirs", Effect: corev1.TaintEffectNoSchedule}}
+	must(t, f.Cluster.Client.Create(t.Context(), n))
+	t.Cleanup(func() { _ = f.Cluster.Client.Delete(context.Background(), n) })
+	return stranger{Node: n, f: f, was: whatDroverChanges(t, f, name)}
+}
+
+// changed reports what became of a Node that must stay as it is, and nothing if it did.
+func (s stranger) changed(t *testing.T) string {
+	t.Helper()
+	return cmp.Diff(s.was, whatDroverChanges(t, s.f, s.Name))
+}
+
+// whatDroverChanges of a Node, and a tenant through it. It is empty if there is no Node.
+func whatDroverChanges(t *testing.T, f kit.Fleet, name string) map[string]any {
+	t.Helper()
+	n := &corev1.Node{}
+	if err := f.Cluster.Client.Get(t.Context(), client.ObjectKey{Name: name}, n); err != nil {
+		return nil
+	}
+	var taints []corev1.Taint
+	for _, taint := range n.Spec.Taints {
+		// Those of the cluster's own controllers follow from the Node's heartbeat.
+		if !strings.HasPrefix(taint.Key, "node.kubernetes.io/") {
+			taints = append(taints, taint)
+		}
+	}
+	delete(n.Annotations, corev1.ObjectTTLAnnotationKey)
+	return map[string]any{
+		"uid": n.UID, "deleted": n.DeletionTimestamp, "labels": n.Labels, "annotations": maps.Clone(n.Annotations), "finalizers": n.Finalizers, "owners": n.OwnerReferences,
+		"providerID": n.Spec.ProviderID, "unschedulable": n.Spec.Unschedulable, "taints": taints,
+	}
+}
