@@ -47,7 +47,7 @@ func TestANodeIsTheMachinesOnlyByProof(t *testing.T) {
 	}{
 		"TokenAndName":               {"A kubelet registers with both.", named, joined("node-of-m", "u", "m", ""), true},
 		"TokenAlone":                 {"Any kubelet can put the label on its own Node, but cannot choose its name.", named, joined("rogue", "u", "m", id), false},
-		"NameAlone":                  {"The name is known to everybody who knows the Machine.", named, joined("node-of-m", "u", "", id), false},
+		"NameAlone":                  {"The name follows from the Machine, which is no secret.", named, joined("node-of-m", "u", "", id), false},
 		"NameAndAnotherToken":        {"It belongs to another Machine.", named, joined("node-of-m", "u", "another", id), false},
 		"ProviderIDAlone":            {"A Node chooses its providerID itself.", named, joined("rogue", "u", "", id), false},
 		"ClaimedButAnotherName":      {"A forged status.nodeRef reaches no Node of another name.", seen(named, true), joined("cp-1", "uid-1", "", id), false},

@@ -324,7 +324,7 @@ func TestARefusedStatusHasNoEvents(t *testing.T) {
 	}
 }
 
-// TestAManualPolicyPinsTheRevisionAndGoesOn: the controller's own write wakes nobody.
+// TestAManualPolicyPinsTheRevisionAndGoesOn: the controller's own write enqueues nothing.
 func TestAManualPolicyPinsTheRevisionAndGoesOn(t *testing.T) {
 	w := living(t)
 	m := w.machine()

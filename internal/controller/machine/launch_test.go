@@ -73,7 +73,7 @@ func TestNeedsApply(t *testing.T) {
 		"ItemRemoved":   {"A list is compared by its items.", observed(composedVM(t, set("tags", []any{"a", "b"}))), composedVM(t, set("tags", []any{"a"})), true},
 		"ItemsReversed": {"The order of a list may matter to its provider.", observed(composedVM(t, set("tags", []any{"a", "b"}))), composedVM(t, set("tags", []any{"b", "a"})), true},
 		"SpecEqual":     {"Another hash, as of another version of Drover, is no reason: the spec is exactly as desired.", observed(small, unhashed), small, false},
-		"SpecEqualButMore": {"Without hash nothing says whose the other field is.",
+		"SpecEqualButMore": {"Without hash the owner of the other field is unknown.",
 			observed(small, unhashed, late("zone", "a")), small, true},
 		"Deleting": {"Nothing would come of it.", observed(small, func(u *unstructured.Unstructured) {
 			now := metav1.Now()
@@ -170,7 +170,7 @@ func TestCompose(t *testing.T) {
 		t.Errorf("disk is %T: an integer field refuses a float", disk)
 	}
 	if composedVM(t, nil).GetAnnotations()[v1alpha1.AnnotationAppliedHash] == composedVM(t, func(raw map[string]any) { raw["spec"] = map[string]any{} }).GetAnnotations()[v1alpha1.AnnotationAppliedHash] {
-		t.Error("the hash does not tell two specs apart")
+		t.Error("the hash of two specs is the same")
 	}
 	unnamed := composedVM(t, func(raw map[string]any) { raw["metadata"] = map[string]any{} })
 	if again := composedVM(t, func(raw map[string]any) { raw["metadata"] = map[string]any{} }); unnamed.GetName() == "" || unnamed.GetName() != again.GetName() {

@@ -31,7 +31,7 @@ func TestOverlay(t *testing.T) {
 		"NumbersAreCompared":  {"9 is older than 10, although its text is greater.", version("9", "a"), time.Second, true, true},
 		"TheCacheHasIt":       {"Nothing is to be remembered any more.", version("10", "a"), 0, false, false},
 		"TheCacheIsNewer":     {"Another client wrote it.", version("11", "a"), 0, false, false},
-		"ItWasCreatedAgain":   {"Versions of another object say nothing.", version("9", "b"), 0, false, false},
+		"ItWasCreatedAgain":   {"Versions of another object cannot be compared.", version("9", "b"), 0, false, false},
 		"TheLastMoment":       {"The cache may lag that long.", nil, overlayFor, true, true},
 		"ItIsOver":            {"The object is gone, and the cache missed both.", nil, overlayFor + 1, false, false},
 		"ItIsOverThoughOlder": {"A cache that lags longer than that is taken as it is.", version("9", "a"), overlayFor + 1, false, false},

@@ -138,7 +138,7 @@ func TestChoose(t *testing.T) {
 			there: []client.Object{revision("a", 1), revision("a", 2), revision("0", 1)}, want: "a-2",
 		},
 		"ClassAndRevisionDeletedLater": {
-			reason: "Nothing says which Composition it was.", followed: "a-1",
+			reason: "The Composition is unknown.", followed: "a-1",
 			there: []client.Object{revision("a", 2)}, problem: `spec.classRef.name: there is no MachineClass "small" in namespace "ns"`, because: step.ReasonClassNotFound,
 		},
 		"NoClass": {

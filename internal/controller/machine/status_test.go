@@ -126,7 +126,7 @@ func TestAPausedMachineIsLeftAlone(t *testing.T) {
 	}
 }
 
-func TestARefusedMachineSaysWhyOnce(t *testing.T) {
+func TestARefusedMachineReportsWhyOnce(t *testing.T) {
 	w := living(t)
 	if err := w.client.Delete(t.Context(), aClass()); err != nil {
 		t.Fatal(err)

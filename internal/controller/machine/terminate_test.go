@@ -372,7 +372,7 @@ func (r forbidden) List(ctx context.Context, list client.ObjectList, opts ...cli
 	return r.Reader.List(ctx, list, opts...)
 }
 
-func TestAMachineWhoseVMCannotBeReadStaysAndSaysWhy(t *testing.T) {
+func TestAMachineWhoseVMCannotBeReadStaysAndReportsWhy(t *testing.T) {
 	w := newWorld(t, aMachine(true, v1alpha1.FinalizerTerminator, metav1.FinalizerDeleteDependents), aVM())
 	w.r.resources = forbidden{w.client}
 	res, err := w.r.Reconcile(t.Context(), reconcile.Request{NamespacedName: nameOfM})

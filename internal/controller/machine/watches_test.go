@@ -67,11 +67,11 @@ func TestWritesOfOthersWakeTheMachine(t *testing.T) {
 		obj  *unstructured.Unstructured
 		want []string
 	}{
-		"ItsOwnWriteWakesNobody": {version("10", "a"), nil},
-		"AnEarlierVersion":       {version("9", "a"), []string{"m"}},
-		"AWriteOfTheProvider":    {version("11", "a"), []string{"m"}},
-		"WithoutOwner":           {unowned, nil},
-		"OfAnotherKindOfTheName": {ofAnotherKind, nil},
+		"ItsOwnWriteEnqueuesNothing": {version("10", "a"), nil},
+		"AnEarlierVersion":           {version("9", "a"), []string{"m"}},
+		"AWriteOfTheProvider":        {version("11", "a"), []string{"m"}},
+		"WithoutOwner":               {unowned, nil},
+		"OfAnotherKindOfTheName":     {ofAnotherKind, nil},
 	} {
 		got := woken(t, func(q queue) { h.Update(t.Context(), updated{ObjectOld: version("1", "a"), ObjectNew: tc.obj}, q) })
 		if !slices.Equal(got, tc.want) {
