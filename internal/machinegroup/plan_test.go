@@ -235,11 +235,11 @@ func TestDigest(t *testing.T) {
 		"AResourceVersionIsNoNews": func(m *v1alpha1.Machine) { m.ResourceVersion = "9" },
 	}
 	other := map[string]option{
-		"APhaseIsNews":                    func(m *v1alpha1.Machine) { m.Status.Phase = v1alpha1.MachineRunning },
-		"AnErrorIsNews":                   func(m *v1alpha1.Machine) { m.Status.LastOperation = &v1alpha1.LastOperation{ErrorCode: "Quota"} },
-		"AnAnnotationIsNews":              func(m *v1alpha1.Machine) { m.Annotations[v1alpha1.AnnotationDeleteMachine] = "now" },
-		"ADeletionIsNews":                 func(m *v1alpha1.Machine) { m.DeletionTimestamp = ptr.To(metav1.Now()) },
-		"AProviderIDIsNews":               func(m *v1alpha1.Machine) { m.Status.ProviderID = "local:///a/b" },
+		"APhaseIsNews":       func(m *v1alpha1.Machine) { m.Status.Phase = v1alpha1.MachineRunning },
+		"AnErrorIsNews":      func(m *v1alpha1.Machine) { m.Status.LastOperation = &v1alpha1.LastOperation{ErrorCode: "Quota"} },
+		"AnAnnotationIsNews": func(m *v1alpha1.Machine) { m.Annotations[v1alpha1.AnnotationDeleteMachine] = "now" },
+		"ADeletionIsNews":    func(m *v1alpha1.Machine) { m.DeletionTimestamp = ptr.To(metav1.Now()) },
+		"AProviderIDIsNews":  func(m *v1alpha1.Machine) { m.Status.ProviderID = "local:///a/b" },
 	}
 	quiet := func(m *v1alpha1.Machine) { m.Status.LastOperation = &v1alpha1.LastOperation{} }
 	for name, o := range same {

@@ -149,15 +149,15 @@ func TestTheActiveRevisionIsCalled(t *testing.T) {
 		},
 		"AMissingFunctionIsNamed": {
 			revisions: []*unstructured.Unstructured{functionRevision("other", "Active", other, 3)},
-			err:       `Function "fn" is not installed: there is no FunctionRevision with label pkg.crossplane.io/package=fn`,
+			err:       `the Function "fn" is not installed: there is no FunctionRevision with label pkg.crossplane.io/package=fn`,
 		},
 		"AFunctionWithoutActiveRevisionIsNamed": {
 			revisions: []*unstructured.Unstructured{functionRevision("fn", "Inactive", old, 1)},
-			err:       `Function "fn" has no active FunctionRevision (one with spec.desiredState: Active)`,
+			err:       `the Function "fn" has no active FunctionRevision (one with spec.desiredState: Active)`,
 		},
 		"ARevisionWithoutEndpointIsNamed": {
 			revisions: []*unstructured.Unstructured{functionRevision("fn", "Active", "", 7)},
-			err:       `Function "fn" has no endpoint yet: status.endpoint of its active FunctionRevision "fn-7" is empty`,
+			err:       `the Function "fn" has no endpoint yet: status.endpoint of its active FunctionRevision "fn-7" is empty`,
 		},
 	}
 	for name, tc := range cases {
@@ -224,7 +224,7 @@ func TestAFunctionThatCannotBeCalledEndsWithTheDeadline(t *testing.T) {
 			f.Timeout = 500 * time.Millisecond
 			start := time.Now()
 			_, err := answerOf(t, f)
-			if status.Code(err) != codes.DeadlineExceeded || !strings.Contains(text(err), tc.want) || !strings.Contains(text(err), `Function "fn"`) {
+			if status.Code(err) != codes.DeadlineExceeded || !strings.Contains(text(err), tc.want) || !strings.Contains(text(err), `the Function "fn"`) {
 				t.Errorf("error: want %q, got %q", tc.want, text(err))
 			}
 			if took := time.Since(start); took < f.Timeout || took > 10*f.Timeout {
@@ -440,7 +440,7 @@ func TestMissingCertificatesAreExplained(t *testing.T) {
 			f, _ := newFunctions(t, tc.dir(t), functionRevision("fn", "Active", "dns:///127.0.0.1:1", 1))
 			start := time.Now()
 			_, err := answerOf(t, f)
-			if !strings.Contains(text(err), tc.want) || !strings.Contains(text(err), `Function "fn"`) {
+			if !strings.Contains(text(err), tc.want) || !strings.Contains(text(err), `the Function "fn"`) {
 				t.Errorf("error: want %q, got %q", tc.want, text(err))
 			}
 			if time.Since(start) > f.Timeout/2 {

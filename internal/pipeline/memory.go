@@ -55,5 +55,6 @@ func remember(reqs *fnv1.Requirements) stepMemory {
 }
 
 func extraResources(reqs *fnv1.Requirements) map[string]*fnv1.ResourceSelector {
-	return reqs.GetExtraResources() //nolint:staticcheck // Functions that were built before Crossplane v2 use it.
+	//lint:ignore SA1019 Functions that were built before Crossplane v2 use it.
+	return reqs.GetExtraResources()
 }

@@ -83,14 +83,16 @@ type given struct {
 func givenIn(req *fnv1.RunFunctionRequest) given {
 	return given{
 		resources: req.GetRequiredResources(),
-		extra:     req.GetExtraResources(), //nolint:staticcheck // Functions that were built before Crossplane v2 use it.
-		schemas:   req.GetRequiredSchemas(),
+		//lint:ignore SA1019 Functions that were built before Crossplane v2 use it.
+		extra:   req.GetExtraResources(),
+		schemas: req.GetRequiredSchemas(),
 	}
 }
 
 func (g given) setIn(req *fnv1.RunFunctionRequest) {
 	req.RequiredResources = g.resources
-	req.ExtraResources = g.extra //nolint:staticcheck // Functions that were built before Crossplane v2 use it.
+	//lint:ignore SA1019 Functions that were built before Crossplane v2 use it.
+	req.ExtraResources = g.extra
 	req.RequiredSchemas = g.schemas
 }
 

@@ -166,7 +166,7 @@ func (r *run) callerOf(s Step, req *fnv1.RunFunctionRequest) RunFunc {
 	req.Meta = &fnv1.RequestMeta{Tag: tagOf(req), Capabilities: capabilities}
 	return func(ctx context.Context, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
 		if r.Functions == nil {
-			return nil, fmt.Errorf("Function %q does not run in this process, and this runner calls no others", s.Function)
+			return nil, fmt.Errorf("the Function %q does not run in this process, and this runner calls no others", s.Function)
 		}
 		return r.Functions.RunFunction(ctx, s.Function, req)
 	}
@@ -177,12 +177,13 @@ func (r *run) callerOf(s Step, req *fnv1.RunFunctionRequest) RunFunc {
 func isolated(call RunFunc) RunFunc {
 	return func(ctx context.Context, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
 		return call(ctx, &fnv1.RunFunctionRequest{
-			Meta:              req.GetMeta(),
-			Observed:          req.GetObserved(),
-			Desired:           proto.CloneOf(req.GetDesired()),
-			Input:             req.GetInput(),
-			Context:           proto.CloneOf(req.GetContext()),
-			ExtraResources:    req.GetExtraResources(), //nolint:staticcheck // Functions that were built before Crossplane v2 use it.
+			Meta:     req.GetMeta(),
+			Observed: req.GetObserved(),
+			Desired:  proto.CloneOf(req.GetDesired()),
+			Input:    req.GetInput(),
+			Context:  proto.CloneOf(req.GetContext()),
+			//lint:ignore SA1019 Functions that were built before Crossplane v2 use it.
+			ExtraResources:    req.GetExtraResources(),
 			Credentials:       req.GetCredentials(),
 			RequiredResources: req.GetRequiredResources(),
 			RequiredSchemas:   req.GetRequiredSchemas(),

@@ -275,6 +275,7 @@ func TestAStepIsCalledUntilItsRequirementsAreStable(t *testing.T) {
 		"OnceIfTheCompositionRequiresAll": {step: bootstrap, answer: plain(require("a")), has: []string{"a=1 Server=object"}},
 		"TheCompositionsRequirementsStay": {step: bootstrap, answer: plain(require("b")), has: []string{"a=1 Server=object", "a=1 b=2 Server=object"}},
 		"TheDeprecatedFieldWorks": {
+			//lint:ignore SA1019 Functions that were built before Crossplane v2 use it.
 			answer: plain(&fnv1.Requirements{ExtraResources: map[string]*fnv1.ResourceSelector{"a": byName("a")}}),
 			has:    []string{"", "extra:a=1"},
 		},
@@ -338,7 +339,8 @@ func requirementsOf(requests []*fnv1.RunFunctionRequest) []string {
 		for _, group := range []struct {
 			prefix    string
 			resources map[string]*fnv1.Resources
-		}{{"", req.GetRequiredResources()}, {"extra:", req.GetExtraResources()}} { //nolint:staticcheck // Functions that were built before Crossplane v2 use it.
+			//lint:ignore SA1019 Functions that were built before Crossplane v2 use it.
+		}{{"", req.GetRequiredResources()}, {"extra:", req.GetExtraResources()}} {
 			for _, name := range sortedKeys(group.resources) {
 				value := "none"
 				for _, item := range group.resources[name].GetItems() {
@@ -425,6 +427,7 @@ func TestTheNextRunStartsWithWhatTheLastOneRequired(t *testing.T) {
 			has: []string{"a=1"},
 		},
 		"TheDeprecatedFieldAsResources": {
+			//lint:ignore SA1019 Functions that were built before Crossplane v2 use it.
 			answer: answers(&fnv1.RunFunctionResponse{Requirements: &fnv1.Requirements{ExtraResources: map[string]*fnv1.ResourceSelector{"a": byName("a")}}}).answer, uid: "u",
 			has: []string{"a=1", "a=1 extra:a=1"},
 		},
@@ -573,7 +576,7 @@ func TestARunFailsWithTheNameOfTheStep(t *testing.T) {
 	}{
 		"AFunctionThatFails":            {options: Options{Local: fails}, err: "broken"},
 		"AFunctionWithoutResponse":      {options: Options{Local: local(map[string]*function{"": answers(nil)})}, err: "the function returned no response"},
-		"AFunctionOutsideOfTheProcess":  {step: Step{Function: "f"}, err: `Function "f" does not run in this process, and this runner calls no others`},
+		"AFunctionOutsideOfTheProcess":  {step: Step{Function: "f"}, err: `the Function "f" does not run in this process, and this runner calls no others`},
 		"ResourcesThatNothingReads":     {options: Options{Local: local(map[string]*function{"": answers(&fnv1.RunFunctionResponse{Requirements: require("a")})})}, err: `cannot fetch required resources "a": this runner reads no resources`},
 		"SchemasThatNothingReads":       {options: Options{Local: local(map[string]*function{"": answers(&fnv1.RunFunctionResponse{Requirements: requireSchema("Server")})})}, err: `cannot fetch required schema "Server": this runner reads no schemas`},
 		"BootstrapThatCannotBeRead":     {options: Options{Resources: &fakeCluster{fail: errors.New("no right")}}, step: Step{RequiredResources: []RequiredResource{{Name: "a", Selector: byName("a")}}}, err: `cannot fetch required resources "a": no right`},

@@ -90,9 +90,9 @@ func changeStep(t *testing.T, c *unstructured.Unstructured, name string, change 
 	must(t, unstructured.SetNestedSlice(c.Object, steps, "spec", "pipeline"))
 }
 
-// TestTwoMachinesNeverClaimOneNode has a Node that pretends to be that of a Machine, and a
-// Machine whose status claims the Node of another one. Neither changes anything: a Machine
-// has one Node, and a Node one Machine.
+// TestTwoMachinesNeverClaimOneNode has a Node that pretends to be the Node of a Machine, and a
+// Machine whose status claims the Node of another Machine. Neither changes anything: a
+// Machine has one Node, and a Node has one Machine.
 func TestTwoMachinesNeverClaimOneNode(t *testing.T) {
 	t.Parallel()
 	f := plane.NewTargetFleet(t)
@@ -103,11 +103,11 @@ func TestTwoMachinesNeverClaimOneNode(t *testing.T) {
 
 	// A kubelet decides on the providerID and on labels of the Node that it registers.
 	rogue := foreignNode(t, f, "rogue-"+f.Namespace, owner.Status.ProviderID, map[string]string{clusterv1alpha1.LabelJoinToken: string(owner.UID)})
-	// Who may write a status can claim anything in it.
+	// A user who may write a status can claim anything in it.
 	f.PatchStatusIn(t, f.Control, rival.machine(t), fmt.Sprintf(
 		`{"status":{"providerID":%q,"nodeRef":{"kind":"Node","name":%q,"uid":%q}}}`, owner.Status.ProviderID, n.Name, n.UID))
 	rival.annotate(t, "example.org/reconcile")
-	// Another Machine's token on the Node of a Machine that is known to be its own.
+	// The Node of the first Machine gets the label of the rival's token.
 	f.PatchIn(t, f.Cluster, n.DeepCopy(), fmt.Sprintf(`{"metadata":{"labels":{%q:%q}}}`, clusterv1alpha1.LabelJoinToken, rival.machine(t).UID))
 
 	kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
@@ -121,9 +121,9 @@ func TestTwoMachinesNeverClaimOneNode(t *testing.T) {
 		}
 		return ""
 	}, f.Describe)
-	was := whatDroverChanges(t, f, m.node)
+	was := nodeState(t, f, m.node)
 	kit.Throughout(t, 3*time.Second, func(ctx context.Context) string {
-		if diff := cmp.Diff(was, whatDroverChanges(t, f, m.node)); diff != "" {
+		if diff := cmp.Diff(was, nodeState(t, f, m.node)); diff != "" {
 			return diff
 		}
 		if s := rogue.changed(t); s != "" {
@@ -137,7 +137,7 @@ func TestTwoMachinesNeverClaimOneNode(t *testing.T) {
 
 	rival.delete(t)
 	rival.awaitGone(t)
-	if diff := cmp.Diff(was, whatDroverChanges(t, f, m.node)); diff != "" {
+	if diff := cmp.Diff(was, nodeState(t, f, m.node)); diff != "" {
 		t.Errorf("the deletion of the rival changed the Node of the first: %s", diff)
 	}
 	m.stays(t, pod)

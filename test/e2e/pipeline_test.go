@@ -49,7 +49,6 @@ func TestAUsersOwnStepChangesVMs(t *testing.T) {
 			t.Errorf("VM %s has the tags %v", vm.Name, vm.Tags)
 		}
 	}
-	// The step is a part of the pipeline: without its function nothing is decided.
 	everyMachineHasItsNode(t, f, 2)
 	for name := range machineNames(t, f) {
 		(&member{f: f, name: name}).told(t, "ComposeResources", "Tagged the VM")

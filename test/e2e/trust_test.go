@@ -41,7 +41,7 @@ func TestATenantCannotClaimAForeignNode(t *testing.T) {
 			return s
 		}
 		if err := f.Cluster.Client.Get(ctx, client.ObjectKeyFromObject(etcd), etcd); err != nil || etcd.DeletionTimestamp != nil {
-			return fmt.Sprintf("the pod goes: %v", err)
+			return fmt.Sprintf("the pod on the Node is deleted: %v", err)
 		}
 		if s := victim.is(ctx, machinev1alpha1.MachineRunning); s != "" {
 			return s
@@ -70,7 +70,7 @@ func TestATenantCannotClaimAForeignNode(t *testing.T) {
 				node.Spec.ProviderID, node.Name, node.UID, vm)
 			f.PatchStatusIn(t, f.Control, m.machine(t), forged)
 			kit.Throughout(t, 4*time.Second, untouched)
-			// Something else that a reconcile is due for.
+			// The controller ignores changes of a status alone: another change triggers a reconcile.
 			f.PatchStatusIn(t, f.Control, m.machine(t), forged)
 			m.annotate(t, "example.org/another-reconcile")
 			kit.Throughout(t, 2*time.Second, untouched)
@@ -123,17 +123,17 @@ func foreignNode(t *testing.T, f kit.Fleet, name, providerID string, labels map[
 	n.Spec.Taints = []corev1.Taint{{Key: "example.org/theirs", Effect: corev1.TaintEffectNoSchedule}}
 	must(t, f.Cluster.Client.Create(t.Context(), n))
 	t.Cleanup(func() { _ = f.Cluster.Client.Delete(context.Background(), n) })
-	return stranger{Node: n, f: f, was: whatDroverChanges(t, f, name)}
+	return stranger{Node: n, f: f, was: nodeState(t, f, name)}
 }
 
-// changed reports what became of a Node that must stay as it is, and nothing if it did.
+// changed returns the difference to the Node as it was created, empty if there is none.
 func (s stranger) changed(t *testing.T) string {
 	t.Helper()
-	return cmp.Diff(s.was, whatDroverChanges(t, s.f, s.Name))
+	return cmp.Diff(s.was, nodeState(t, s.f, s.Name))
 }
 
-// whatDroverChanges of a Node, and a tenant through it. It is empty if there is no Node.
-func whatDroverChanges(t *testing.T, f kit.Fleet, name string) map[string]any {
+// nodeState is everything of a Node that Drover can change. It is empty if there is no Node.
+func nodeState(t *testing.T, f kit.Fleet, name string) map[string]any {
 	t.Helper()
 	n := &corev1.Node{}
 	if err := f.Cluster.Client.Get(t.Context(), client.ObjectKey{Name: name}, n); err != nil {
@@ -141,7 +141,7 @@ func whatDroverChanges(t *testing.T, f kit.Fleet, name string) map[string]any {
 	}
 	var taints []corev1.Taint
 	for _, taint := range n.Spec.Taints {
-		// Those of the cluster's own controllers follow from the Node's heartbeat.
+		// The cluster's own controllers set these by the Node's heartbeat.
 		if !strings.HasPrefix(taint.Key, "node.kubernetes.io/") {
 			taints = append(taints, taint)
 		}

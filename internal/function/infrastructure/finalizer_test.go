@@ -50,7 +50,7 @@ func TestOnlyManagedKindsGetTheFinalizerOfTheirProvider(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			b, o := wanted(t)
+			_, o := wanted(t)
 			b, err := bind(input())
 			if err != nil {
 				t.Fatal(err)
