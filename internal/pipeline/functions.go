@@ -55,11 +55,11 @@ func (f *Functions) RunFunction(ctx context.Context, name string, req *fnv1.RunF
 	}
 	conn, err := f.connect(name, endpoint)
 	if err != nil {
-		return nil, fmt.Errorf("cannot connect to Function %q at %q: %w", name, endpoint, err)
+		return nil, fmt.Errorf("cannot connect to the Function %q at %q: %w", name, endpoint, err)
 	}
 	rsp, err := call(ctx, conn, req)
 	if err != nil {
-		return nil, fmt.Errorf("cannot call Function %q at %q: %w", name, endpoint, err)
+		return nil, fmt.Errorf("cannot call the Function %q at %q: %w", name, endpoint, err)
 	}
 	return rsp, nil
 }
