@@ -62,7 +62,7 @@ func TestALabelFreezesAndThaws(t *testing.T) {
 }
 
 // TestTooManyMachinesFreeze has a set take on Machines of somebody's own, whose VMs then
-// do not go, and restarts Crossplane meanwhile.
+// do not go, and restarts Crossplane and provider-drover meanwhile.
 func TestTooManyMachinesFreeze(t *testing.T) {
 	f := plane.NewFleet(t)
 	census := f.Census(t)
@@ -105,6 +105,7 @@ func TestTooManyMachinesFreeze(t *testing.T) {
 		loseOne(t, f, own)
 		before := machineNames(t, f)
 		restart(t, "crossplane")
+		restart(t, "provider-drover")
 		f.Patch(t, md, `{"spec":{"minReadySeconds":1}}`)
 		awaitObserved(t, f, md)
 		nothingIsCreated(t, f, before)
@@ -147,6 +148,7 @@ func TestNothingHappensWhileTheTargetClusterIsCutOff(t *testing.T) {
 		lost = loseOne(t, f, before)
 		awaitFrozen(t, f, onlySet(t, f), "TargetUnreachable", `ProviderConfig "target"`)
 		restart(t, "crossplane")
+		restart(t, "provider-drover")
 		kubectl(t, f, "scale", "md", md.Name, "--replicas=4")
 		awaitFrozen(t, f, md, "TargetUnreachable")
 		awaitObserved(t, f, md)

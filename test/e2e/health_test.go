@@ -94,7 +94,7 @@ func comingUp(budget int) func(map[string]*machinev1alpha1.Machine) []string {
 }
 
 // TestAMachineThatBreaksIsReplaced in each of the ways in which one can break, or be
-// asked to go, with Crossplane restarted in the middle.
+// asked to go, with Crossplane and provider-drover restarted in the middle.
 func TestAMachineThatBreaksIsReplaced(t *testing.T) {
 	t.Parallel()
 	f := plane.NewFleet(t)
@@ -107,6 +107,7 @@ func TestAMachineThatBreaksIsReplaced(t *testing.T) {
 		name := anyOf(machineNames(t, f))
 		strike(t, f, localcloud.FaultVanish, name)
 		restart(t, "crossplane")
+		restart(t, "provider-drover")
 		awaitReplaced(t, f, md, name)
 	})
 	var stopped string
@@ -127,6 +128,7 @@ func TestAMachineThatBreaksIsReplaced(t *testing.T) {
 		m := &machinev1alpha1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: f.Namespace, Name: stopped}}
 		f.Patch(t, m, fmt.Sprintf(`{"metadata":{"annotations":{%q:null}}}`, machinev1alpha1.AnnotationSkipRemediation))
 		restart(t, "crossplane")
+		restart(t, "provider-drover")
 		awaitReplaced(t, f, md, stopped)
 	})
 	step(t, "SomebodyAsksForAnother", func(t *testing.T) {
@@ -172,6 +174,7 @@ func TestAMachineThatNeverJoinsIsReplaced(t *testing.T) {
 			return ""
 		}, f.Describe)
 		restart(t, "crossplane")
+		restart(t, "provider-drover")
 	})
 	step(t, "ItIsReplacedOnce", func(t *testing.T) { awaitReplaced(t, f, md, late) })
 	everyMachineHasItsNode(t, f, 2)
@@ -207,6 +210,7 @@ func TestHalfOfAFleetThatIsNotReadyIsNotReplacedAtOnce(t *testing.T) {
 		}
 		awaitReason(t, f, md, "RemediationAllowed", "TooManyUnhealthy")
 		must(t, f.Launcher(t.Context(), "restart", "crossplane"))
+		must(t, f.Launcher(t.Context(), "restart", "provider-drover"))
 		nothingIsCreated(t, f, before)
 	})
 	step(t, "OnceTheyMayBeTheyAreReplacedWithinTheBudget", func(t *testing.T) {

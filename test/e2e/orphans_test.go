@@ -55,6 +55,7 @@ func TestOrphans(t *testing.T) {
 		c.fault(t, localcloud.Fault{Kind: localcloud.FaultCreateAnswerLost, Match: localcloud.FaultMatch{Tags: map[string]string{machinev1alpha1.TagNamespace: f.Namespace}}})
 		f.Patch(t, fleet, `{"spec":{"replicas":3}}`)
 		must(t, f.Launcher(t.Context(), "restart", "crossplane"))
+		must(t, f.Launcher(t.Context(), "restart", "provider-drover"))
 		f.AwaitDeployment(t, fleet.Name)
 		c.awaitNone(t)
 		// One of them is that of the Machine that was replaced.
@@ -81,7 +82,7 @@ func TestOrphans(t *testing.T) {
 	})
 	t.Run("ARestartOfAllInTheMiddleChangesNothing", func(t *testing.T) {
 		orphans := []string{c.tearOut(t, "restarted-a"), c.tearOut(t, "restarted-b")}
-		for _, component := range []string{"crossplane", "function-drover", "provider-local"} {
+		for _, component := range []string{"crossplane", "function-drover", "provider-drover", "provider-local"} {
 			must(t, f.Launcher(t.Context(), "restart", component))
 		}
 		c.awaitNone(t)
@@ -297,6 +298,14 @@ func (c *collector) tearOut(t *testing.T, name string) string {
 	kubectl(t, c.f, "patch", "virtualmachines.local.drover.dev", resource, "--type=json", "-p", `[{"op":"add","path":"/metadata/finalizers/-","value":"example.org/stuck"}]`)
 	m.delete(t)
 	m.awaitStage(t, machinev1alpha1.DeletionDeletingVM)
+	// The stage is reported before it begins: a VM resource that is not being deleted yet
+	// would get its provider's finalizer again, and its VM would be deleted with it.
+	kit.Eventually(t, kit.Patience, func(context.Context) string {
+		if at := kubectl(t, c.f, "get", "virtualmachines.local.drover.dev", resource, "-o", "jsonpath={.metadata.deletionTimestamp}"); at == "" {
+			return "the VM resource is not being deleted"
+		}
+		return ""
+	})
 	kubectl(t, c.f, "patch", "virtualmachines.local.drover.dev", resource, "--type=merge", "-p", `{"metadata":{"finalizers":null}}`)
 	kit.Eventually(t, kit.Patience, m.gone, c.f.Describe)
 	return vms[0].ID

@@ -26,8 +26,8 @@ type refusal struct {
 }
 
 // TestWhatTheCloudRefusesWaitsAndRecovers has VMs refused with each class of errors, for
-// longer than their creationTimeout and over a restart of Crossplane: no Machine fails,
-// none is replaced or created in addition, and what is wrong is told. When the cloud
+// longer than their creationTimeout and over a restart of Crossplane and provider-drover: no
+// Machine fails, none is replaced or created in addition, and what is wrong is told. When the cloud
 // takes them, the same Machines come up.
 func TestWhatTheCloudRefusesWaitsAndRecovers(t *testing.T) {
 	codes := []string{
@@ -42,10 +42,9 @@ func TestWhatTheCloudRefusesWaitsAndRecovers(t *testing.T) {
 	for code, r := range all {
 		step(t, code+"IsTold", func(t *testing.T) { r.isTold(t, code) })
 	}
-	step(t, "NothingMovesOverARestartOfCrossplane", func(t *testing.T) {
-		if err := plane.Launcher(t.Context(), "restart", "crossplane"); err != nil {
-			t.Fatal(err)
-		}
+	step(t, "NothingMovesOverARestart", func(t *testing.T) {
+		restart(t, "crossplane")
+		restart(t, "provider-drover")
 		kit.Throughout(t, max(5*time.Second, time.Until(began.Add(creationTimeout+5*time.Second))), func(ctx context.Context) string {
 			for code, r := range all {
 				if s := r.moved(ctx); s != "" {

@@ -134,7 +134,8 @@ func conditionsOf(conditions []*fnv1.Condition) []metav1.Condition {
 		}
 		out = append(out, metav1.Condition{
 			Type: c.GetType(), Status: cmp.Or(statuses[c.GetStatus()], metav1.ConditionUnknown),
-			Reason: c.GetReason(), Message: c.GetMessage(),
+			// The schema requires a reason: without one the whole status would be refused.
+			Reason: cmp.Or(c.GetReason(), "Unspecified"), Message: c.GetMessage(),
 		})
 	}
 	return out

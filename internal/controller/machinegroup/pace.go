@@ -17,6 +17,14 @@ import (
 // [machinegroup.TellEvery]; sooner only when half of what the set waits for is there.
 const tellBurst = 4
 
+const (
+	// arrivalsEvery so often at most a set is notified early because half of what it waits
+	// for is there: with few Machines each of them would be half.
+	arrivalsEvery = time.Second
+	// goneEvery so often at most a set is notified of Machines that are gone.
+	goneEvery = 500 * time.Millisecond
+)
+
 // onTheWay are how many Machines are in a phase that they leave by themselves: they wait for
 // a VM, for a Node, or to be gone.
 type onTheWay map[v1alpha1.MachinePhase]int
@@ -55,8 +63,9 @@ type pace struct {
 
 type told struct {
 	limit *rate.Limiter
-	// was on the way when the set was last told.
+	// was on the way when the set was last notified, and when that was.
 	was onTheWay
+	at  time.Time
 }
 
 func newPace(now func() time.Time) *pace {
@@ -79,9 +88,22 @@ func (p *pace) next(group types.NamespacedName, is onTheWay) time.Duration {
 	}
 	r.CancelAt(p.now())
 	if t.was.arrived(is) {
-		return 0
+		return min(wait, t.after(arrivalsEvery, p.now()))
 	}
 	return wait
+}
+
+// after is how long it is until an interval since the last notification is over.
+func (t *told) after(interval time.Duration, now time.Time) time.Duration {
+	return max(0, interval-now.Sub(t.at))
+}
+
+// nextGone is next for news of Machines that are gone.
+func (p *pace) nextGone(group types.NamespacedName, is onTheWay) time.Duration {
+	wait := p.next(group, is)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return min(wait, p.of[group].after(goneEvery, p.now()))
 }
 
 // tell that the set knows now what is on the way.
@@ -89,7 +111,7 @@ func (p *pace) tell(group types.NamespacedName, is onTheWay) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if t := p.of[group]; t != nil {
-		t.was = is
+		t.was, t.at = is, p.now()
 	}
 }
 

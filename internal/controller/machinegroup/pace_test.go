@@ -42,6 +42,11 @@ func TestHalfOfWhatIsAwaitedIsToldBeforeItsTurn(t *testing.T) {
 		joining int
 		told    bool
 	}{{7, false}, {5, false}, {4, true}, {3, false}, {2, true}, {1, true}, {0, true}, {0, false}} {
+		p.of[key].at = now
+		if wait := p.next(key, joining(next.joining)); wait == 0 {
+			t.Errorf("with %d that join it is notified more often than every %s", next.joining, arrivalsEvery)
+		}
+		p.of[key].at = now.Add(-arrivalsEvery)
 		wait := p.next(key, joining(next.joining))
 		if told := wait == 0; told != next.told {
 			t.Errorf("with %d that join it waits for %s, want told at once: %t", next.joining, wait, next.told)
@@ -53,5 +58,25 @@ func TestHalfOfWhatIsAwaitedIsToldBeforeItsTurn(t *testing.T) {
 	now = now.Add(machinegroup.TellEvery)
 	if wait := p.next(key, joining(0)); wait != 0 {
 		t.Errorf("it waits for %s when it is its turn", wait)
+	}
+}
+
+func TestMachinesThatAreGoneAreReportedTogether(t *testing.T) {
+	now := time.Now()
+	p := newPace(func() time.Time { return now })
+	ending := func(n int) onTheWay { return onTheWay{v1alpha1.MachineTerminating: n} }
+	for range tellBurst {
+		if wait := p.nextGone(key, ending(8)); wait != 0 {
+			t.Fatalf("one of the first waits for %s", wait)
+		}
+		p.tell(key, ending(8))
+	}
+	now = now.Add(200 * time.Millisecond)
+	if wait := p.nextGone(key, ending(7)); wait != goneEvery-200*time.Millisecond {
+		t.Errorf("it waits for %s, want the rest of %s", wait, goneEvery)
+	}
+	now = now.Add(goneEvery)
+	if wait := p.nextGone(key, ending(6)); wait != 0 {
+		t.Errorf("it waits for %s when the time is over", wait)
 	}
 }

@@ -351,13 +351,13 @@ func TestWhatIsUrgentDoesNotWaitForItsTurn(t *testing.T) {
 		"ASpecThatWasCarriedOut":           {v1alpha1.MachineGroupStatus{ObservedGeneration: 1}, v1alpha1.MachineGroupStatus{ObservedGeneration: 2}, false},
 		"AMachineThatWasCreated":           {v1alpha1.MachineGroupStatus{Created: []string{"a"}}, v1alpha1.MachineGroupStatus{Created: []string{"b"}}, true},
 		"ACreationThatNeedNotBeRemembered": {v1alpha1.MachineGroupStatus{Created: []string{"a", "b"}}, v1alpha1.MachineGroupStatus{Created: []string{"b"}}, false},
-		"AMachineThatIsGone":               {v1alpha1.MachineGroupStatus{}, v1alpha1.MachineGroupStatus{Gone: []string{"a"}}, true},
+		"AMachineThatIsGone":               {v1alpha1.MachineGroupStatus{}, v1alpha1.MachineGroupStatus{Gone: []string{"a"}}, false},
 		"OneThatIsGoneAndNeedNotBeAnyMore": {v1alpha1.MachineGroupStatus{Gone: []string{"a"}}, v1alpha1.MachineGroupStatus{}, false},
 		"SomethingThatCannotBeDone":        {v1alpha1.MachineGroupStatus{Conditions: condition("True")}, v1alpha1.MachineGroupStatus{Conditions: condition("False")}, true},
 		"ThatEverythingCanBeDoneAsBefore":  {v1alpha1.MachineGroupStatus{Conditions: condition("True")}, v1alpha1.MachineGroupStatus{Conditions: condition("True"), Digest: "b"}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := urgent(tc.was, tc.is); got != tc.want {
+			if got := isUrgent(tc.was, tc.is); got != tc.want {
 				t.Errorf("%v", got)
 			}
 		})

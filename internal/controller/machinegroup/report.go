@@ -21,7 +21,7 @@ func (r *reconciler) report(ctx context.Context, g *v1alpha1.MachineGroup, s v1a
 	if equality.Semantic.DeepEqual(g.Status, s) {
 		return 0, nil
 	}
-	if wait := r.pace.next(client.ObjectKeyFromObject(g), is); wait > 0 && !urgent(g.Status, s) {
+	if wait := r.wait(g, s, is); wait > 0 {
 		return wait, nil
 	}
 	now := g.DeepCopy()
@@ -36,9 +36,20 @@ func (r *reconciler) report(ctx context.Context, g *v1alpha1.MachineGroup, s v1a
 	return 0, nil
 }
 
-// urgent is what must be known before anything else is done, that a Machine was created,
-// and what somebody waits for: that one is gone, or that something cannot be done.
-func urgent(was, is v1alpha1.MachineGroupStatus) bool {
-	return !sets.New(was.Created...).HasAll(is.Created...) || !sets.New(was.Gone...).HasAll(is.Gone...) ||
-		!equality.Semantic.DeepEqual(was.Conditions, is.Conditions)
+// wait is how long a status has to wait for its turn.
+func (r *reconciler) wait(g *v1alpha1.MachineGroup, s v1alpha1.MachineGroupStatus, is onTheWay) time.Duration {
+	key := client.ObjectKeyFromObject(g)
+	switch {
+	case isUrgent(g.Status, s):
+		return 0
+	case !sets.New(g.Status.Gone...).HasAll(s.Gone...):
+		return r.pace.nextGone(key, is)
+	}
+	return r.pace.next(key, is)
+}
+
+// isUrgent reports whether a status has what must be recorded before anything else is done:
+// that a Machine was created, or that a change of the group cannot be carried out.
+func isUrgent(was, is v1alpha1.MachineGroupStatus) bool {
+	return !sets.New(was.Created...).HasAll(is.Created...) || !equality.Semantic.DeepEqual(was.Conditions, is.Conditions)
 }
