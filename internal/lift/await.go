@@ -10,9 +10,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-// secretPatience is how long a Secret may be missing until it is said. Those of a VM
-// that is composed together with the JoinToken that publishes its user data take some
-// seconds when many are.
+// secretPatience is how long a Secret may be missing before its absence is reported: a
+// Secret that is created together with its VM takes some seconds when many are.
 const secretPatience = 30 * time.Second
 
 // secretMinPoll and secretMaxPoll bound how often it is looked for one.

@@ -32,8 +32,8 @@ func Machine(set string, uid types.UID, n int64) string {
 	return join(set, suffix(string(uid), strconv.FormatInt(n, 10)))
 }
 
-// OfMachine returns the name of what a Machine composes: its VM, its WorkerNode
-// and its JoinToken. The VM's host name, and so the Node's name, is the same.
+// OfMachine returns the name of a Machine's VM. The VM's host name, and so the Node's
+// name, is the same.
 func OfMachine(machine string, uid types.UID) string {
 	return join(machine, suffix(string(uid)))
 }
@@ -53,13 +53,12 @@ func Orphan(collector string, uid types.UID, externalName string) string {
 	return join(collector, suffix(string(uid), externalName))
 }
 
-// UserData returns the name of the Secret with a Machine's user data, which its
-// JoinToken publishes.
+// UserData returns the name of the Secret with a Machine's user data.
 func UserData(machine string, uid types.UID) string {
 	return OfMachine(machine, uid) + "-user-data"
 }
 
-// TokenID returns the public half of the bootstrap token of a JoinToken.
+// TokenID returns the public half of the bootstrap token of a Machine.
 func TokenID(uid types.UID) string {
 	const (
 		alphabet = "abcdefghijklmnopqrstuvwxyz0123456789"

@@ -62,8 +62,8 @@ type file struct {
 	Content     string `json:"content"`
 }
 
-// CloudInit renders a #cloud-config document, with the placeholders of a JoinToken's
-// user data for what only the target cluster says. Its errors are a field.ErrorList
+// CloudInit renders a #cloud-config document, with placeholders for values that only the
+// Machine's controller knows. Its errors are a field.ErrorList
 // when fields of the Machine or of its class are to blame, with their paths in them:
 // spec is the Machine's, class.spec the class's.
 func CloudInit(in Input) ([]byte, error) {

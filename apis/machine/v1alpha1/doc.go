@@ -1,10 +1,12 @@
 // Package v1alpha1 holds the kinds that users of Drover write: MachineDeployment,
-// MachineSet, Machine and MachineClass.
+// MachineSet, Machine, MachineClass and OrphanCollector; and MachineGroup, which only
+// MachineSets write.
 //
-// The first three are composite resources: their XRDs are generated from these
-// types. The shape of their specs and statuses, and the labels and annotations in
-// keys.go, are what the cluster-autoscaler's clusterapi provider reads when its
-// CAPI_GROUP is set to this group.
+// MachineDeployment, MachineSet and OrphanCollector are composite resources of Crossplane:
+// their XRDs are generated from these types. Machine, MachineClass and MachineGroup are
+// CRDs of provider-drover. The shape of the specs and statuses, and the labels and
+// annotations in keys.go, are what the cluster-autoscaler's clusterapi provider reads when
+// its CAPI_GROUP is set to this group.
 //
 // +kubebuilder:object:generate=true
 // +groupName=machine.drover.dev

@@ -130,7 +130,7 @@ const (
 	AnnotationReleased = Group + "/released"
 )
 
-// Finalizers. See the package docs of internal/controller/terminator.
+// Finalizers. See the package docs of internal/finalizer and internal/controller/machine.
 const (
 	// FinalizerTerminator keeps a MachineDeployment, MachineSet or Machine until
 	// the last of its VMs and Nodes is gone.

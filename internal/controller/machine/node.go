@@ -24,7 +24,6 @@ import (
 // Reasons of events.
 const (
 	reasonJoined      event.Reason = "NodeJoined"
-	reasonNodeUnclear event.Reason = "NodeNotObserved"
 	reasonNodeDeleted event.Reason = "NodeDeleted"
 	reasonDraining    event.Reason = "Draining"
 	reasonDrained     event.Reason = "Drained"

@@ -127,7 +127,7 @@ func (x *nodeKeeper) stage(s *machinev1alpha1.DrainStatus, stage machinev1alpha1
 // stamp is a time as a status keeps it.
 func (x *nodeKeeper) stamp() metav1.Time { return metav1.NewTime(x.now().Truncate(time.Second)) }
 
-// asked says whether the WorkerNode or the Node has an annotation that is "true".
+// asked reports whether the Machine or the Node has an annotation that is "true".
 func asked(annotation string, wn *machineNode, node *corev1.Node) bool {
 	return wn.GetAnnotations()[annotation] == "true" || node != nil && node.GetAnnotations()[annotation] == "true"
 }

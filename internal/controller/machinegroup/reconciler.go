@@ -154,7 +154,7 @@ func (r *reconciler) others(ctx context.Context, g *v1alpha1.MachineGroup, owner
 // sort.
 func (r *reconciler) write(ctx context.Context, g *v1alpha1.MachineGroup, p machinegroup.Plan) ([]string, error) {
 	err := each(p.Delete, func(m *v1alpha1.Machine) error {
-		// In the foreground, as the terminator would have it.
+		// In the foreground, as package finalizer would have it.
 		return client.IgnoreNotFound(r.client.Delete(ctx, &v1alpha1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: m.Namespace, Name: m.Name}},
 			client.PropagationPolicy(metav1.DeletePropagationForeground), client.Preconditions{UID: &m.UID}))
 	})

@@ -9,5 +9,5 @@
 // A VM may have companions, such as a network interface of its own, for which the same
 // holds. They are made before it, each when those before it are ready. What is there is
 // desired for as long as its Machine lives, whatever becomes of class and binding: only
-// the deletion of the Machine, whose order package terminator keeps, deletes it.
+// the deletion of the Machine, whose order the Machine's controller keeps, deletes it.
 package infrastructure

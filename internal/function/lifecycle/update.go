@@ -78,8 +78,8 @@ type agentAnswer struct {
 	message           string
 }
 
-// answer of the agent to this very request. What the WorkerNode reported before it
-// knew of the request is an answer to another one.
+// answer of the agent to this very request. An observation from before the Node had the
+// request is an answer to another one.
 func answer(wn *workernode.WorkerNode, id string) agentAnswer {
 	if wn == nil || !upToDate(wn) {
 		return agentAnswer{}

@@ -310,6 +310,8 @@ func (c *Cluster) Boot(name string) {
 		case machinev1alpha1.MachineProvisioning:
 			m.Status.Phase = machinev1alpha1.MachineJoining
 			m.Status.ProviderID = "local:///zone-a/" + string(m.UID)
+			m.Spec.ProviderID = ptr.To(m.Status.ProviderID) // As the Machine's controller does.
+			m.Generation++
 		case machinev1alpha1.MachineJoining, machinev1alpha1.MachineUnknown:
 			m.Status.Phase = machinev1alpha1.MachineRunning
 			m.Status.ReadySince = ptr.To(metav1.NewTime(c.Now))

@@ -140,10 +140,8 @@ func (c *Cluster) applyChange(owner metav1.OwnerReference, ch machinegroup.Chang
 		if u := m.Status.Update; m.Spec.Version != spec.Version && (u == nil || u.State != machinev1alpha1.UpdateSucceeded) {
 			c.violated("Machine %s: version changed from %s to %s in place", m.Name, m.Spec.Version, spec.Version)
 		}
-		spec.ProviderID = m.Spec.ProviderID
-		if id := m.Status.ProviderID; spec.ProviderID == nil && id != "" {
-			spec.ProviderID = &id
-		}
+		// These are the Machine's controller's.
+		spec.ProviderID, spec.Crossplane = m.Spec.ProviderID, m.Spec.Crossplane
 		if !equal(m.Spec, spec) {
 			m.Generation++
 		}
