@@ -6,37 +6,17 @@ import (
 	"strings"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	clusterv1alpha1 "github.com/drover-dev/drover/apis/cluster/v1alpha1"
+	"github.com/drover-dev/drover/internal/function/step"
 	"github.com/drover-dev/drover/internal/userdata"
 )
 
 // minTTL keeps renewals rare.
 const minTTL = time.Minute
 
-// A Request is what the bootstrap step of a Machine's pipeline asks for. It travels
-// through the pipeline's context.
-type Request struct {
-	// UserData is a template with placeholders. The Secret has no user data if it is
-	// empty.
-	UserData string `json:"userData,omitempty"`
-	// Encoding of the user data in the Secret, Plain by default.
-	Encoding clusterv1alpha1.UserDataEncoding `json:"encoding,omitempty"`
-	// TTL of one lease of the token, at least one minute. A lease is renewed when half of
-	// it is over.
-	TTL metav1.Duration `json:"ttl"`
-	// MaxLife is the total life of one secret half, renewals included, at least TTL.
-	MaxLife metav1.Duration `json:"maxLife"`
-	// Groups that the token authenticates as, beside system:bootstrappers.
-	Groups []string `json:"groups,omitempty"`
-	// Revoked means that no token is wanted any more. The Secret stays as it is.
-	Revoked bool `json:"revoked,omitempty"`
-	// Frozen means that a VM may have been made from the user data: the Secret must not
-	// change, and no other secret half is minted. The token is renewed until the end of
-	// its total life.
-	Frozen bool `json:"frozen,omitempty"`
-}
+// A Request is what the bootstrap step of a Machine's pipeline asks for. A lease is renewed
+// when half of it is over. If Frozen, the Secret must not change, no other secret half is
+// minted, and the token is renewed until the end of its total life.
+type Request step.JoinRequest
 
 // Hash of the template and its encoding.
 func (r Request) Hash() string { return userdata.Hash(r.UserData, r.Encoding) }

@@ -166,16 +166,7 @@ func (t *transitions) drained(o owner, m *v1alpha1.Machine, now time.Time) {
 
 // hasLeftNode reports whether the deletion of a Machine is past its Node.
 func hasLeftNode(m *v1alpha1.Machine) bool {
-	d := m.Status.Deletion
-	if d == nil {
-		return false
-	}
-	switch d.Stage {
-	case v1alpha1.DeletionPreTerminateHooks, v1alpha1.DeletionDeletingVM, v1alpha1.DeletionDeletingCompanions:
-		return true
-	case v1alpha1.DeletionPreDrainHooks, v1alpha1.DeletionDraining, v1alpha1.DeletionDetachingVolumes, v1alpha1.DeletionDeletingNode:
-	}
-	return false
+	return m.Status.Deletion != nil && m.Status.Deletion.Stage.IsPastNode()
 }
 
 // ranAt is when the Machine first ran: its operation Join was successful then.

@@ -204,6 +204,17 @@ const (
 	DeletionDeletingCompanions DeletionStage = "DeletingCompanions"
 )
 
+// IsPastNode reports whether the Node was left: it was drained and deleted, or there was
+// none. A deletion never goes back to its Node.
+func (s DeletionStage) IsPastNode() bool {
+	switch s {
+	case DeletionPreTerminateHooks, DeletionDeletingVM, DeletionDeletingCompanions:
+		return true
+	case DeletionPreDrainHooks, DeletionDraining, DeletionDetachingVolumes, DeletionDeletingNode:
+	}
+	return false
+}
+
 // A DrainedPod is a pod that keeps a Node from being empty.
 type DrainedPod struct {
 	// Namespace of the pod.

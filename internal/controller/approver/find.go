@@ -122,13 +122,5 @@ func (r *reconciler) found(m *machinev1alpha1.Machine) found {
 // hasLeftNode reports whether the deletion of a Machine is past its Node.
 func hasLeftNode(m *machinev1alpha1.Machine) bool {
 	d := m.Status.Deletion
-	if m.GetDeletionTimestamp() == nil || d == nil {
-		return false
-	}
-	switch d.Stage {
-	case machinev1alpha1.DeletionPreTerminateHooks, machinev1alpha1.DeletionDeletingVM, machinev1alpha1.DeletionDeletingCompanions:
-		return true
-	case machinev1alpha1.DeletionPreDrainHooks, machinev1alpha1.DeletionDraining, machinev1alpha1.DeletionDetachingVolumes, machinev1alpha1.DeletionDeletingNode:
-	}
-	return false
+	return m.GetDeletionTimestamp() != nil && d != nil && d.Stage.IsPastNode()
 }

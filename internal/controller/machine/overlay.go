@@ -6,8 +6,9 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/drover-dev/drover/internal/controller/mr"
 )
 
 // overlayFor is for how long a write is remembered that the cache does not show. By then it
@@ -64,7 +65,7 @@ func (o *overlay) get(key overlayKey, cached client.Object) (client.Object, bool
 	if !ok {
 		return nil, false
 	}
-	if o.now().Sub(is.at) > overlayFor || cached != nil && !isOlder(cached, is.object) {
+	if o.now().Sub(is.at) > overlayFor || cached != nil && !mr.IsOlder(cached, is.object) {
 		delete(o.objects, key)
 		return nil, false
 	}
@@ -77,14 +78,6 @@ func (o *overlay) isOwn(obj client.Object, kind schema.GroupKind) bool {
 	defer o.mu.Unlock()
 	is, ok := o.objects[overlayKey{kind: kind, name: client.ObjectKeyFromObject(obj)}]
 	return ok && is.object.GetResourceVersion() == obj.GetResourceVersion()
-}
-
-func isOlder(a, b client.Object) bool {
-	if a.GetUID() != b.GetUID() {
-		return false
-	}
-	order, err := resourceversion.CompareResourceVersion(a.GetResourceVersion(), b.GetResourceVersion())
-	return err == nil && order < 0
 }
 
 // knows remembers the UID of a Machine for when it is gone.

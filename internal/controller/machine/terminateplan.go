@@ -250,10 +250,4 @@ func operation(s machineState, at place) *machinev1alpha1.LastOperation {
 
 // hasLeftNode reports whether the Node was left before: its VM was released, or the status
 // has a later stage.
-func (s machineState) hasLeftNode() bool {
-	switch s.stage {
-	case machinev1alpha1.DeletionPreTerminateHooks, machinev1alpha1.DeletionDeletingVM, machinev1alpha1.DeletionDeletingCompanions:
-		return true
-	}
-	return false
-}
+func (s machineState) hasLeftNode() bool { return s.stage.IsPastNode() }

@@ -53,14 +53,15 @@ func (o *ownWrites) refresh(obj client.Object) {
 		return
 	}
 	written, ok := v.(client.Object)
-	if !ok || !isOlder(obj, written) {
+	if !ok || !IsOlder(obj, written) {
 		o.last.Remove(ownKeyOf(obj))
 		return
 	}
 	reflect.ValueOf(obj).Elem().Set(reflect.ValueOf(written.DeepCopyObject()).Elem())
 }
 
-func isOlder(a, b client.Object) bool {
+// IsOlder reports whether a is an older version of the object b.
+func IsOlder(a, b client.Object) bool {
 	order, err := resourceversion.CompareResourceVersion(a.GetResourceVersion(), b.GetResourceVersion())
 	return err == nil && order < 0 && a.GetUID() == b.GetUID()
 }
