@@ -77,14 +77,27 @@ generate: ## Generate deepcopy, CRDs, XRDs and the lifted provider. Leaves no di
 
 MODULES := . cluster cluster/cloud cluster/kubernetes
 
+# The Go vulnerability database: a URL, or file:// and a folder that mirrors it. Where it
+# cannot be reached, the faults in test/dependencies/testdata are all that is looked for.
+VULNDB ?= https://vuln.go.dev
+
 .PHONY: lint
-lint: $(BIN)/staticcheck ## Vet and staticcheck every module.
+lint: $(BIN)/staticcheck $(BIN)/govulncheck ## Vet and staticcheck every module, and look for dependencies with known faults.
 	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { echo "gofmt these:"; gofmt -l $$(git ls-files '*.go'); exit 1; }
 	@for m in $(MODULES); do echo "lint $$m"; (cd $$m && go vet ./... && $(BIN)/staticcheck ./...) || exit 1; done
+	VULNDB=$(VULNDB) GOVULNCHECK=$(BIN)/govulncheck go test -count=1 ./test/dependencies
 
 $(BIN)/staticcheck: go.mod
 	@mkdir -p $(BIN)
 	go build -o $@ honnef.co/go/tools/cmd/staticcheck
+
+$(BIN)/govulncheck: tools/govulncheck/go.mod
+	@mkdir -p $(BIN)
+	cd tools/govulncheck && go build -o $@ golang.org/x/vuln/cmd/govulncheck
+
+.PHONY: vulncheck
+vulncheck: $(BIN)/govulncheck ## Tell which functions with known faults Drover's own module calls, by the database VULNDB (minutes).
+	$(BIN)/govulncheck -db $(VULNDB) ./...
 
 .PHONY: test
 test: lint unit integration e2e ## Run all tests: what CI runs.
@@ -97,7 +110,7 @@ test: lint unit integration e2e ## Run all tests: what CI runs.
 .PHONY: unit
 unit: binaries ## Run the tests that need no control plane.
 	go test -timeout 30m ./apis/... ./cmd/... ./config/... ./test/providers $$(go list ./internal/... | grep -v /simulator$$)
-	go test -timeout 30m ./internal/function/simulator -rapid.seed=1 -rapid.checks=200
+	go test -timeout 30m ./internal/plan/simulator -rapid.seed=1 -rapid.checks=200
 	@for m in cluster cluster/cloud cluster/kubernetes; do (cd $$m && go test ./...) || exit 1; done
 
 .PHONY: integration
@@ -108,14 +121,14 @@ integration: build ## Run the tests that need an API server: of provider-drover,
 
 .PHONY: property
 property: ## Run the property tests of the planners for long: 3000 random histories.
-	go test ./internal/function/simulator -rapid.checks=3000 -timeout 30m
+	go test ./internal/plan/simulator -rapid.checks=3000 -timeout 30m
 
 # Go compiles all dependencies anew for it, once. What it finds goes to testdata/fuzz of
 # the package, and is a case of every test run from then on: commit it with its mend.
 FUZZTIME ?= 30s
 .PHONY: fuzz
 fuzz: ## Give garbage to all that decodes what others wrote, FUZZTIME=30s to each target.
-	@for p in ./internal/function ./internal/function/infrastructure ./internal/target ./internal/userdata; do \
+	@for p in ./internal/allow ./internal/function ./internal/plan/vm ./internal/target ./internal/userdata; do \
 		for f in $$(go test -list '^Fuzz' $$p | grep '^Fuzz'); do \
 			echo "$$p $$f"; go test -run '^$$' -fuzz "^$$f$$" -fuzztime $(FUZZTIME) $$p || exit 1; \
 		done; \
@@ -138,6 +151,11 @@ bench: build packages ## Count API writes a Machine and bytes a response, and pr
 .PHONY: load
 load: build packages ## Measure creating, rolling, deleting and resting fleets; LOAD="create=10" measures only that.
 	DROVER_BIN=$(BIN) DROVER_PACKAGES=$(PACKAGES) go run ./test/load $(LOAD)
+
+KILLS ?= -kill-machines=50
+.PHONY: kills
+kills: build packages ## Kill provider-drover while 50 Machines are created, rolled and deleted; KILLS="-kill-machines=20 -kill-seed=7".
+	DROVER_BIN=$(BIN) DROVER_PACKAGES=$(PACKAGES) go test -count=1 -timeout 2h ./test/e2e -v -run '^TestKillsLoseNothing$$' $(KILLS)
 
 .PHONY: soak
 soak: build packages ## Break a fleet of 50 at random for half an hour, and look on; SOAK="--machines=15 --duration=5m --seed=2".

@@ -51,6 +51,9 @@ func run(ctx context.Context, launcher, dir, root string) error {
 			return err
 		}
 	}
+	if err := localplane.Runtime(ctx, c, root); err != nil {
+		return err
+	}
 	for _, p := range localplane.Packages {
 		fmt.Printf("installing %s %s\n", p[0], p[1])
 		if err := localplane.Install(ctx, filepath.Dir(launcher), plane.Control.Kubeconfig, p[0], p[1]); err != nil {

@@ -34,9 +34,9 @@ import (
 
 	clusterv1alpha1 "github.com/drover-dev/drover/apis/cluster/v1alpha1"
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
-	"github.com/drover-dev/drover/internal/function/lifecycle"
 	"github.com/drover-dev/drover/internal/names"
 	"github.com/drover-dev/drover/internal/operator"
+	"github.com/drover-dev/drover/internal/plan/machine"
 )
 
 // underTest is the kubeconfig of an API server, with its controllers, that the test
@@ -74,7 +74,10 @@ func TestProviderDrover(t *testing.T) {
 	e.start(path)
 	e.create(&clusterv1alpha1.ClusterProviderConfig{
 		ObjectMeta: metav1.ObjectMeta{Name: e.namespace},
-		Spec:       clusterv1alpha1.ProviderConfigSpec{Credentials: clusterv1alpha1.Credentials{Source: clusterv1alpha1.CredentialsInjectedIdentity}},
+		Spec: clusterv1alpha1.ClusterProviderConfigSpec{
+			ProviderConfigSpec: clusterv1alpha1.ProviderConfigSpec{Credentials: clusterv1alpha1.Credentials{Source: clusterv1alpha1.CredentialsInjectedIdentity}},
+			AllowedNamespaces:  []clusterv1alpha1.NamespacePattern{"*"},
+		},
 	})
 
 	t.Run("AMachineFollowsItsNodeWithFewWrites", func(t *testing.T) { e.in(t).nodeLife() })
@@ -92,10 +95,10 @@ func (e *env) nodeLife() {
 	e.create(m)
 	e.cloudCreates(m)
 	e.eventually("the Machine waits for its Node", func() bool {
-		return e.reason(m, "NodeReady") == lifecycle.ReasonNodeNotJoined && m.Status.Phase == machinev1alpha1.MachineJoining
+		return e.reason(m, "NodeReady") == machine.ReasonNodeNotJoined && m.Status.Phase == machinev1alpha1.MachineJoining
 	})
 	n := e.joinNode(m)
-	e.eventually("the Node is Ready and reported", func() bool { return e.reason(m, "NodeReady") == lifecycle.ReasonNodeReady })
+	e.eventually("the Node is Ready and reported", func() bool { return e.reason(m, "NodeReady") == machine.ReasonNodeReady })
 	e.eventually("the Node has what the Machine wants", func() bool {
 		e.get(n)
 		return n.Labels["team"] == "blue" && len(n.Spec.Taints) == 1 && n.Spec.Taints[0].Key == "team"
@@ -116,7 +119,7 @@ func (e *env) nodeLife() {
 		return !labelled && len(n.Spec.Taints) == 0 && n.Labels["own"] == "label"
 	})
 	e.must(e.Delete(e.Context(), n))
-	e.eventually("the loss of the Node is reported", func() bool { return e.reason(m, "NodeReady") == lifecycle.ReasonNodeGone })
+	e.eventually("the loss of the Node is reported", func() bool { return e.reason(m, "NodeReady") == machine.ReasonNodeGone })
 	e.must(e.Delete(e.Context(), m))
 	e.cloudDeletes(m)
 	e.gone(m)
@@ -127,7 +130,7 @@ func (e *env) drain() {
 	e.create(m)
 	e.cloudCreates(m)
 	n := e.joinNode(m)
-	e.eventually("the Node is Ready", func() bool { return e.reason(m, "NodeReady") == lifecycle.ReasonNodeReady })
+	e.eventually("the Node is Ready", func() bool { return e.reason(m, "NodeReady") == machine.ReasonNodeReady })
 	web, free := e.pod("web", n), e.pod("free", n)
 	budget := &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: e.workloads, Name: "web"}}
 	one := intstr.FromInt32(1)
@@ -203,7 +206,7 @@ func (e *env) machineOrder(del func(*env, client.Object)) {
 	e.create(m)
 	v := e.cloudCreates(m)
 	n := e.joinNode(m)
-	e.eventually("the Node is Ready", func() bool { return e.reason(m, "NodeReady") == lifecycle.ReasonNodeReady })
+	e.eventually("the Node is Ready", func() bool { return e.reason(m, "NodeReady") == machine.ReasonNodeReady })
 	e.eventually("Machine and set are held", func() bool { e.get(m); e.get(set); return held(m) && held(set) })
 	p := e.pod("web", n)
 
@@ -325,7 +328,7 @@ func (e *env) start(kubeconfig string) {
 	ctx, stop := context.WithCancel(e.Context())
 	ended := make(chan error, 1)
 	go func() {
-		ended <- operator.Run(ctx, operator.Operator{Name: "provider-drover", AddToScheme: addToScheme, Setup: setup},
+		ended <- operator.Run(ctx, newOperator(&flags{InjectedIdentityFor: []string{e.namespace}, AllowTargetNetworks: []string{"127.0.0.0/8"}}),
 			operator.Flags{MaxReconcileRate: 100, Concurrency: 10, Poll: time.Minute, Sync: time.Hour, HealthProbeBindAddress: probe.Addr().String()})
 	}()
 	e.Cleanup(func() {

@@ -5,7 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/netip"
+	"net/url"
 	"os"
+	"slices"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/controller"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -17,6 +20,7 @@ import (
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/controller/approver"
 	"github.com/drover-dev/drover/internal/controller/config"
+	"github.com/drover-dev/drover/internal/controller/installations"
 	"github.com/drover-dev/drover/internal/controller/machine"
 	"github.com/drover-dev/drover/internal/controller/machinegroup"
 	"github.com/drover-dev/drover/internal/controller/packageguard"
@@ -38,13 +42,18 @@ func addToScheme(s *runtime.Scheme) error {
 	return errors.Join(clusterv1alpha1.AddToScheme(s), machinev1alpha1.AddToScheme(s))
 }
 
-func setup(ctx context.Context, mgr ctrl.Manager, o controller.Options) error {
+func (f *flags) setup(ctx context.Context, mgr ctrl.Manager, o controller.Options) error {
 	views, err := newViews(mgr)
 	if err != nil {
 		return fmt.Errorf("cannot make the cache of metadata: %w", err)
 	}
+	networks, err := f.networks(mgr.GetConfig().Host)
+	if err != nil {
+		return err
+	}
 	pool := target.NewPool(target.Readers{
 		Configs: mgr.GetClient(), Metadata: views, Live: mgr.GetAPIReader(), Self: mgr.GetConfig(),
+		InjectedIdentityFor: f.InjectedIdentityFor, Networks: networks,
 	})
 	operator.Gated(mgr, o, func() error {
 		// First the indexes and then what reads through them.
@@ -83,7 +92,30 @@ func setup(ctx context.Context, mgr ctrl.Manager, o controller.Options) error {
 		machinev1alpha1.MachineDeploymentGroupVersionKind,
 	)
 	operator.Gated(mgr, o, func() error { return metrics.SetupOrphans(ctx, mgr, views) }, machinev1alpha1.OrphanCollectorGroupVersionKind)
-	return nil
+	return installations.Setup(mgr, o.Logger)
+}
+
+// networks that ProviderConfigs may connect to. host is the API server that this process uses.
+func (f *flags) networks(host string) (out target.Networks, err error) {
+	if out.Allowed, err = target.ParseNetworks("--allow-target-networks", f.AllowTargetNetworks); err != nil {
+		return out, err
+	}
+	denied := slices.Clone(f.DenyTargetNetworks)
+	for _, self := range []string{os.Getenv("KUBERNETES_SERVICE_HOST"), hostOf(host)} {
+		if addr, err := netip.ParseAddr(self); err == nil {
+			denied = append(denied, addr.Unmap().WithZone("").String())
+		}
+	}
+	out.Denied, err = target.ParseNetworks("--deny-target-networks", denied)
+	return out, err
+}
+
+func hostOf(server string) string {
+	u, err := url.Parse(server)
+	if err != nil {
+		return ""
+	}
+	return u.Hostname()
 }
 
 // newViews returns a cache of metadata and of parts of objects: of Secrets there may be very

@@ -15,14 +15,8 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 
 	fn "github.com/drover-dev/drover/apis/fn/v1alpha1"
-	"github.com/drover-dev/drover/internal/function/bootstrap"
-	"github.com/drover-dev/drover/internal/function/infrastructure"
-	"github.com/drover-dev/drover/internal/function/lifecycle"
-	"github.com/drover-dev/drover/internal/function/orphans"
-	"github.com/drover-dev/drover/internal/function/replicas"
-	"github.com/drover-dev/drover/internal/function/rollout"
-	"github.com/drover-dev/drover/internal/function/safety"
 	"github.com/drover-dev/drover/internal/function/step"
+	"github.com/drover-dev/drover/internal/plan"
 )
 
 // A Step answers a request. An error means that there is nothing safe to answer:
@@ -31,13 +25,13 @@ type Step func(now time.Time, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionRe
 
 // steps by the kind of their input.
 var steps = map[string]Step{
-	"Bootstrap":      bootstrap.Run,
-	"Infrastructure": infrastructure.Run,
-	"Lifecycle":      lifecycle.Run,
-	"Orphans":        orphans.Run,
-	"Replicas":       replicas.Run,
-	"Rollout":        rollout.Run,
-	"Safety":         safety.Run,
+	"Bootstrap":      runBootstrap,
+	"Infrastructure": runInfrastructure,
+	"Lifecycle":      runLifecycle,
+	"Orphans":        runOrphans,
+	"Replicas":       runReplicas,
+	"Rollout":        runRollout,
+	"Safety":         runSafety,
 }
 
 // A Function runs the step that the kind of a request's input names.
@@ -71,7 +65,7 @@ func (f *Function) RunFunction(_ context.Context, req *fnv1.RunFunctionRequest) 
 		err = fmt.Errorf("cannot run step %s: %w", kind, err)
 	}
 	log.Info("Cannot answer", "error", err)
-	rsp := response.To(req, step.InFlight)
+	rsp := response.To(req, plan.InFlight)
 	response.Fatal(rsp, err)
 	return rsp, nil
 }

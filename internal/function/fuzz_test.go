@@ -17,6 +17,7 @@ import (
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/function/step"
+	"github.com/drover-dev/drover/internal/plan"
 )
 
 // spoiltSeeds of each target are random ones, the same in every run: go test tries
@@ -235,7 +236,7 @@ func givesNoTokenToAStatus(req *fnv1.RunFunctionRequest, rsp *fnv1.RunFunctionRe
 	if _, ok := req.GetObserved().GetResources()[machinev1alpha1.ResourceVM]; ok || !isText || id.StringValue == "" {
 		return nil
 	}
-	d := step.Bootstrap{}
+	d := plan.Bootstrap{}
 	if _, err := step.Context(&fnv1.RunFunctionRequest{Context: rsp.GetContext()}, step.ContextBootstrap, &d); err != nil {
 		return []string{err.Error()}
 	}

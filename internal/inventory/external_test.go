@@ -87,11 +87,11 @@ func TestObserve(t *testing.T) {
 	}{
 		"ResourcesOfAllNamespacesClaim": {
 			cloud: cloud{"ours": {vms: []VM{vm("b", "ours"), vm("c", "ours"), vm("d", "ours")}}},
-			want:  said(unclaimed("d", 20, -1)),
+			want:  with(2, said(unclaimed("d", 20, -1))),
 		},
 		"AllInstallationsAreAsked": {
 			cloud: cloud{"ours": {vms: []VM{vm("a", "ours")}}, "former": {vms: []VM{vm("e", "former")}}},
-			want:  said(unclaimed("a", 0, 20), unclaimed("e", 20, -1)),
+			want:  said(unclaimed("a", 0, 20), of("former", unclaimed("e", 20, -1))),
 		},
 		"AListThatFailsChangesNothing": {
 			cloud: cloud{"ours": {err: errors.New("the cloud is on fire")}}, want: was, err: "cannot list VMs: the cloud is on fire",
@@ -163,7 +163,7 @@ func TestEveryPageOfTheClaimsIsRead(t *testing.T) {
 	if err := observe(t, cloud{"ours": {vms: []VM{vm("vm-1", "ours"), vm("vm-2", "ours"), vm("vm-3", "ours"), vm("vm-4", "ours")}}}, live, i); err != nil {
 		t.Fatal(err)
 	}
-	if d := cmp.Diff(said(unclaimed("vm-4", 20, -1)), i.Status.AtProvider); d != "" {
+	if d := cmp.Diff(with(3, said(unclaimed("vm-4", 20, -1))), i.Status.AtProvider); d != "" {
 		t.Errorf("(-want +got):\n%s", d)
 	}
 }

@@ -29,18 +29,22 @@ func (l Look) After(before v1alpha1.InventoryObservation, p v1alpha1.InventoryPa
 	for _, u := range before.Unclaimed {
 		was[u.ExternalName] = u
 	}
-	now := map[string]v1alpha1.UnclaimedVirtualMachine{}
+	now, claimed := map[string]v1alpha1.UnclaimedVirtualMachine{}, map[string]bool{}
 	for _, vm := range l.VMs {
 		// A cloud that takes no filter, or passes over one that it does not know, must
 		// not make the VMs of others ours.
 		ours := slices.Contains(p.Installations, vm.Tags[machinev1alpha1.TagInstallation])
-		if vm.ExternalName == "" || !ours || l.Claims[vm.ExternalName] || slices.Contains(p.Ignore, vm.ExternalName) {
+		if vm.ExternalName == "" || !ours || slices.Contains(p.Ignore, vm.ExternalName) {
+			continue
+		}
+		if l.Claims[vm.ExternalName] {
+			claimed[vm.ExternalName] = true
 			continue
 		}
 		now[vm.ExternalName] = l.note(vm, was[vm.ExternalName], p.ConfirmAfter.Duration)
 	}
 
-	out := v1alpha1.InventoryObservation{UnclaimedCount: int32(len(now))} //nolint:gosec // Far from 2^31.
+	out := v1alpha1.InventoryObservation{UnclaimedCount: int32(len(now)), ClaimedCount: int32(len(claimed))} //nolint:gosec // Far from 2^31.
 	for _, u := range now {
 		out.Unclaimed = append(out.Unclaimed, u)
 	}
@@ -61,6 +65,7 @@ func (l Look) note(vm VM, was v1alpha1.UnclaimedVirtualMachine, confirmAfter tim
 	u := v1alpha1.UnclaimedVirtualMachine{
 		ExternalName: vm.ExternalName,
 		ProviderID:   vm.ProviderID,
+		Installation: vm.Tags[machinev1alpha1.TagInstallation],
 		Namespace:    vm.Tags[machinev1alpha1.TagNamespace],
 		Machine:      vm.Tags[machinev1alpha1.TagMachine],
 		MachineUID:   vm.Tags[machinev1alpha1.TagMachineUID],
@@ -70,7 +75,7 @@ func (l Look) note(vm VM, was v1alpha1.UnclaimedVirtualMachine, confirmAfter tim
 		created := metav1.NewTime(vm.CreatedAt.Truncate(time.Second).UTC())
 		u.CreatedAt = &created
 	}
-	if was.ExternalName == "" || was.MachineUID != u.MachineUID {
+	if was.ExternalName == "" || was.MachineUID != u.MachineUID || was.Installation != u.Installation {
 		return u
 	}
 	u.FirstSeen = was.FirstSeen

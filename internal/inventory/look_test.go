@@ -35,7 +35,7 @@ func vm(id, installation string) VM {
 func unclaimed(id string, since, confirmed int) v1alpha1.UnclaimedVirtualMachine {
 	created := metav1.NewTime(noon)
 	u := v1alpha1.UnclaimedVirtualMachine{
-		ExternalName: id, ProviderID: "cloud://" + id, Namespace: "ns", Machine: "m", MachineUID: "uid-" + id,
+		ExternalName: id, ProviderID: "cloud://" + id, Installation: "ours", Namespace: "ns", Machine: "m", MachineUID: "uid-" + id,
 		CreatedAt: &created, FirstSeen: metav1.NewTime(minutes(since)),
 	}
 	if confirmed >= 0 {
@@ -43,6 +43,18 @@ func unclaimed(id string, since, confirmed int) v1alpha1.UnclaimedVirtualMachine
 		u.ConfirmedAt = &at
 	}
 	return u
+}
+
+// of another installation than ours.
+func of(installation string, u v1alpha1.UnclaimedVirtualMachine) v1alpha1.UnclaimedVirtualMachine {
+	u.Installation = installation
+	return u
+}
+
+// with so many VMs that are claimed.
+func with(claimed int32, o v1alpha1.InventoryObservation) v1alpha1.InventoryObservation {
+	o.ClaimedCount = claimed
+	return o
 }
 
 func said(u ...v1alpha1.UnclaimedVirtualMachine) v1alpha1.InventoryObservation {
@@ -61,7 +73,9 @@ func TestAfter(t *testing.T) {
 		want   v1alpha1.InventoryObservation
 	}{
 		"NothingIsThere":                       {want: said()},
-		"AClaimedVMIsNotTold":                  {vms: []VM{vm("a", "ours")}, claims: []string{"a"}, want: said()},
+		"AClaimedVMIsNotTold":                  {vms: []VM{vm("a", "ours")}, claims: []string{"a"}, want: with(1, said())},
+		"TheVMsOfOthersAreNotClaimed":          {vms: []VM{vm("a", "ours"), vm("b", "theirs"), vm("c", "ours"), vm("c", "ours")}, claims: []string{"a", "b", "c", "d"}, want: with(2, said())},
+		"AnIgnoredVMIsNotClaimedEither":        {vms: []VM{vm("a", "ours")}, claims: []string{"a"}, change: func(p *v1alpha1.InventoryParameters) { p.Ignore = []string{"a"} }, want: said()},
 		"AnUnclaimedVMIsSeenForTheFirstTime":   {at: 1, vms: []VM{vm("a", "ours")}, want: said(unclaimed("a", 1, -1))},
 		"AVMOfAnotherInstallationIsNotOurs":    {vms: []VM{vm("a", "theirs"), vm("b", "")}, want: said()},
 		"AVMWithoutExternalNameIsPassedOver":   {vms: []VM{vm("", "ours")}, want: said()},
@@ -73,12 +87,13 @@ func TestAfter(t *testing.T) {
 		"AShorterWaitIsConfirmedAtTheNext":     {before: said(unclaimed("a", 0, -1)), at: 2, vms: []VM{vm("a", "ours")}, change: func(p *v1alpha1.InventoryParameters) { p.ConfirmAfter.Duration = time.Minute }, want: said(unclaimed("a", 0, 2))},
 		"OneLookIsNeverEnough":                 {at: 5, vms: []VM{vm("a", "ours")}, change: func(p *v1alpha1.InventoryParameters) { p.ConfirmAfter.Duration = 0 }, want: said(unclaimed("a", 5, -1))},
 		"AVMThatIsGoneIsForgotten":             {before: said(unclaimed("a", 0, 15)), at: 20, want: said()},
-		"AVMThatIsClaimedAgainIsForgotten":     {before: said(unclaimed("a", 0, 15)), at: 20, vms: []VM{vm("a", "ours")}, claims: []string{"a"}, want: said()},
+		"AVMThatIsClaimedAgainIsForgotten":     {before: said(unclaimed("a", 0, 15)), at: 20, vms: []VM{vm("a", "ours")}, claims: []string{"a"}, want: with(1, said())},
+		"AVMOfAnotherInstallationStartsAnew":   {before: said(of("former", unclaimed("a", 0, -1))), at: 20, vms: []VM{vm("a", "ours")}, want: said(unclaimed("a", 20, -1))},
 		"AVMOfAnotherMachineStartsAnew":        {before: said(another), at: 20, vms: []VM{vm("a", "ours")}, want: said(unclaimed("a", 20, -1))},
 		"TheLongestUnclaimedComeFirst":         {before: said(unclaimed("b", 0, -1)), at: 1, vms: []VM{vm("a", "ours"), vm("b", "ours")}, want: said(unclaimed("b", 0, -1), unclaimed("a", 1, -1))},
 		"AVMThatIsListedTwiceIsOne":            {at: 1, vms: []VM{vm("a", "ours"), vm("a", "ours")}, want: said(unclaimed("a", 1, -1))},
-		"VMsOfFormerInstallationsCanBeOurs":    {at: 1, vms: []VM{vm("a", "former")}, change: func(p *v1alpha1.InventoryParameters) { p.Installations = []string{"ours", "former"} }, want: said(unclaimed("a", 1, -1))},
-		"AVMOfWhichOnlyTheInstallationIsKnown": {at: 1, vms: []VM{{ExternalName: "a", Tags: map[string]string{machinev1alpha1.TagInstallation: "ours"}}}, want: said(v1alpha1.UnclaimedVirtualMachine{ExternalName: "a", FirstSeen: metav1.NewTime(minutes(1))})},
+		"VMsOfFormerInstallationsCanBeOurs":    {at: 1, vms: []VM{vm("a", "former")}, change: func(p *v1alpha1.InventoryParameters) { p.Installations = []string{"ours", "former"} }, want: said(of("former", unclaimed("a", 1, -1)))},
+		"AVMOfWhichOnlyTheInstallationIsKnown": {at: 1, vms: []VM{{ExternalName: "a", Tags: map[string]string{machinev1alpha1.TagInstallation: "ours"}}}, want: said(v1alpha1.UnclaimedVirtualMachine{ExternalName: "a", Installation: "ours", FirstSeen: metav1.NewTime(minutes(1))})},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

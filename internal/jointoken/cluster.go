@@ -7,6 +7,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	clusterv1alpha1 "github.com/drover-dev/drover/apis/cluster/v1alpha1"
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/target"
 )
 
@@ -24,6 +25,9 @@ type Cluster struct {
 	APIServer *clusterv1alpha1.APIServer
 	// ConfigUID is the UID of the configuration.
 	ConfigUID types.UID
+	// CheckNode returns an error if the Machine wants on its Node what the configuration does
+	// not allow. Nil allows all.
+	CheckNode func(*machinev1alpha1.Machine) error
 }
 
 // A Connect function returns the target cluster of a configuration, without a call to it.
@@ -36,9 +40,28 @@ func ConnectThrough(pool *target.Pool) Connect {
 		if err != nil {
 			return Cluster{}, err
 		}
-		return Cluster{
-			Kube: conn.Kube, Classify: conn.Classify,
-			Host: conn.Host, CA: conn.CA, APIServer: conn.Spec.APIServer, ConfigUID: conn.UID,
-		}, nil
+		return clusterOf(conn), nil
+	}
+}
+
+// A ConnectFor function returns the target cluster that a Machine joins, if the Machine may use
+// it, without a call to it.
+type ConnectFor func(context.Context, *machinev1alpha1.Machine) (Cluster, error)
+
+// ConnectMachinesThrough returns a ConnectFor function that uses the connections of a Pool.
+func ConnectMachinesThrough(pool *target.Pool) ConnectFor {
+	return func(ctx context.Context, m *machinev1alpha1.Machine) (Cluster, error) {
+		conn, err := pool.For(ctx, m)
+		if err != nil {
+			return Cluster{}, err
+		}
+		return clusterOf(conn), nil
+	}
+}
+
+func clusterOf(conn *target.Conn) Cluster {
+	return Cluster{
+		Kube: conn.Kube, Classify: conn.Classify,
+		Host: conn.Host, CA: conn.CA, APIServer: conn.Spec.APIServer, ConfigUID: conn.UID, CheckNode: conn.CheckNode,
 	}
 }

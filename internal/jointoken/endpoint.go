@@ -94,7 +94,8 @@ func (c Cluster) clusterInfo(ctx context.Context) (endpoint, error) {
 func parseClusterInfo(kubeconfig string) (endpoint, error) {
 	kc, err := clientcmd.Load([]byte(kubeconfig))
 	if err != nil {
-		return endpoint{}, fmt.Errorf("ConfigMap kube-public/cluster-info of the target cluster: key kubeconfig: %w", err)
+		// The parser's error quotes what it could not parse.
+		return endpoint{}, errors.New("ConfigMap kube-public/cluster-info of the target cluster: key kubeconfig: must be a kubeconfig")
 	}
 	// kubeadm writes one cluster, with an empty name.
 	cluster := kc.Clusters[""]

@@ -25,7 +25,6 @@ import (
 	clusterv1alpha1 "github.com/drover-dev/drover/apis/cluster/v1alpha1"
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/names"
-	"github.com/drover-dev/drover/internal/target"
 )
 
 const template = "join $(server) as $(token) with $(ca.crt|base64) for $(joinToken.uid) of $(config.uid)"
@@ -97,7 +96,7 @@ func newFixture(t *testing.T) *fixture {
 		},
 	}).Build()
 	f.Keeper = NewKeeper(Options{
-		Connect: func(context.Context, target.Ref) (Cluster, error) { return f.cluster, f.connErr },
+		Connect: func(context.Context, *machinev1alpha1.Machine) (Cluster, error) { return f.cluster, f.connErr },
 		Client:  control, Live: control, Record: f.events, Now: func() time.Time { return f.now },
 	})
 	return f
@@ -173,7 +172,7 @@ func (f *fixture) observe() State {
 }
 
 func (f *fixture) tryApply(changes ...func(*Request)) (State, error) {
-	return f.Apply(f.Context(), f.m, target.ClusterRef("c"), request(changes...))
+	return f.Apply(f.Context(), f.m, request(changes...))
 }
 
 func (f *fixture) apply(changes ...func(*Request)) State {

@@ -19,7 +19,6 @@ import (
 	clusterv1alpha1 "github.com/drover-dev/drover/apis/cluster/v1alpha1"
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/names"
-	"github.com/drover-dev/drover/internal/target"
 )
 
 // Reasons of events.
@@ -30,8 +29,8 @@ const (
 
 // Options of a Keeper.
 type Options struct {
-	// Connect returns the target cluster of a configuration.
-	Connect Connect
+	// Connect returns the target cluster of a Machine.
+	Connect ConnectFor
 	// Client writes the Secrets beside Machines.
 	Client client.Client
 	// Live reads them from the API server.
@@ -76,13 +75,13 @@ func (k *Keeper) Observe(ctx context.Context, m *machinev1alpha1.Machine) (State
 // user data. If nothing has to be done, nothing is called or written. After an error, the
 // State is what was known before. A token that was revoked in this process is not minted
 // again.
-func (k *Keeper) Apply(ctx context.Context, m *machinev1alpha1.Machine, ref target.Ref, r Request) (State, error) {
+func (k *Keeper) Apply(ctx context.Context, m *machinev1alpha1.Machine, r Request) (State, error) {
 	e, err := k.entry(ctx, m)
 	if err != nil {
 		return State{}, err
 	}
 	now := k.Now()
-	next, err := k.carryOut(ctx, m, ref, r, e, now)
+	next, err := k.carryOut(ctx, m, r, e, now)
 	if err != nil {
 		k.Forget(m.GetUID()) // A write may have been carried out although its answer was lost.
 		return e.state(m, now), err
@@ -122,20 +121,20 @@ func (k *Keeper) entry(ctx context.Context, m *machinev1alpha1.Machine) (entry, 
 }
 
 // carryOut a Request, and return what is known then.
-func (k *Keeper) carryOut(ctx context.Context, m *machinev1alpha1.Machine, ref target.Ref, r Request, e entry, now time.Time) (entry, error) {
+func (k *Keeper) carryOut(ctx context.Context, m *machinev1alpha1.Machine, r Request, e entry, now time.Time) (entry, error) {
 	e.frozen = r.Frozen
 	switch {
 	case e.revoked:
 		return e, nil
 	case r.Revoked:
-		return k.revoke(ctx, m, ref, e)
+		return k.revoke(ctx, m, e)
 	}
 	if err := r.check(); err != nil {
 		return e, err
 	}
 	if !e.isAtRest(m, r, now) {
 		var err error
-		if e, err = k.keep(ctx, m, ref, r, e, now); err != nil {
+		if e, err = k.keep(ctx, m, r, e, now); err != nil {
 			return e, err
 		}
 	}
@@ -145,15 +144,20 @@ func (k *Keeper) carryOut(ctx context.Context, m *machinev1alpha1.Machine, ref t
 	return e, nil
 }
 
-// keep a token, and the user data with it. The endpoint comes first: with a
-// configuration that is invalid, no token is minted.
-func (k *Keeper) keep(ctx context.Context, m *machinev1alpha1.Machine, ref target.Ref, r Request, e entry, now time.Time) (entry, error) {
-	c, err := k.Connect(ctx, ref)
+// keep a token, and the user data with it. The Machine's Node and the endpoint come first: with
+// a Node that is not allowed, or a configuration that is invalid, no token is minted.
+func (k *Keeper) keep(ctx context.Context, m *machinev1alpha1.Machine, r Request, e entry, now time.Time) (entry, error) {
+	c, err := k.Connect(ctx, m)
 	if err != nil {
 		return e, err
 	}
 	at := endpoint{}
 	if !r.Frozen {
+		if c.CheckNode != nil {
+			if err := c.CheckNode(m); err != nil {
+				return e, err
+			}
+		}
 		if at, err = c.endpoint(ctx); err != nil {
 			return e, err
 		}
@@ -242,8 +246,8 @@ func (k *Keeper) updateToken(ctx context.Context, m *machinev1alpha1.Machine, c 
 
 // revoke the token. The Secret beside the Machine stays, for a VM that reads its user
 // data at every start.
-func (k *Keeper) revoke(ctx context.Context, m *machinev1alpha1.Machine, ref target.Ref, e entry) (entry, error) {
-	c, err := k.Connect(ctx, ref)
+func (k *Keeper) revoke(ctx context.Context, m *machinev1alpha1.Machine, e entry) (entry, error) {
+	c, err := k.Connect(ctx, m)
 	if err != nil {
 		return e, err
 	}

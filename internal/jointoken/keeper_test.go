@@ -200,12 +200,12 @@ func TestTheTotalLifeOfATokenThatNoVMHasIsBounded(t *testing.T) {
 		if life := f.expires() - halves[half]; life > 4*time.Hour {
 			t.Fatalf("a secret half lives for %s", life)
 		}
-		if left := f.expires() - d; left < 30*time.Minute {
-			t.Fatalf("a VM made after %s has %s to join", d, left)
+		if left := halves[half] + 4*time.Hour - d; left < 3*time.Hour {
+			t.Fatalf("a VM created after %s has %s to join, less than its creation timeout", d, left)
 		}
 		f.expectNoSecretIn(half, f.events.all...)
 	}
-	if len(halves) != 4 {
+	if len(halves) != 12 {
 		t.Errorf("%d secret halves in 12 h", len(halves))
 	}
 	if got := f.events.all[len(f.events.all)-1]; !strings.Contains(strings.Join(f.events.all, "\n"), "TokenReplaced: Minted bootstrap token") {
@@ -241,6 +241,33 @@ func TestTheTotalLifeOfATokenThatAVMMayHaveIsBounded(t *testing.T) {
 			f.apply(frozen)
 			f.expectCalls("control get", "target get secret")
 		})
+	}
+}
+
+// TestTheTotalLifeIsBoundedWhileCreationTimeoutStandsStill has a provider begin and refuse
+// the creation of the VM for ever: the Machine never fails by its creationTimeout.
+func TestTheTotalLifeIsBoundedWhileCreationTimeoutStandsStill(t *testing.T) {
+	f := newFixture(t)
+	since := map[string]time.Duration{}
+	for d, began := time.Duration(0), false; d < 24*time.Hour; d, began = d+10*time.Minute, !began {
+		f.after(d)
+		f.restart()
+		if began {
+			f.apply(frozen)
+		} else {
+			f.apply()
+		}
+		token := f.token()
+		half := string(token.Data["token-secret"])
+		if _, ok := since[half]; !ok {
+			since[half] = d
+		}
+		if life := expiration(token).Sub(start.Add(since[half])); life > 4*time.Hour {
+			t.Fatalf("after %s a secret half may live for %s", d, life)
+		}
+	}
+	if len(since) < 6 {
+		t.Errorf("%d secret halves in 24 h: each lives for 4 h at most", len(since))
 	}
 }
 
@@ -298,12 +325,12 @@ func TestARestartBringsBackATokenThatWasDeletedAsItWas(t *testing.T) {
 			half := f.expectMatch(f.apply())
 			f.must(f.target.Tracker().Delete(secrets, "kube-system", f.token().Name))
 			f.restart()
-			f.after(3 * time.Hour)
+			f.after(50 * time.Minute)
 			if got := f.expectMatch(f.apply(change)); got != half {
 				t.Error("a VM that boots with the old token cannot join")
 			}
-			if f.expires() != 4*time.Hour {
-				t.Errorf("expires after %s, want the end of its total life", f.expires())
+			if want := 110 * time.Minute; f.expires() != want {
+				t.Errorf("expires after %s, want a whole lease, %s", f.expires(), want)
 			}
 		})
 	}
@@ -475,7 +502,7 @@ func TestTheHashDecides(t *testing.T) {
 			}
 			was := f.secret()
 			r := request(tc.changes...)
-			s, err := f.Apply(t.Context(), f.m, target.ClusterRef("c"), r)
+			s, err := f.Apply(t.Context(), f.m, r)
 			if err != nil || !s.Published {
 				t.Fatalf("published %v, error %v", s.Published, err)
 			}
@@ -569,7 +596,7 @@ func TestARevocationNeedsNoValidRequest(t *testing.T) {
 	f := newFixture(t)
 	f.apply()
 	f.cluster.APIServer = &clusterv1alpha1.APIServer{Endpoint: "nowhere"}
-	if s, err := f.Apply(t.Context(), f.m, target.ClusterRef("c"), Request{Revoked: true}); err != nil || !s.Revoked || f.token() != nil {
+	if s, err := f.Apply(t.Context(), f.m, Request{Revoked: true}); err != nil || !s.Revoked || f.token() != nil {
 		t.Errorf("revoked %v, error %v", s.Revoked, err)
 	}
 }
@@ -601,5 +628,28 @@ func TestMemoryHasOneEntryPerMachine(t *testing.T) {
 	f.Forget("uid-2")
 	if len(f.entries) != 0 {
 		t.Errorf("%d entries of no Machine", len(f.entries))
+	}
+}
+
+// TestNoTokenIsMintedForANodeThatIsNotAllowed is about labels and taints that the configuration
+// of the cluster does not allow.
+func TestNoTokenIsMintedForANodeThatIsNotAllowed(t *testing.T) {
+	f := newFixture(t)
+	refused := errors.New("spec.metadata.labels: invalid value")
+	f.cluster.CheckNode = func(*machinev1alpha1.Machine) error { return refused }
+	if _, err := f.tryApply(); !errors.Is(err, refused) {
+		t.Fatalf("error %v, want %v", err, refused)
+	}
+	if f.token() != nil || f.secret() != nil {
+		t.Errorf("token %v, Secret %v", f.token(), f.secret())
+	}
+	f.cluster.CheckNode = func(*machinev1alpha1.Machine) error { return nil }
+	f.expectMatch(f.apply())
+	// A VM may exist: its token is kept, and its user data cannot change.
+	f.cluster.CheckNode = func(*machinev1alpha1.Machine) error { return refused }
+	f.after(50 * time.Minute)
+	f.expectMatch(f.apply(frozen))
+	if s := f.apply(revoked); !s.Revoked || f.token() != nil {
+		t.Error("the token is not revoked")
 	}
 }

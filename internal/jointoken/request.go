@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/drover-dev/drover/internal/function/step"
+	"github.com/drover-dev/drover/internal/plan"
 	"github.com/drover-dev/drover/internal/userdata"
 )
 
@@ -16,7 +16,7 @@ const minTTL = time.Minute
 // A Request is what the bootstrap step of a Machine's pipeline asks for. A lease is renewed
 // when half of it is over. If Frozen, the Secret must not change, no other secret half is
 // minted, and the token is renewed until the end of its total life.
-type Request step.JoinRequest
+type Request plan.JoinRequest
 
 // Hash of the template and its encoding.
 func (r Request) Hash() string { return userdata.Hash(r.UserData, r.Encoding) }
@@ -46,14 +46,15 @@ func (r Request) expiration(minted, now time.Time) time.Time {
 	return earlier(now.Add(r.TTL.Duration).Truncate(time.Second), r.endOfLife(minted))
 }
 
-// isSpent reports whether a secret half must not get another lease. If no VM can have
-// it yet, it is spent as soon as less than half a lease is left: a VM needs time to join.
+// isSpent reports whether a secret half must not get another lease. If no VM can have it yet,
+// it is spent as soon as less than the Machine's creation timeout is left: a VM that is created
+// now needs that time to join.
 func (r Request) isSpent(minted, now time.Time) bool {
 	left := r.endOfLife(minted).Sub(now)
 	if r.Frozen {
 		return left <= 0
 	}
-	return left <= r.TTL.Duration/2
+	return left <= max(r.TTL.Duration/2, r.MaxLife.Duration-plan.TokenSlack)
 }
 
 // renewal returns when a lease has to be renewed, or its secret half replaced; zero if

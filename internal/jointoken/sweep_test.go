@@ -240,3 +240,31 @@ func TestSweepOfNodesThatJoinedTooLate(t *testing.T) {
 		})
 	}
 }
+
+// TestTwoConfigurationsOfOneClusterSweepNothingTwice: a token and a Node are those of the
+// configuration that the token was minted through.
+func TestTwoConfigurationsOfOneClusterSweepNothingTwice(t *testing.T) {
+	ofOther := lateNode("b", func(n *corev1.Node) { n.Labels[clusterv1alpha1.LabelConfig] = "dead" })
+	s := newSweeping(t, nil, nil, tokenFor("aaaaaa", "gone", "ours"), tokenFor("bbbbbb", "gone", "dead"), lateNode("a"), ofOther)
+	s.connect = func(_ context.Context, ref target.Ref) (Cluster, error) {
+		uid := types.UID("ours")
+		if ref.Namespace != "" {
+			uid = "dead"
+		}
+		return Cluster{Kube: s.target, ConfigUID: uid, Classify: func(err error) error { return err }}, nil
+	}
+	for range 3 {
+		s.sweepOnce()
+	}
+	s.expectLeft("Each is deleted through its own configuration.")
+	deleted := map[string]int{}
+	for _, a := range s.target.Actions() {
+		if d, ok := a.(clienttesting.DeleteAction); ok {
+			deleted[d.GetName()]++
+		}
+	}
+	want := map[string]int{"bootstrap-token-aaaaaa": 1, "bootstrap-token-bbbbbb": 1, "a": 1, "b": 1}
+	if !maps.Equal(deleted, want) || len(s.events.all) != len(want) {
+		t.Errorf("deleted %v, events %v", deleted, s.events.all)
+	}
+}

@@ -81,7 +81,7 @@ func TestChoiceOfTheSecretHalf(t *testing.T) {
 	half := func(secret string, age time.Duration) credential {
 		return credential{secret: secret, minted: start.Add(-age)}
 	}
-	const young, old = time.Hour, 4 * time.Hour
+	const young, old = 30 * time.Minute, 4 * time.Hour
 	cases := map[string]struct {
 		reason              string
 		published, inTarget credential

@@ -109,6 +109,15 @@ func (c *Client) Console(ctx context.Context, id string) (string, error) {
 	return b.String(), err
 }
 
+// History returns what happened to all VMs that there ever were, oldest first.
+func (c *Client) History(ctx context.Context) ([]Change, error) {
+	h, err := call[History](ctx, c, http.MethodGet, c.url(nil, "history"), nil)
+	if err != nil {
+		return nil, err
+	}
+	return h.Items, nil
+}
+
 // ListImages returns the images that a VM can boot.
 func (c *Client) ListImages(ctx context.Context) ([]Image, error) {
 	l, err := call[ImageList](ctx, c, http.MethodGet, c.url(nil, "images"), nil)

@@ -96,6 +96,12 @@ func TestCalls(t *testing.T) {
 			sent:   seen{Method: "GET", URI: "/v1/images"},
 			want:   []Image{{Name: ImageDebian12}},
 		},
+		"History": {
+			answer: `{"items":[{"at":"2026-01-02T03:04:05Z","kind":"Gone","vm":"vm-1","name":"a"}]}`,
+			call:   func(c *Client) (any, error) { return c.History(ctx) },
+			sent:   seen{Method: "GET", URI: "/v1/history"},
+			want:   []Change{{At: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Kind: ChangeGone, VM: "vm-1", Name: "a"}},
+		},
 		"GetQuota": {
 			answer: `{"vms":3}`,
 			call:   func(c *Client) (any, error) { return c.GetQuota(ctx) },

@@ -16,16 +16,73 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Rights are the files, from the root of the repository, with the rights that
-// provider-drover needs beyond those that Crossplane gives to every provider, in a
-// cluster that it runs in and that Machines join.
-var Rights = []string{"package/provider-drover/rbac.yaml", TargetRights, "package/provider-drover/rbac-injected-identity.yaml"}
+// Rights are the files, from the root of the repository, that are applied before the
+// packages to a cluster that Drover runs in and that Machines join: the rights that
+// provider-drover needs beyond those that Crossplane gives to every provider, the roles of
+// users, and the admission policies with the rights that these require.
+var Rights = []string{
+	"package/provider-drover/rbac.yaml", TargetRights, "package/provider-drover/rbac-injected-identity.yaml",
+	"package/provider-drover/rbac-users.yaml", "package/provider-drover/rbac-policies.yaml", ControlPolicies, TargetPolicies,
+}
+
+// ControlPolicies are the admission policies of a cluster that Drover runs in, and
+// TargetPolicies those of a cluster that Machines join.
+const (
+	ControlPolicies = "package/policies/control-cluster.yaml"
+	TargetPolicies  = "package/policies/target-cluster.yaml"
+)
 
 // TargetRights is for a cluster that Machines join.
 const TargetRights = "package/provider-drover/rbac-target.yaml"
 
 // ClientCertificateRights is for one that approves no client certificates of kubelets.
 const ClientCertificateRights = "package/provider-drover/rbac-target-client-certificates.yaml"
+
+// runtimeFile has the DeploymentRuntimeConfig of provider-drover.
+const runtimeFile = "package/provider-drover/runtime.yaml"
+
+// arguments of provider-drover in a local control plane, beside the shipped ones: the Machines
+// of the configuration default join the control cluster, and the API servers of all clusters
+// have this one loopback address.
+var arguments = []any{"--injected-identity-for=default", "--allow-target-networks=127.0.0.1/32"}
+
+// Runtime applies the shipped DeploymentRuntimeConfig of provider-drover with the arguments of
+// a local control plane. root is the folder of the repository.
+func Runtime(ctx context.Context, c client.Client, root string) error {
+	objs, err := read(filepath.Join(root, runtimeFile))
+	if err != nil {
+		return err
+	}
+	for _, u := range objs {
+		if u.GetKind() == "DeploymentRuntimeConfig" {
+			if err := addArguments(u); err != nil {
+				return fmt.Errorf("%s: %w", runtimeFile, err)
+			}
+		}
+	}
+	return apply(ctx, c, runtimeFile, objs)
+}
+
+func addArguments(config *unstructured.Unstructured) error {
+	path := []string{"spec", "deploymentTemplate", "spec", "template", "spec", "containers"}
+	containers, _, err := unstructured.NestedSlice(config.Object, path...)
+	if err != nil {
+		return err
+	}
+	if len(containers) != 1 {
+		return fmt.Errorf("%s: there are %d, must be 1", strings.Join(path, "."), len(containers))
+	}
+	container, ok := containers[0].(map[string]any)
+	if !ok {
+		return fmt.Errorf("%s[0]: must be an object", strings.Join(path, "."))
+	}
+	args, _, err := unstructured.NestedSlice(container, "args")
+	if err != nil {
+		return err
+	}
+	container["args"] = append(args, arguments...)
+	return unstructured.SetNestedSlice(config.Object, containers, path...)
+}
 
 // Packages are what a user of the local cloud installs, by kind. The
 // configuration brings what it depends on.
@@ -65,18 +122,33 @@ func Account(ctx context.Context, c client.Client, l LocalCloud) error {
 
 // Apply the objects of a YAML file, as kubectl apply --server-side does.
 func Apply(ctx context.Context, c client.Client, file string) error {
-	b, err := os.ReadFile(file)
+	objs, err := read(file)
 	if err != nil {
 		return err
 	}
+	return apply(ctx, c, file, objs)
+}
+
+func read(file string) ([]*unstructured.Unstructured, error) {
+	b, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	var out []*unstructured.Unstructured
 	for _, doc := range strings.Split(string(b), "\n---\n") {
 		u := &unstructured.Unstructured{}
 		if err := yaml.Unmarshal([]byte(doc), &u.Object); err != nil {
-			return fmt.Errorf("%s: %w", file, err)
+			return nil, fmt.Errorf("%s: %w", file, err)
 		}
-		if len(u.Object) == 0 {
-			continue
+		if len(u.Object) > 0 {
+			out = append(out, u)
 		}
+	}
+	return out, nil
+}
+
+func apply(ctx context.Context, c client.Client, file string, objs []*unstructured.Unstructured) error {
+	for _, u := range objs {
 		if err := c.Apply(ctx, client.ApplyConfigurationFromUnstructured(u), client.FieldOwner("kubectl"), client.ForceOwnership); err != nil {
 			return fmt.Errorf("%s: %w", file, err)
 		}

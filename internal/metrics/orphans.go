@@ -18,7 +18,7 @@ import (
 const conditionOrphansFound = "OrphansFound"
 
 var orphansDesc = prometheus.NewDesc("drover_orphan_vms",
-	"VMs without a Machine, by the OrphanCollector that found them; none while it cannot tell.", []string{"namespace", "name"}, nil)
+	"VMs without a Machine, by the OrphanCollector that found them; none while it cannot tell.", []string{"name"}, nil)
 
 // SetupOrphans serves the metrics of OrphanCollectors. They are apart from the others, so
 // that those are told too where it may not watch these.
@@ -59,7 +59,7 @@ func (o *orphans) Collect(ch chan<- prometheus.Metric) {
 	for i := range l.Items {
 		c := &l.Items[i]
 		if found := meta.FindStatusCondition(c.Status.Conditions, conditionOrphansFound); found != nil && found.Status != metav1.ConditionUnknown {
-			ch <- prometheus.MustNewConstMetric(orphansDesc, prometheus.GaugeValue, float64(c.Status.Orphans), c.GetNamespace(), c.GetName())
+			ch <- prometheus.MustNewConstMetric(orphansDesc, prometheus.GaugeValue, float64(c.Status.Orphans), c.GetName())
 		}
 	}
 }

@@ -12,7 +12,7 @@ import (
 
 func TestOrphans(t *testing.T) {
 	collector := func(name string, found metav1.ConditionStatus, n int32) *v1alpha1.OrphanCollector {
-		c := &v1alpha1.OrphanCollector{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name}}
+		c := &v1alpha1.OrphanCollector{ObjectMeta: metav1.ObjectMeta{Name: name}}
 		c.Status.Orphans = n
 		if found != "" {
 			c.Status.Conditions = []metav1.Condition{{Type: conditionOrphansFound, Status: found}}
@@ -26,8 +26,8 @@ func TestOrphans(t *testing.T) {
 	if err := testutil.CollectAndCompare(o, strings.NewReader(`
 # HELP drover_orphan_vms VMs without a Machine, by the OrphanCollector that found them; none while it cannot tell.
 # TYPE drover_orphan_vms gauge
-drover_orphan_vms{name="none",namespace="ns"} 0
-drover_orphan_vms{name="some",namespace="ns"} 3
+drover_orphan_vms{name="none"} 0
+drover_orphan_vms{name="some"} 3
 `)); err != nil {
 		t.Error(err)
 	}

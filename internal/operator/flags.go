@@ -10,7 +10,7 @@ import (
 type Flags struct {
 	Debug bool `help:"Log in detail, as text." env:"DEBUG"`
 
-	LeaderElection          bool   `help:"Let only one of several instances work." env:"LEADER_ELECTION"`
+	LeaderElection          bool   `help:"Let only one of several instances work: two overlap while a Deployment is rolled out." default:"true" negatable:"" env:"LEADER_ELECTION"`
 	LeaderElectionNamespace string `help:"Namespace of the lease. Default: where the pod runs." env:"LEADER_ELECTION_NAMESPACE,POD_NAMESPACE"`
 
 	MaxReconcileRate int           `help:"Reconciles a second, of all controllers together. Calls to the API server are limited to 5 times as many." default:"100" env:"MAX_RECONCILE_RATE"`

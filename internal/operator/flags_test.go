@@ -11,7 +11,7 @@ import (
 
 func defaults() Flags {
 	return Flags{
-		MaxReconcileRate: 100, Concurrency: 20, Poll: time.Minute, Sync: time.Hour,
+		LeaderElection: true, MaxReconcileRate: 100, Concurrency: 20, Poll: time.Minute, Sync: time.Hour,
 		MetricsBindAddress: ":8080", HealthProbeBindAddress: ":8081",
 	}
 }
@@ -32,12 +32,14 @@ func TestFlags(t *testing.T) {
 		"NothingGivenMeansDefaults": {want: defaults()},
 		"AnOperatorHasItsOwnPoll":   {poll: time.Hour, want: with(func(f *Flags) { f.Poll = time.Hour })},
 		"FlagsAreRead": {
-			args: []string{"--debug", "--leader-election", "--poll=5s", "--max-reconcile-rate=7"},
-			want: with(func(f *Flags) { f.Debug, f.LeaderElection, f.Poll, f.MaxReconcileRate = true, true, 5*time.Second, 7 }),
+			args: []string{"--debug", "--no-leader-election", "--poll=5s", "--max-reconcile-rate=7"},
+			want: with(func(f *Flags) { f.Debug, f.LeaderElection, f.Poll, f.MaxReconcileRate = true, false, 5*time.Second, 7 }),
 		},
 		"TheEnvironmentIsRead": {
-			env:  map[string]string{"CONCURRENCY": "3", "SYNC": "2h", "METRICS_BIND_ADDRESS": "127.0.0.1:1"},
-			want: with(func(f *Flags) { f.Concurrency, f.Sync, f.MetricsBindAddress = 3, 2*time.Hour, "127.0.0.1:1" }),
+			env: map[string]string{"LEADER_ELECTION": "false", "CONCURRENCY": "3", "SYNC": "2h", "METRICS_BIND_ADDRESS": "127.0.0.1:1"},
+			want: with(func(f *Flags) {
+				f.LeaderElection, f.Concurrency, f.Sync, f.MetricsBindAddress = false, 3, 2*time.Hour, "127.0.0.1:1"
+			}),
 		},
 		"AnEmptyAddressServesNothing": {
 			args: []string{"--metrics-bind-address=", "--health-probe-bind-address="},

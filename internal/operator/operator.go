@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"os"
 	"time"
 
 	"github.com/alecthomas/kong"
@@ -50,6 +51,9 @@ type Operator struct {
 	// AddToScheme registers the types that the controllers use, beyond those
 	// of Kubernetes.
 	AddToScheme func(*runtime.Scheme) error
+	// Flags are those that only this binary has, as a pointer to a struct for kong. It is
+	// nil if there are none.
+	Flags any
 	// Poll is the default of --poll. Default 1m.
 	Poll time.Duration
 	// Setup adds the controllers. Those of kinds whose CRD may not be there yet
@@ -60,9 +64,38 @@ type Operator struct {
 // Main parses the command line, and runs the operator until SIGTERM or SIGINT. It
 // does not return when something is wrong.
 func Main(op Operator) {
-	var f Flags
-	kctx := kong.Parse(&f, kong.Name(op.Name), kong.Description(op.Description), kong.UsageOnError(), op.defaults())
-	kctx.FatalIfErrorf(Run(ctrl.SetupSignalHandler(), op, f))
+	c, p, err := op.parser()
+	if err != nil {
+		panic(err) // Flags that two structs have.
+	}
+	kctx, err := p.Parse(os.Args[1:])
+	p.FatalIfErrorf(err)
+	kctx.FatalIfErrorf(Run(ctrl.SetupSignalHandler(), op, c.Flags))
+}
+
+// Parse arguments as Main does, into the result and into the operator's own flags.
+func Parse(op Operator, args []string) (Flags, error) {
+	c, p, err := op.parser()
+	if err != nil {
+		return Flags{}, err
+	}
+	_, err = p.Parse(args)
+	return c.Flags, err
+}
+
+func (op Operator) parser() (*commandLine, *kong.Kong, error) {
+	c := &commandLine{}
+	if op.Flags != nil {
+		c.Plugins = kong.Plugins{op.Flags}
+	}
+	p, err := kong.New(c, kong.Name(op.Name), kong.Description(op.Description), kong.UsageOnError(), op.defaults())
+	return c, p, err
+}
+
+// A commandLine is the Flags that every binary has, and those of one binary.
+type commandLine struct {
+	Flags
+	kong.Plugins
 }
 
 // defaults of flags that are not the same for all operators.

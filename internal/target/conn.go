@@ -32,12 +32,14 @@ type Conn struct {
 	hash        string
 	link        *link
 	rights      *rights
+	client      *clientRights
+	allows      *allowances
 }
 
 func newConn(ref Ref, c credentials, sum string, l *link) *Conn {
 	return &Conn{
 		Ref: ref, Spec: c.spec, UID: c.uid, Kube: l.kube, Host: l.host, CA: l.ca,
-		credentials: c.text, hash: sum, link: l, rights: &rights{needed: needed(c.spec.Certificates)},
+		credentials: c.text, hash: sum, link: l, allows: c.allows, rights: &rights{needed: needed(c.spec.Certificates)}, client: &clientRights{},
 	}
 }
 
@@ -50,17 +52,16 @@ func (c *Conn) Nodes(ctx context.Context, token, name, uid string) ([]*corev1.No
 		return nil, err
 	}
 	found, err := n.find(ctx, token, name, uid)
-	return found, c.Classify(err)
+	return found, c.classifyAll(err)
 }
 
 // Probe asks for the version of the API server, and whether it takes the
 // credentials. Its errors are all of type *Error.
 func (c *Conn) Probe(ctx context.Context) (version string, err error) {
+	ctx, cancel := context.WithTimeout(exempt(ctx), probeTimeout)
+	defer cancel()
 	version, err = c.link.probe(ctx)
-	if err = c.Classify(err); err != nil && !Is(err) {
-		err = &Error{Kind: Unreachable, Ref: c.Ref, Detail: fmt.Sprintf("%s does not answer as an API server does: %v", c.Host, err), Err: err}
-	}
-	return version, err
+	return version, c.classifyAll(err)
 }
 
 // Request returns a CertificateSigningRequest that Drover is to decide on, from a cache
@@ -104,9 +105,11 @@ func (c *Conn) requests() []*requests {
 // Lacking says which of the rights that Drover needs the credentials do not give, in
 // words, empty if none.
 func (c *Conn) Lacking(ctx context.Context) (string, error) {
+	ctx, cancel := context.WithTimeout(exempt(ctx), probeTimeout)
+	defer cancel()
 	missing, err := c.rights.lacking(ctx, c.Kube, c.link.now())
 	if err != nil || len(missing) == 0 {
-		return "", c.Classify(err)
+		return "", c.classifyAll(err)
 	}
 	texts := make([]string, 0, len(missing))
 	for _, a := range missing {

@@ -1,10 +1,13 @@
 package target
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
+	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	kerrors "k8s.io/apimachinery/pkg/api/errors"
@@ -27,10 +30,14 @@ type Readers struct {
 	// Self is the provider's own access to the control cluster, for configurations
 	// with the source InjectedIdentity.
 	Self *rest.Config
+	// InjectedIdentityFor has the names of the ClusterProviderConfigs that may use it.
+	InjectedIdentityFor []string
+	// Networks that a ProviderConfig may connect to.
+	Networks Networks
 }
 
-// spec and UID of the configuration.
-func (r Readers) spec(ctx context.Context, ref Ref) (spec v1alpha1.ProviderConfigSpec, uid types.UID, err error) {
+// spec and UID of the configuration, and what it allows: nil if it limits nothing.
+func (r Readers) spec(ctx context.Context, ref Ref) (spec v1alpha1.ProviderConfigSpec, allows *allowances, uid types.UID, err error) {
 	switch ref.Kind {
 	case kindProviderConfig:
 		pc := &v1alpha1.ProviderConfig{}
@@ -39,14 +46,14 @@ func (r Readers) spec(ctx context.Context, ref Ref) (spec v1alpha1.ProviderConfi
 	case kindClusterProviderConfig:
 		pc := &v1alpha1.ClusterProviderConfig{}
 		err = r.Configs.Get(ctx, types.NamespacedName{Name: ref.Name}, pc)
-		spec, uid = pc.Spec, pc.GetUID()
+		spec, allows, uid = pc.Spec.ProviderConfigSpec, allowancesOf(pc.Spec), pc.GetUID()
 	default:
-		return spec, uid, &Error{Kind: ConfigInvalid, Ref: ref, Detail: fmt.Sprintf("providerConfigRef.kind is %q, but must be %s or %s", ref.Kind, kindProviderConfig, kindClusterProviderConfig)}
+		return spec, nil, uid, &Error{Kind: ConfigInvalid, Ref: ref, Detail: fmt.Sprintf("providerConfigRef.kind is %q, but must be %s or %s", ref.Kind, kindProviderConfig, kindClusterProviderConfig)}
 	}
 	if kerrors.IsNotFound(err) {
-		return spec, uid, &Error{Kind: ConfigNotFound, Ref: ref, Detail: "there is no such configuration"}
+		return spec, nil, uid, &Error{Kind: ConfigNotFound, Ref: ref, Detail: "there is no such configuration"}
 	}
-	return spec, uid, err
+	return spec, allows, uid, err
 }
 
 // SecretOf returns where the kubeconfig of a configuration is, and false if it has none.
@@ -67,6 +74,8 @@ type credentials struct {
 	// spec and uid of the configuration.
 	spec v1alpha1.ProviderConfigSpec
 	uid  types.UID
+	// allows is nil if the configuration limits nothing.
+	allows *allowances
 	// version is what tells without reading the Secret that nothing changed.
 	version string
 	// text names the Secret and its key, for people.
@@ -75,14 +84,17 @@ type credentials struct {
 
 // look at what the configuration says, without reading its Secret.
 func (r Readers) look(ctx context.Context, ref Ref) (credentials, error) {
-	spec, uid, err := r.spec(ctx, ref)
+	spec, allows, uid, err := r.spec(ctx, ref)
 	if err != nil {
 		return credentials{}, err
 	}
-	out := credentials{spec: spec, uid: uid, text: "the provider's own identity", version: string(uid) + "/" + hash(spec)}
+	out := credentials{
+		spec: spec, allows: allows, uid: uid, text: "the provider's own identity",
+		version: string(uid) + "/" + hash(spec) + "/" + hash(allows),
+	}
 	switch spec.Credentials.Source {
 	case v1alpha1.CredentialsInjectedIdentity:
-		return out, nil
+		return out, r.checkIdentity(ref)
 	case v1alpha1.CredentialsSecret:
 	default:
 		return out, &Error{Kind: ConfigInvalid, Ref: ref, Detail: fmt.Sprintf("spec.credentials.source is %q, but must be %s or %s", spec.Credentials.Source, v1alpha1.CredentialsSecret, v1alpha1.CredentialsInjectedIdentity)}
@@ -102,6 +114,21 @@ func (r Readers) look(ctx context.Context, ref Ref) (credentials, error) {
 	return out, nil
 }
 
+// checkIdentity refuses the provider's own identity to a configuration that the platform
+// operator did not name: its join tokens make Nodes of the control cluster.
+func (r Readers) checkIdentity(ref Ref) error {
+	const field = "spec.credentials.source: invalid value %q: "
+	switch {
+	case ref.Kind != kindClusterProviderConfig:
+		return &Error{Kind: ConfigInvalid, Ref: ref, Detail: fmt.Sprintf(field+"a %s must have %q",
+			v1alpha1.CredentialsInjectedIdentity, ref.Kind, v1alpha1.CredentialsSecret)}
+	case !slices.Contains(r.InjectedIdentityFor, ref.Name):
+		return &Error{Kind: ConfigInvalid, Ref: ref, Detail: fmt.Sprintf(field+"it is allowed for the %ss that the flag --injected-identity-for of provider-drover names: %s",
+			v1alpha1.CredentialsInjectedIdentity, ref.Kind, cmp.Or(strings.Join(r.InjectedIdentityFor, ", "), "none"))}
+	}
+	return nil
+}
+
 // load what is needed to reach the cluster, and a hash that tells the credentials apart.
 func (r Readers) load(ctx context.Context, ref Ref, c credentials) (cfg *rest.Config, sum string, err error) {
 	key, ok := SecretOf(ref, c.spec)
@@ -116,11 +143,19 @@ func (r Readers) load(ctx context.Context, ref Ref, c credentials) (cfg *rest.Co
 	if !ok {
 		return nil, "", &Error{Kind: KeyMissing, Ref: ref, Detail: c.text + ": the Secret has no such key"}
 	}
-	cfg, err = parseKubeconfig(data)
+	cfg, err = parseKubeconfig(data, ref.isOfTenant())
 	if err != nil {
 		return nil, "", &Error{Kind: KubeconfigInvalid, Ref: ref, Detail: c.text + ": " + err.Error()}
 	}
 	return cfg, hash(data), nil
+}
+
+// limits of the connections of a configuration, nil if it has none.
+func (r Readers) limits(ref Ref) *Networks {
+	if ref.isOfTenant() {
+		return &r.Networks
+	}
+	return nil
 }
 
 func secretError(ref Ref, text string, err error) error {

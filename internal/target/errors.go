@@ -2,10 +2,14 @@ package target
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"net"
 	"net/url"
+	"slices"
+	"syscall"
 
 	kerrors "k8s.io/apimachinery/pkg/api/errors"
 
@@ -24,6 +28,9 @@ const (
 	KubeconfigInvalid Kind = "KubeconfigInvalid"
 	Unauthorized      Kind = "Unauthorized"
 	Unreachable       Kind = "Unreachable"
+	NotAllowed        Kind = "NotAllowed"
+	// Busy is of a call that was not tried, or given up, for the sake of other clusters.
+	Busy Kind = "Busy"
 )
 
 // An Error says what is wrong with a target cluster. Its text names the
@@ -49,7 +56,7 @@ func (e *Error) Reason() string {
 		return v1alpha1.ReasonCredentialsInvalid
 	case Unauthorized:
 		return v1alpha1.ReasonUnauthorized
-	case Unreachable:
+	case Unreachable, NotAllowed, Busy: // Only the first one is of a configuration itself.
 	}
 	return v1alpha1.ReasonUnreachable
 }
@@ -71,20 +78,34 @@ func Is(err error, kinds ...Kind) bool {
 
 // Classify makes an Error of what a call to the target cluster failed with, if the
 // cluster is to blame. Other errors, NotFound or Conflict for example, are
-// returned as they are.
+// returned as they are. No Error repeats a text of the cluster.
 func (c *Conn) Classify(err error) error {
 	var already *Error
+	var denied *deniedError
 	switch {
 	case err == nil || errors.As(err, &already):
 		return err
+	case errors.As(lastOf(err), &denied):
+		return &Error{Kind: KubeconfigInvalid, Ref: c.Ref, Detail: fmt.Sprintf("%s: %v", c.credentials, denied), Err: err}
 	case kerrors.IsUnauthorized(err):
-		return &Error{Kind: Unauthorized, Ref: c.Ref, Detail: fmt.Sprintf("the API server %s does not accept the credentials of %s: %v", c.Host, c.credentials, err), Err: err}
+		return &Error{Kind: Unauthorized, Ref: c.Ref, Detail: fmt.Sprintf("the API server %s does not accept the credentials of %s", c.Host, c.credentials), Err: err}
 	case kerrors.IsForbidden(err):
 		return &Error{Kind: Unauthorized, Ref: c.Ref, Detail: fmt.Sprintf("the credentials of %s lack a right in the target cluster: %v", c.credentials, err), Err: err}
+	case errors.Is(err, errBusy), errors.Is(err, errSlow):
+		return &Error{Kind: Busy, Ref: c.Ref, Detail: fmt.Sprintf("the API server %s: %s", c.Host, cause(err)), Err: err}
 	case isUnreachable(err):
-		return &Error{Kind: Unreachable, Ref: c.Ref, Detail: fmt.Sprintf("the API server %s cannot be reached: %v", c.Host, cause(err)), Err: err}
+		return &Error{Kind: Unreachable, Ref: c.Ref, Detail: fmt.Sprintf("the API server %s cannot be reached: %s", c.Host, cause(err)), Err: err}
 	}
 	return err
+}
+
+// classifyAll is Classify for errors of which each is the cluster's fault.
+func (c *Conn) classifyAll(err error) error {
+	err = c.Classify(err)
+	if err == nil || Is(err) || errors.Is(err, context.Canceled) {
+		return err
+	}
+	return &Error{Kind: Unreachable, Ref: c.Ref, Detail: fmt.Sprintf("%s does not answer as an API server does", c.Host), Err: err}
 }
 
 func isUnreachable(err error) bool {
@@ -94,27 +115,65 @@ func isUnreachable(err error) bool {
 	}
 	var nerr net.Error
 	var uerr *url.Error
-	return errors.As(err, &uerr) || errors.As(err, &nerr) || errors.Is(err, context.DeadlineExceeded)
+	return errors.As(err, &uerr) || errors.As(err, &nerr) || errors.Is(err, context.DeadlineExceeded) || isOwn(err)
 }
 
-// cause leaves out method, URL and local port: they change from call to call, and
-// each change of a text is a write of a status.
-func cause(err error) error {
+// own are errors of the transport, in words that may be shown.
+var own = []error{errRedirect, errEncoded, errTooLarge, errNotJSON, errBusy, errSlow}
+
+func isOwn(err error) bool {
+	return slices.ContainsFunc(own, func(o error) bool { return errors.Is(err, o) })
+}
+
+// lastOf is what a call failed with that opened the breaker, or the error itself.
+func lastOf(err error) error {
 	var down *downError
 	if errors.As(err, &down) {
-		return cause(down.last)
-	}
-	var timeout interface{ Timeout() bool }
-	if errors.As(err, &timeout) && timeout.Timeout() {
-		return errors.New("no answer in time")
-	}
-	var uerr *url.Error
-	if errors.As(err, &uerr) {
-		err = uerr.Err
-	}
-	var op *net.OpError
-	if errors.As(err, &op) {
-		return fmt.Errorf("%s: %w", op.Op, op.Err)
+		return down.last
 	}
 	return err
+}
+
+// cause of an error, in words of Drover alone. They leave out method, URL and ports: these change
+// from call to call, and each change of a text is a write of a status.
+func cause(err error) string {
+	err = lastOf(err)
+	for _, o := range own {
+		if errors.Is(err, o) {
+			return o.Error()
+		}
+	}
+	var status kerrors.APIStatus
+	var timeout interface{ Timeout() bool }
+	var dns *net.DNSError
+	var authority x509.UnknownAuthorityError
+	var hostname x509.HostnameError
+	var certificate *tls.CertificateVerificationError
+	var record tls.RecordHeaderError
+	var alert tls.AlertError
+	switch {
+	case errors.As(err, &status):
+		return fmt.Sprintf("it answers HTTP %d", status.Status().Code)
+	case errors.As(err, &timeout) && timeout.Timeout(), errors.Is(err, context.DeadlineExceeded):
+		return "no answer in time"
+	case errors.As(err, &dns):
+		return "its host name cannot be resolved"
+	case errors.As(err, &authority):
+		return "its certificate is signed by an unknown authority"
+	case errors.As(err, &hostname):
+		return "its certificate is not valid for its host name"
+	case errors.As(err, &certificate):
+		return "its certificate is not valid"
+	case errors.As(err, &record), errors.As(err, &alert):
+		return "it does not speak TLS as an API server does"
+	}
+	for errno, text := range map[syscall.Errno]string{
+		syscall.ECONNREFUSED: "connection refused", syscall.ECONNRESET: "connection reset",
+		syscall.EHOSTUNREACH: "no route to its host", syscall.ENETUNREACH: "no route to its network",
+	} {
+		if errors.Is(err, errno) {
+			return text
+		}
+	}
+	return "the connection failed"
 }

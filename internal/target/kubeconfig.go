@@ -3,6 +3,7 @@ package target
 import (
 	"errors"
 	"fmt"
+	"net/url"
 
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -13,8 +14,10 @@ import (
 // input of whoever may write the Secret, so that nothing in it may run a command
 // or read a file here: either could steal the identity of the provider.
 //
+// One of a tenant may neither choose a proxy nor trust any server: see Networks.
+//
 // Errors tell what is wrong without a word of the content.
-func parseKubeconfig(data []byte) (*rest.Config, error) {
+func parseKubeconfig(data []byte, ofTenant bool) (*rest.Config, error) {
 	kc, err := clientcmd.Load(data)
 	if err != nil {
 		// The parser's error quotes what it could not parse.
@@ -34,6 +37,14 @@ func parseKubeconfig(data []byte) (*rest.Config, error) {
 	}
 	if err := refuse(cluster, user); err != nil {
 		return nil, err
+	}
+	if err := checkServer(cluster.Server); err != nil {
+		return nil, err
+	}
+	if ofTenant {
+		if err := refuseOfTenant(cluster); err != nil {
+			return nil, err
+		}
 	}
 	cfg, err := clientcmd.NewNonInteractiveClientConfig(*kc, kc.CurrentContext, &clientcmd.ConfigOverrides{}, nil).ClientConfig()
 	if err != nil {
@@ -57,6 +68,30 @@ func refuse(cluster *api.Cluster, user *api.AuthInfo) error {
 		if f.set {
 			return fmt.Errorf("%s is refused: credentials must be in the kubeconfig itself (token, client-certificate-data, client-key-data, certificate-authority-data)", f.name)
 		}
+	}
+	return nil
+}
+
+// checkServer accepts a URL with a host and, at most, a path. A password in it would be shown
+// with the server.
+func checkServer(server string) error {
+	u, err := url.Parse(server)
+	if err != nil || u.Hostname() == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" || u.Opaque != "" {
+		return errors.New("the server of the context's cluster is refused: must be a URL like https://10.0.0.1:6443")
+	}
+	if u.Scheme != "https" {
+		return fmt.Errorf("the server of the context's cluster has the scheme %q: must be https", u.Scheme)
+	}
+	return nil
+}
+
+func refuseOfTenant(cluster *api.Cluster) error {
+	const why = "%s is refused in a kubeconfig of a %s: only a %s may have it"
+	switch {
+	case cluster.ProxyURL != "":
+		return fmt.Errorf(why, "proxy-url", kindProviderConfig, kindClusterProviderConfig)
+	case cluster.InsecureSkipTLSVerify:
+		return fmt.Errorf(why, "insecure-skip-tls-verify", kindProviderConfig, kindClusterProviderConfig)
 	}
 	return nil
 }

@@ -16,8 +16,13 @@ users: [{name: u, user: {token: very-secret}}]
 
 func TestParseKubeconfig(t *testing.T) {
 	user := func(u string) string { return strings.Replace(goodKubeconfig, "token: very-secret", u, 1) }
+	server := func(u string) string { return strings.Replace(goodKubeconfig, "https://127.0.0.1:1", u, 1) }
+	cluster := func(fields string) string {
+		return strings.Replace(goodKubeconfig, "{server:", "{"+fields+", server:", 1)
+	}
 	cases := map[string]struct {
 		kubeconfig string
+		ofTenant   bool
 		err        string
 	}{
 		"AGoodOneIsRead":              {kubeconfig: goodKubeconfig},
@@ -33,10 +38,20 @@ func TestParseKubeconfig(t *testing.T) {
 			err: "client-certificate is refused"},
 		"CAFilesAreNotRead": {kubeconfig: strings.Replace(goodKubeconfig, `{server:`, `{certificate-authority: /a, server:`, 1),
 			err: "certificate-authority is refused"},
+		"TheServerMustSpeakTLS":        {kubeconfig: server("http://169.254.169.254/latest"), err: `the server of the context's cluster has the scheme "http": must be https`},
+		"TheServerMustBeAURL":          {kubeconfig: server("127.0.0.1:6443"), err: "must be a URL like https://10.0.0.1:6443"},
+		"APasswordInTheURLIsNotShown":  {kubeconfig: server("https://u:very-secret@127.0.0.1:1"), err: "must be a URL like https://10.0.0.1:6443"},
+		"AQueryIsRefused":              {kubeconfig: server("https://127.0.0.1:1/?role=admin"), err: "must be a URL like https://10.0.0.1:6443"},
+		"AnOperatorMayChooseAProxy":    {kubeconfig: cluster("proxy-url: 'http://127.0.0.1:3128'")},
+		"ATenantMayNotChooseAProxy":    {kubeconfig: cluster("proxy-url: 'http://127.0.0.1:3128'"), ofTenant: true, err: "proxy-url is refused in a kubeconfig of a ProviderConfig: only a ClusterProviderConfig may have it"},
+		"AnOperatorMayTrustAnyServer":  {kubeconfig: cluster("insecure-skip-tls-verify: true")},
+		"ATenantMayNotTrustAnyServer":  {kubeconfig: cluster("insecure-skip-tls-verify: true"), ofTenant: true, err: "insecure-skip-tls-verify is refused"},
+		"AGoodOneOfATenantIsRead":      {kubeconfig: goodKubeconfig, ofTenant: true},
+		"ACertificateNameOfATenantToo": {kubeconfig: cluster("tls-server-name: kubernetes"), ofTenant: true},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			cfg, err := parseKubeconfig([]byte(tc.kubeconfig))
+			cfg, err := parseKubeconfig([]byte(tc.kubeconfig), tc.ofTenant)
 			if tc.err == "" {
 				if err != nil || cfg.Host != "https://127.0.0.1:1" || cfg.BearerToken != "very-secret" {
 					t.Fatalf("host %v, error %v", cfg, err)

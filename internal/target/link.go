@@ -2,12 +2,15 @@ package target
 
 import (
 	"context"
+	"encoding/json"
 	"net/http"
 	"sync"
 	"time"
 
+	kerrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
+	"k8s.io/apimachinery/pkg/version"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 )
@@ -18,6 +21,13 @@ const (
 
 	// probeAgain is for how long the result of a probe serves all who ask.
 	probeAgain = 3 * time.Second
+
+	// probeTimeout of all calls of a probe, and of all questions for rights. The workers of
+	// configurations are shared too.
+	probeTimeout = 15 * time.Second
+
+	// busyPause is when a cluster that refuses a probe for its load is probed again.
+	busyPause = time.Second
 
 	// Limits of calls to one cluster. A drain of many Nodes makes many at once.
 	qps, burst = 200, 400
@@ -31,11 +41,14 @@ type link struct {
 	kube      kubernetes.Interface
 	watching  kubernetes.Interface // without a timeout, which would end watches
 	transport http.RoundTripper
+	shared    *shared
 	host      string
 	ca        []byte
 
 	now func() time.Time
 	observer
+	// server is what the API server's certificates hold.
+	server *serverNames
 
 	mu sync.Mutex
 	// users has when each configuration that is attached asked for Nodes last, zero
@@ -56,27 +69,21 @@ type observer struct {
 	request func(ref Ref, name string)
 }
 
-func newLink(cfg *rest.Config, now func() time.Time, o observer) (*link, error) {
-	cfg.QPS, cfg.Burst, cfg.UserAgent, cfg.RateLimiter = qps, burst, userAgent, nil
-	if err := rest.LoadTLSFiles(cfg); err != nil {
-		return nil, err
-	}
-	// client-go keeps transports for ever, but those with a proxy function: a cluster
-	// whose credentials are rotated daily would leave one a day.
-	if cfg.Proxy == nil {
-		cfg.Proxy = http.ProxyFromEnvironment
-	}
-	cfg.Wrap((&breaker{now: now}).wrap)
-	rt, err := rest.TransportFor(cfg)
+func newLink(cfg *rest.Config, limits *Networks, s *shared, now func() time.Time, o observer) (*link, error) {
+	server := &serverNames{}
+	rt, err := newTransport(cfg, limits, s, server, now)
 	if err != nil {
 		return nil, err
 	}
-	l := &link{transport: rt, host: cfg.Host, ca: cfg.CAData, now: now, observer: o, users: map[Ref]time.Time{}, requests: map[string]*requests{}}
-	if l.kube, err = kubernetes.NewForConfigAndClient(cfg, &http.Client{Transport: rt, Timeout: callTimeout}); err != nil {
+	l := &link{shared: s, transport: rt, host: cfg.Host, ca: cfg.CAData, now: now, observer: o, server: server, users: map[Ref]time.Time{}, requests: map[string]*requests{}}
+	if l.kube, err = kubernetes.NewForConfigAndClient(cfg, &http.Client{Transport: rt, Timeout: callTimeout, CheckRedirect: noRedirects}); err != nil {
 		return nil, err
 	}
-	l.watching, err = kubernetes.NewForConfigAndClient(cfg, &http.Client{Transport: rt})
-	return l, err
+	if l.watching, err = kubernetes.NewForConfigAndClient(cfg, &http.Client{Transport: rt, CheckRedirect: noRedirects}); err != nil {
+		return nil, err
+	}
+	s.connected.Add(1)
+	return l, nil
 }
 
 func (l *link) attach(ref Ref) {
@@ -97,6 +104,7 @@ func (l *link) detach(ref Ref) (closed bool) {
 		return false
 	}
 	utilnet.CloseIdleConnectionsFor(l.transport)
+	l.shared.connected.Add(-1)
 	return true
 }
 
@@ -105,6 +113,12 @@ func (l *link) detach(ref Ref) (closed bool) {
 func (l *link) watch(ref Ref, signers []string) (*nodes, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.nodes != nil {
+		if _, again := l.nodes.isRefused(); again {
+			l.nodes.stop()
+			l.nodes = nil
+		}
+	}
 	if l.nodes == nil {
 		n, err := startNodes(l.watching, func(n NodeIdentity) { tell(l, l.node, n) })
 		if err != nil {
@@ -200,9 +214,14 @@ func (l *link) probe(ctx context.Context) (version string, err error) {
 	if !l.probed.IsZero() && l.now().Sub(l.probed) < probeAgain {
 		return l.version, l.err
 	}
-	v, err := l.kube.Discovery().ServerVersion()
-	if err == nil {
-		_, err = l.kube.CoreV1().Nodes().List(ctx, metav1.ListOptions{Limit: 1})
+	v, err := l.ask(ctx)
+	if kerrors.IsTooManyRequests(err) {
+		// It answers, and is busy: that is no outage.
+		select {
+		case <-ctx.Done():
+		case <-time.After(busyPause):
+		}
+		v, err = l.ask(ctx)
 	}
 	if ctx.Err() != nil {
 		return "", err // Of the caller, not of the cluster.
@@ -212,4 +231,17 @@ func (l *link) probe(ctx context.Context) (version string, err error) {
 		l.version = v.GitVersion
 	}
 	return l.version, l.err
+}
+
+func (l *link) ask(ctx context.Context) (*version.Info, error) {
+	raw, err := l.kube.Discovery().RESTClient().Get().AbsPath("/version").Do(ctx).Raw()
+	if err != nil {
+		return nil, err
+	}
+	v := &version.Info{}
+	if err := json.Unmarshal(raw, v); err != nil {
+		return nil, err
+	}
+	_, err = l.kube.CoreV1().Nodes().List(ctx, metav1.ListOptions{Limit: 1})
+	return v, err
 }

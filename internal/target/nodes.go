@@ -19,8 +19,9 @@ import (
 
 // Indexes of Nodes.
 const (
-	byToken = "token"
-	byUID   = "uid"
+	byToken      = "token"
+	byUID        = "uid"
+	byProviderID = "providerID"
 )
 
 // A NodeIdentity has what Machines know their Nodes by.
@@ -29,11 +30,16 @@ type NodeIdentity struct {
 	Token string
 	// Name of the Node.
 	Name string
+	// ProviderID of the Node. A kubelet chooses it.
+	ProviderID string
 }
 
 // syncWait is for how long a caller waits for the first list of Nodes. It counts
 // from the start of the watch, so that a dead cluster makes few callers wait.
 const syncWait = 2 * time.Second
+
+// refusedFor is when Nodes of a cluster that had too many are listed again.
+const refusedFor = time.Minute
 
 // nodes is the one watch of a cluster's Nodes.
 type nodes struct {
@@ -41,17 +47,21 @@ type nodes struct {
 	stop     context.CancelFunc
 	started  time.Time
 
-	mu  sync.Mutex
-	err error // of the last attempt to list or watch
+	mu      sync.Mutex
+	err     error     // of the last attempt to list or watch
+	refused time.Time // when the cluster turned out to have too many Nodes, zero if it has not
 }
 
 func startNodes(kube kubernetes.Interface, notify func(NodeIdentity)) (*nodes, error) {
-	n := &nodes{informer: coreinformers.NewNodeInformer(kube, 0, cache.Indexers{
+	n := &nodes{informer: coreinformers.NewNodeInformer(listed{kube}, 0, cache.Indexers{
 		byToken: func(obj any) ([]string, error) {
 			return indexed(obj, func(n *corev1.Node) string { return identity(n).Token })
 		},
 		byUID: func(obj any) ([]string, error) {
 			return indexed(obj, func(n *corev1.Node) string { return string(n.GetUID()) })
+		},
+		byProviderID: func(obj any) ([]string, error) {
+			return indexed(obj, func(n *corev1.Node) string { return n.Spec.ProviderID })
 		},
 	})}
 	if err := n.informer.SetTransform(strip); err != nil {
@@ -60,7 +70,9 @@ func startNodes(kube kubernetes.Interface, notify func(NodeIdentity)) (*nodes, e
 	if err := n.informer.SetWatchErrorHandlerWithContext(func(_ context.Context, _ *cache.Reflector, err error) {
 		n.mu.Lock()
 		defer n.mu.Unlock()
-		n.err = err
+		if n.refused.IsZero() {
+			n.err = rephrase(err)
+		}
 	}); err != nil {
 		return nil, err
 	}
@@ -69,8 +81,29 @@ func startNodes(kube kubernetes.Interface, notify func(NodeIdentity)) (*nodes, e
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	n.stop, n.started = stop, time.Now()
+	budget := &cacheBudget{exceeded: n.refuse}
+	if _, err := n.informer.AddEventHandler(budget.handler(sizeOf)); err != nil {
+		return nil, err
+	}
 	go n.informer.RunWithContext(ctx)
 	return n, nil
+}
+
+// refuse a cluster with too many Nodes: nothing of it is kept.
+func (n *nodes) refuse(err error) {
+	n.stop()
+	n.mu.Lock()
+	n.err, n.refused = err, time.Now()
+	n.mu.Unlock()
+	_ = n.informer.GetIndexer().Replace(nil, "")
+}
+
+// isRefused reports whether the watch was refused, and whether it may be tried again.
+func (n *nodes) isRefused() (refused, again bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	refused = !n.refused.IsZero()
+	return refused, refused && time.Since(n.refused) > refusedFor
 }
 
 func indexed(obj any, key func(*corev1.Node) string) ([]string, error) {
@@ -82,7 +115,7 @@ func indexed(obj any, key func(*corev1.Node) string) ([]string, error) {
 }
 
 func identity(n *corev1.Node) NodeIdentity {
-	return NodeIdentity{Token: n.GetLabels()[v1alpha1.LabelJoinToken], Name: n.GetName()}
+	return NodeIdentity{Token: n.GetLabels()[v1alpha1.LabelJoinToken], Name: n.GetName(), ProviderID: n.Spec.ProviderID}
 }
 
 // find returns the Nodes that registered with the token, the Node of the name and that of
@@ -120,6 +153,11 @@ func (n *nodes) find(ctx context.Context, token, name, uid string) ([]*corev1.No
 }
 
 func (n *nodes) synced(ctx context.Context) error {
+	if refused, _ := n.isRefused(); refused {
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		return n.err
+	}
 	const look = 20 * time.Millisecond
 	giveUp := time.After(time.Until(n.started.Add(syncWait)))
 	for !n.informer.HasSynced() {
@@ -184,15 +222,4 @@ func facts(n *corev1.Node) *corev1.Node {
 		n.Status.Conditions[i].LastHeartbeatTime.Reset()
 	}
 	return n
-}
-
-// strip drops what is large and of no use to us.
-func strip(obj any) (any, error) {
-	if n, ok := obj.(*corev1.Node); ok {
-		n.ManagedFields = nil
-		n.Status.Images = nil
-		n.Status.VolumesAttached = nil
-		n.Status.VolumesInUse = nil
-	}
-	return obj, nil
 }

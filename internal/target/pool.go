@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"sync"
 	"time"
@@ -18,6 +19,7 @@ import (
 type Pool struct {
 	readers Readers
 	now     func() time.Time
+	shared  *shared
 
 	mu       sync.Mutex
 	entries  map[Ref]*entry
@@ -36,7 +38,7 @@ type entry struct {
 
 // NewPool returns a Pool without connections.
 func NewPool(r Readers) *Pool {
-	return &Pool{readers: r, now: time.Now, entries: map[Ref]*entry{}, links: map[string]*link{}}
+	return &Pool{readers: r, now: time.Now, shared: newShared(), entries: map[Ref]*entry{}, links: map[string]*link{}}
 }
 
 // Subscribe has fn called for each change of a Node that is more than a
@@ -103,6 +105,9 @@ func (p *Pool) make(ctx context.Context, ref Ref, c credentials, old *Conn) (*Co
 	if err != nil {
 		return nil, err
 	}
+	if ref.isOfTenant() {
+		sum += "/" + kindProviderConfig // It has limits that others do not have.
+	}
 	l, err := p.attach(ref, sum, cfg)
 	if err != nil {
 		if c.spec.Credentials.Source != v1alpha1.CredentialsSecret {
@@ -118,7 +123,7 @@ func (p *Pool) make(ctx context.Context, ref Ref, c credentials, old *Conn) (*Co
 			return nil, err
 		}
 	}
-	if old != nil && old.link == l && old.UID == c.uid && equality.Semantic.DeepEqual(old.Spec, c.spec) {
+	if old != nil && old.link == l && old.UID == c.uid && equality.Semantic.DeepEqual(old.Spec, c.spec) && reflect.DeepEqual(old.allows, c.allows) {
 		return old, nil // A label of the Secret changed, or another key.
 	}
 	return newConn(ref, c, sum, l), nil
@@ -131,7 +136,7 @@ func (p *Pool) attach(ref Ref, sum string, cfg *rest.Config) (*link, error) {
 	l, ok := p.links[sum]
 	if !ok {
 		var err error
-		if l, err = newLink(cfg, p.now, observer{node: notify(p, &p.nodes), request: notify(p, &p.requests)}); err != nil {
+		if l, err = newLink(cfg, p.readers.limits(ref), p.shared, p.now, observer{node: notify(p, &p.nodes), request: notify(p, &p.requests)}); err != nil {
 			return nil, err
 		}
 		p.links[sum] = l

@@ -2,8 +2,11 @@ package target
 
 import (
 	"context"
+	"encoding/base64"
 	"encoding/json"
+	"encoding/pem"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -30,13 +33,15 @@ import (
 const joinedWith = "uid-of-machine"
 
 // theNode identifies the Node of apiServer.
-var theNode = NodeIdentity{Token: joinedWith, Name: "n"}
+var theNode = NodeIdentity{Token: joinedWith, Name: "n", ProviderID: "local:///a/vm-1"}
 
 // apiServer answers version requests with a status, and lists one Node.
 func apiServer(t *testing.T, status int) *httptest.Server {
 	t.Helper()
-	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Content-Type", "application/json")
+	s := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		// As a real one: the first type that the client accepts.
+		accepted, _, _ := strings.Cut(r.Header.Get("Accept"), ",")
+		w.Header().Set("Content-Type", accepted)
 		if status != http.StatusOK {
 			w.WriteHeader(status)
 			reason := map[int]metav1.StatusReason{http.StatusUnauthorized: metav1.StatusReasonUnauthorized, http.StatusForbidden: metav1.StatusReasonForbidden}[status]
@@ -67,17 +72,24 @@ func apiServer(t *testing.T, status int) *httptest.Server {
 }
 
 func kubeconfigFor(server string) []byte {
-	return []byte(strings.Replace(goodKubeconfig, "https://127.0.0.1:1", server, 1))
+	return []byte(strings.Replace(goodKubeconfig, `server: "https://127.0.0.1:1"`, fmt.Sprintf("server: %q, certificate-authority-data: %s", server, base64.StdEncoding.EncodeToString(testCA())), 1))
 }
+
+// testCA is the authority of all TLS servers of httptest, as PEM.
+var testCA = sync.OnceValue(func() []byte {
+	s := httptest.NewTLSServer(http.NotFoundHandler())
+	defer s.Close()
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw})
+})
 
 func secret(name string, data map[string][]byte) *corev1.Secret {
 	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name}, Data: data}
 }
 
 func config(name, secretName string) *v1alpha1.ClusterProviderConfig {
-	return &v1alpha1.ClusterProviderConfig{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: v1alpha1.ProviderConfigSpec{
+	return &v1alpha1.ClusterProviderConfig{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: v1alpha1.ClusterProviderConfigSpec{AllowedNamespaces: []v1alpha1.NamespacePattern{"*"}, ProviderConfigSpec: v1alpha1.ProviderConfigSpec{
 		Credentials: v1alpha1.Credentials{Source: v1alpha1.CredentialsSecret, SecretRef: &v1alpha1.SecretKeySelector{Namespace: "ns", Name: secretName, Key: "kubeconfig"}},
-	}}
+	}}}
 }
 
 func newPool(t *testing.T, self *rest.Config, objs ...client.Object) (*Pool, client.Client) {
@@ -89,14 +101,14 @@ func newPool(t *testing.T, self *rest.Config, objs ...client.Object) (*Pool, cli
 		}
 	}
 	c := fake.NewClientBuilder().WithScheme(s).WithObjects(objs...).Build()
-	return NewPool(Readers{Configs: c, Metadata: c, Live: c, Self: self}), c
+	return NewPool(Readers{Configs: c, Metadata: c, Live: c, Self: self}), c // ProviderConfigs may not reach loopback.
 }
 
 func TestErrorsOfAConfigurationNameWhatIsWrong(t *testing.T) {
 	good := func(s *httptest.Server) []client.Object {
 		return []client.Object{config("c", "s"), secret("s", map[string][]byte{"kubeconfig": kubeconfigFor(s.URL)})}
 	}
-	closed := httptest.NewServer(http.NotFoundHandler())
+	closed := httptest.NewTLSServer(http.NotFoundHandler())
 	closed.Close()
 	cases := map[string]struct {
 		objs   []client.Object
@@ -122,7 +134,7 @@ func TestErrorsOfAConfigurationNameWhatIsWrong(t *testing.T) {
 		"RightsLacking":       {objs: good(apiServer(t, http.StatusForbidden)), ref: ClusterRef("c"), kind: Unauthorized, reason: "Unauthorized", text: []string{"Secret ns/s", "lack a right"}},
 		"ServerError":         {objs: good(apiServer(t, http.StatusServiceUnavailable)), ref: ClusterRef("c"), kind: Unreachable, reason: "Unreachable", text: []string{"ClusterProviderConfig c"}},
 		"SomethingElseThere":  {objs: good(apiServer(t, http.StatusNotFound)), ref: ClusterRef("c"), kind: Unreachable, reason: "Unreachable", text: []string{"does not answer as an API server"}},
-		"SourceWithoutSecret": {objs: []client.Object{&v1alpha1.ClusterProviderConfig{ObjectMeta: metav1.ObjectMeta{Name: "c"}, Spec: v1alpha1.ProviderConfigSpec{Credentials: v1alpha1.Credentials{Source: "Secret"}}}}, ref: ClusterRef("c"), kind: ConfigInvalid, reason: "CredentialsInvalid", text: []string{"spec.credentials.secretRef"}},
+		"SourceWithoutSecret": {objs: []client.Object{&v1alpha1.ClusterProviderConfig{ObjectMeta: metav1.ObjectMeta{Name: "c"}, Spec: v1alpha1.ClusterProviderConfigSpec{ProviderConfigSpec: v1alpha1.ProviderConfigSpec{Credentials: v1alpha1.Credentials{Source: "Secret"}}}}}, ref: ClusterRef("c"), kind: ConfigInvalid, reason: "CredentialsInvalid", text: []string{"spec.credentials.secretRef"}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -151,7 +163,7 @@ func TestErrorsOfAConfigurationNameWhatIsWrong(t *testing.T) {
 }
 
 func TestAProviderConfigReadsItsOwnNamespaceOnly(t *testing.T) {
-	pc := &v1alpha1.ProviderConfig{ObjectMeta: metav1.ObjectMeta{Namespace: "mine", Name: "c"}, Spec: config("c", "s").Spec}
+	pc := &v1alpha1.ProviderConfig{ObjectMeta: metav1.ObjectMeta{Namespace: "mine", Name: "c"}, Spec: config("c", "s").Spec.ProviderConfigSpec}
 	p, _ := newPool(t, nil, pc, secret("s", map[string][]byte{"kubeconfig": kubeconfigFor("https://127.0.0.1:1")}))
 	_, err := p.Get(t.Context(), NamespacedRef("mine", "c"))
 	if !Is(err, SecretNotFound) || !strings.Contains(err.Error(), "mine/s") {
@@ -216,7 +228,7 @@ func TestConfigurationsWithTheSameCredentialsShareAConnection(t *testing.T) {
 		conns[name] = conn
 	}
 	l := conns["a"].link
-	if conns["b"].link != l || len(p.links) != 1 {
+	if conns["b"].link != l || len(p.links) != 1 || p.shared.connected.Load() != 1 {
 		t.Fatal("the same credentials make two connections")
 	}
 	if conns["b"].Spec.APIServer == nil || conns["a"].Spec.APIServer != nil {
@@ -240,7 +252,7 @@ func TestConfigurationsWithTheSameCredentialsShareAConnection(t *testing.T) {
 		t.Error("the connection was closed under the other configuration")
 	}
 	p.Forget(ClusterRef("a"))
-	if len(p.links) != 0 {
+	if len(p.links) != 0 || p.shared.connected.Load() != 0 {
 		t.Error("the connection is open without a user")
 	}
 }
@@ -338,6 +350,11 @@ func TestNodesAreFoundByTheirIdentityAndTheirUsersWoken(t *testing.T) {
 			t.Fatalf("%s: nodes %v, error %v", name, nodes, err)
 		}
 	}
+	for providerID, want := range map[string]int{"local:///a/vm-1": 1, "local:///a/vm-2": 0, "": 0} {
+		if nodes, err := conn.NodesOfVM(t.Context(), providerID); err != nil || len(nodes) != want {
+			t.Errorf("of the VM %q: nodes %v, error %v", providerID, nodes, err)
+		}
+	}
 	deadline := time.Now().Add(10 * time.Second)
 	for {
 		mu.Lock()
@@ -366,7 +383,7 @@ func TestNodesAreFoundByTheirIdentityAndTheirUsersWoken(t *testing.T) {
 }
 
 func TestADeadClusterBlocksNoWorker(t *testing.T) {
-	closed := httptest.NewServer(http.NotFoundHandler())
+	closed := httptest.NewTLSServer(http.NotFoundHandler())
 	closed.Close()
 	p, _ := newPool(t, nil, config("c", "s"), secret("s", map[string][]byte{"kubeconfig": kubeconfigFor(closed.URL)}))
 	conn, err := p.Get(t.Context(), ClusterRef("c"))
@@ -388,9 +405,10 @@ func TestADeadClusterBlocksNoWorker(t *testing.T) {
 
 func TestInjectedIdentityIsOurOwn(t *testing.T) {
 	server := apiServer(t, http.StatusOK)
-	cfg := &v1alpha1.ClusterProviderConfig{ObjectMeta: metav1.ObjectMeta{Name: "c"}, Spec: v1alpha1.ProviderConfigSpec{Credentials: v1alpha1.Credentials{Source: v1alpha1.CredentialsInjectedIdentity}}}
-	self := &rest.Config{Host: server.URL, QPS: 1}
+	cfg := &v1alpha1.ClusterProviderConfig{ObjectMeta: metav1.ObjectMeta{Name: "c"}, Spec: v1alpha1.ClusterProviderConfigSpec{ProviderConfigSpec: v1alpha1.ProviderConfigSpec{Credentials: v1alpha1.Credentials{Source: v1alpha1.CredentialsInjectedIdentity}}}}
+	self := &rest.Config{Host: server.URL, QPS: 1, TLSClientConfig: rest.TLSClientConfig{CAData: testCA()}}
 	p, _ := newPool(t, self, cfg)
+	p.readers.InjectedIdentityFor = []string{"c"}
 	conn, err := p.Get(context.Background(), ClusterRef("c"))
 	if err != nil {
 		t.Fatal(err)
@@ -400,6 +418,39 @@ func TestInjectedIdentityIsOurOwn(t *testing.T) {
 	}
 	if self.QPS != 1 || self.WrapTransport != nil {
 		t.Error("our own configuration was changed")
+	}
+}
+
+// TestOurOwnIdentityIsForNamedConfigurationsAlone is about Machines that would become Nodes of
+// the control cluster.
+func TestOurOwnIdentityIsForNamedConfigurationsAlone(t *testing.T) {
+	spec := v1alpha1.ProviderConfigSpec{Credentials: v1alpha1.Credentials{Source: v1alpha1.CredentialsInjectedIdentity}}
+	const field = `spec.credentials.source: invalid value "InjectedIdentity": `
+	for name, tc := range map[string]struct {
+		named []string
+		obj   client.Object
+		ref   Ref
+		err   string
+	}{
+		"ANamedOne": {named: []string{"a", "c"}, obj: &v1alpha1.ClusterProviderConfig{ObjectMeta: metav1.ObjectMeta{Name: "c"}, Spec: v1alpha1.ClusterProviderConfigSpec{ProviderConfigSpec: spec}}, ref: ClusterRef("c")},
+		"OneThatIsNotNamed": {named: []string{"a", "b"}, obj: &v1alpha1.ClusterProviderConfig{ObjectMeta: metav1.ObjectMeta{Name: "c"}, Spec: v1alpha1.ClusterProviderConfigSpec{ProviderConfigSpec: spec}}, ref: ClusterRef("c"),
+			err: field + "it is allowed for the ClusterProviderConfigs that the flag --injected-identity-for of provider-drover names: a, b"},
+		"ByDefaultNone": {obj: &v1alpha1.ClusterProviderConfig{ObjectMeta: metav1.ObjectMeta{Name: "c"}, Spec: v1alpha1.ClusterProviderConfigSpec{ProviderConfigSpec: spec}}, ref: ClusterRef("c"),
+			err: field + "it is allowed for the ClusterProviderConfigs that the flag --injected-identity-for of provider-drover names: none"},
+		"NeverThatOfANamespace": {named: []string{"c"}, obj: &v1alpha1.ProviderConfig{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "c"}, Spec: spec}, ref: NamespacedRef("ns", "c"),
+			err: field + `a ProviderConfig must have "Secret"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p, _ := newPool(t, &rest.Config{Host: "https://127.0.0.1:1"}, tc.obj)
+			p.readers.InjectedIdentityFor = tc.named
+			_, err := p.Get(t.Context(), tc.ref)
+			switch {
+			case tc.err == "" && err != nil:
+				t.Error(err)
+			case tc.err != "" && (!Is(err, ConfigInvalid) || !strings.HasSuffix(err.Error(), tc.err)):
+				t.Errorf("error %v, want %q", err, tc.err)
+			}
+		})
 	}
 }
 

@@ -40,6 +40,10 @@ func NamespacedRef(namespace, name string) Ref {
 	return Ref{Kind: kindProviderConfig, Namespace: namespace, Name: name}
 }
 
+// isOfTenant reports whether users of a namespace, rather than the platform operator, may have
+// written the configuration.
+func (r Ref) isOfTenant() bool { return r.Kind != kindClusterProviderConfig }
+
 func (r Ref) String() string {
 	if r.Namespace == "" {
 		return fmt.Sprintf("%s %s", r.Kind, r.Name)

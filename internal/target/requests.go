@@ -2,6 +2,7 @@ package target
 
 import (
 	"context"
+	"slices"
 
 	certificatesv1 "k8s.io/api/certificates/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -22,7 +23,7 @@ type requests struct {
 }
 
 func startRequests(kube kubernetes.Interface, signer string, notify func(name string)) (*requests, error) {
-	r := &requests{informer: certificatesinformers.NewFilteredCertificateSigningRequestInformer(kube, 0, cache.Indexers{byUser: func(obj any) ([]string, error) {
+	r := &requests{informer: certificatesinformers.NewFilteredCertificateSigningRequestInformer(listed{kube}, 0, cache.Indexers{byUser: func(obj any) ([]string, error) {
 		csr, ok := obj.(*certificatesv1.CertificateSigningRequest)
 		if !ok || len(csr.Status.Conditions) > 0 {
 			return nil, nil
@@ -53,18 +54,34 @@ func startRequests(kube kubernetes.Interface, signer string, notify func(name st
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	r.stop = stop
+	budget := &cacheBudget{exceeded: func(error) {
+		// Its certificates wait until the watch is started again, with the next connection.
+		stop()
+		_ = r.informer.GetIndexer().Replace(nil, "")
+	}}
+	if _, err := r.informer.AddEventHandler(budget.handler(sizeOf)); err != nil {
+		stop()
+		return nil, err
+	}
 	go r.informer.RunWithContext(ctx)
 	return r, nil
 }
 
-// signersOf the certificates that Drover decides on in a target cluster.
+// signersOf the certificates that Drover may decide on in a target cluster.
 func signersOf(c v1alpha1.Certificates) []string {
 	var out []string
 	if c.Serving != v1alpha1.CertificatesIgnore {
 		out = append(out, certificatesv1.KubeletServingSignerName)
 	}
-	if c.Client == v1alpha1.CertificatesApprove {
+	if c.Client != v1alpha1.ClientCertificatesIgnore {
 		out = append(out, certificatesv1.KubeAPIServerClientKubeletSignerName)
 	}
 	return out
+}
+
+// requiredSigners are those of signersOf whose rights must be there.
+func requiredSigners(c v1alpha1.Certificates) []string {
+	return slices.DeleteFunc(signersOf(c), func(signer string) bool {
+		return signer == certificatesv1.KubeAPIServerClientKubeletSignerName && c.Client != v1alpha1.ClientCertificatesApprove
+	})
 }

@@ -61,7 +61,7 @@ func (r *rights) lacking(ctx context.Context, kube kubernetes.Interface, now tim
 // needed are the rights of the shipped roles, each on its own, without those that it
 // takes to approve certificates that are left to others.
 func needed(c v1alpha1.Certificates) []authv1.ResourceAttributes {
-	signers := signersOf(c)
+	signers := requiredSigners(c)
 	return slices.DeleteFunc(slices.Clone(shipped()), func(a authv1.ResourceAttributes) bool {
 		if a.Group != certificatesv1.GroupName {
 			return false

@@ -12,6 +12,7 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/yaml"
 
+	clusterv1alpha1 "github.com/drover-dev/drover/apis/cluster/v1alpha1"
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 )
 
@@ -131,6 +132,14 @@ func TestBadInputIsNamed(t *testing.T) {
 		"ALabelWhoseKeyIsNone": {
 			in:   input(func(in *Input) { in.Labels = map[string]string{"a b": ""} }),
 			want: []string{"spec.metadata.labels", `"a b"`},
+		},
+		"ALabelThatIsTheIdentityOfAnotherMachine": {
+			in:   input(func(in *Input) { in.Labels = map[string]string{clusterv1alpha1.LabelJoinToken: "uid-of-another"} }),
+			want: []string{"spec.metadata.labels[" + clusterv1alpha1.LabelJoinToken + "]", "only Drover"},
+		},
+		"ALabelThatNamesAnotherConfiguration": {
+			in:   input(func(in *Input) { in.Labels = map[string]string{clusterv1alpha1.LabelConfig: "uid-of-another"} }),
+			want: []string{"spec.metadata.labels[" + clusterv1alpha1.LabelConfig + "]", "only Drover"},
 		},
 		"ATaintWithAnUnknownEffect": {
 			in:   input(func(in *Input) { in.Taints = []machinev1alpha1.Taint{{Key: "a", Effect: "NoNothing"}} }),

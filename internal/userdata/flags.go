@@ -39,6 +39,12 @@ func labelFlag(labels map[string]string, path *field.Path) ([]string, field.Erro
 	var errs field.ErrorList
 	var pairs []string
 	for _, k := range slices.Sorted(maps.Keys(labels)) {
+		// Of two flags for one label the kubelet takes the last one, and the Node would
+		// have the identity of another Machine.
+		if k == clusterv1alpha1.LabelConfig || k == clusterv1alpha1.LabelJoinToken {
+			errs = append(errs, field.Forbidden(path.Key(k), "only Drover sets this label, by which it knows the Node of a Machine"))
+			continue
+		}
 		for _, msg := range validation.IsQualifiedName(k) {
 			errs = append(errs, field.Invalid(path, k, msg))
 		}

@@ -25,8 +25,8 @@ type Parameters struct {
 	// ProviderID of the VM, empty while it is not known. A Node without one is given it.
 	ProviderID string `json:"providerID,omitempty"`
 
-	// Addresses of the VM, as its cloud reports them. The serving certificate of the
-	// Node's kubelet is approved for these and for the Node's name, and no others.
+	// Addresses of the VM, as its cloud and its guest report them. The serving certificate
+	// of the Node's kubelet is approved for no others, and for the Node's name.
 	Addresses []Address `json:"addresses,omitempty"`
 
 	// CloudNamesNodes means that the cloud decides on the Node's name. Otherwise only a
@@ -87,6 +87,9 @@ type Condition struct {
 type Address struct {
 	Type    string `json:"type"`
 	Address string `json:"address"`
+	// Guest means that the guest of the VM reports the address, and the cloud does not
+	// attest it.
+	Guest bool `json:"guest,omitempty"`
 }
 
 // Info is what a Node reports of its system.

@@ -131,11 +131,8 @@ func toXRD(crd *extv1.CustomResourceDefinition, defaultComposition string) (map[
 		}
 		versions = append(versions, version)
 	}
-	if crd.Spec.Scope != extv1.NamespaceScoped {
-		return nil, fmt.Errorf("scope %s: a composite resource of Drover is namespaced", crd.Spec.Scope)
-	}
 	spec := map[string]any{
-		"scope":    "Namespaced",
+		"scope":    crd.Spec.Scope,
 		"group":    crd.Spec.Group,
 		"names":    crd.Spec.Names,
 		"versions": versions,

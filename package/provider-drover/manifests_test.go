@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -78,6 +79,7 @@ type role struct {
 	metav1.ObjectMeta `json:"metadata"`
 	Rules             []rbacv1.PolicyRule     `json:"rules"`
 	AggregationRule   *rbacv1.AggregationRule `json:"aggregationRule"`
+	file              string
 }
 
 // binding is a RoleBinding or a ClusterRoleBinding.
@@ -94,6 +96,24 @@ type objects struct {
 	bindings []binding
 }
 
+// TestEveryRoleIsBoundOrAggregates looks for one that the list of rights would not show.
+func TestEveryRoleIsBoundOrAggregates(t *testing.T) {
+	var all objects
+	files, err := filepath.Glob("rbac*.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range files {
+		all.read(t, f)
+	}
+	for _, r := range all.roles {
+		bound := slices.ContainsFunc(all.bindings, func(b binding) bool { return b.RoleRef.Kind == r.Kind && b.RoleRef.Name == r.Name })
+		if !bound && len(r.Labels) == 0 {
+			t.Errorf("%s: %s %s is not bound, and aggregates to nothing", r.file, r.Kind, r.Name)
+		}
+	}
+}
+
 func (o *objects) read(t *testing.T, file string) {
 	t.Helper()
 	b, err := os.ReadFile(file)
@@ -107,7 +127,7 @@ func (o *objects) read(t *testing.T, file string) {
 		}
 		switch kind.Kind {
 		case "Role", "ClusterRole":
-			r := role{}
+			r := role{file: file}
 			if err := yaml.Unmarshal(doc, &r); err != nil {
 				t.Fatalf("%s: %v", file, err)
 			}
@@ -132,6 +152,14 @@ func (o *objects) text(t *testing.T) string {
 	for _, b := range o.bindings {
 		for _, s := range b.Subjects {
 			list.Add(fmt.Sprintf("%s %s/%s, by %s", s.Kind, s.Namespace, s.Name, b.file), b.Namespace, o.rulesOf(t, b)...)
+		}
+	}
+	for _, r := range o.roles {
+		for label := range r.Labels {
+			// Those of Drover's own aggregated roles are listed with their bindings.
+			if _, aggregates := strings.CutPrefix(label, "rbac.authorization.k8s.io/aggregate-to-"); aggregates || label == "rbac.crossplane.io/aggregate-to-crossplane" {
+				list.Add(fmt.Sprintf("%s %s, %s, by %s", r.Kind, r.Name, label, r.file), "", r.Rules...)
+			}
 		}
 	}
 	return list.String()

@@ -45,7 +45,7 @@ func described() []Cloud {
 // plane is started by the first test that asks for it.
 var plane = sync.OnceValues(func() (*kit.Plane, error) {
 	started.Store(true)
-	p, err := kit.Up(context.Background(), kit.Options{Args: kit.Limits})
+	p, err := kit.Up(context.Background(), kit.Options{Args: kit.Limits, Witness: true})
 	if err != nil {
 		return p, err
 	}
@@ -94,6 +94,12 @@ func TestMain(m *testing.M) {
 		}
 		for _, c := range clouds {
 			c.Close()
+		}
+		if err == nil {
+			for _, leak := range p.Leaks() {
+				fmt.Fprintln(os.Stderr, "leak:", leak)
+				code = 1
+			}
 		}
 		if code != 0 && p != nil {
 			p.KeepLogs()

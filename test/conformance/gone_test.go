@@ -92,10 +92,13 @@ func orphan(t *testing.T, c Cloud, _ *life) {
 	if !ok {
 		t.Fatalf("%s has neither an inventory nor a reason to have none", c.Provider())
 	}
-	o := &machinev1alpha1.OrphanCollector{ObjectMeta: metav1.ObjectMeta{Namespace: w.Namespace, Name: "orphans"}}
+	o := &machinev1alpha1.OrphanCollector{ObjectMeta: metav1.ObjectMeta{Name: w.Namespace}}
+	o.Spec.Namespace = w.Namespace
 	o.Spec.ProviderConfigRef = account.ProviderConfig()
-	o.Spec.GracePeriod.Duration, o.Spec.Interval.Duration = 3*time.Second, time.Second
+	o.Spec.GracePeriod.Duration, o.Spec.Interval.Duration = 10*time.Minute, time.Second
 	w.Create(t, o)
+	// Ten minutes pass within three seconds.
+	go w.Age(t.Context(), c.Provider()+".drover.dev", w.Namespace, o.Spec.GracePeriod.Duration-3*time.Second)
 	await := func(what string, ok func(machinev1alpha1.OrphanCollectorStatus) bool) {
 		t.Helper()
 		kit.Eventually(t, kit.Patience, func(ctx context.Context) string {

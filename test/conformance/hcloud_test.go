@@ -50,11 +50,11 @@ func (h *hetzner) boot(b hcloud.Booted) {
 
 func (h *hetzner) stop(b hcloud.Booted) { h.end("hcloud/" + fmt.Sprint(b.ID)) }
 
-// Account is a project whose token has the name of the fleet.
+// Account is a project with the name of the fleet.
 func (h *hetzner) Account(t *testing.T, f kit.Fleet) Account {
 	t.Helper()
 	a := &hetznerAccount{hetzner: h}
-	h.cloud.SetToken(f.Namespace, f.Namespace, false)
+	h.cloud.SetToken("token-of-"+f.Namespace, f.Namespace, false)
 	a.liftedAccount = newLiftedAccount(t, f, "hcloud", map[string]any{"endpoint": h.server.URL + "/v1"})
 	a.SetCredentials(t, CredentialsRight)
 	return a
@@ -111,7 +111,7 @@ func (a *hetznerAccount) Lose(t *testing.T, id string) {
 
 func (a *hetznerAccount) SetCredentials(t *testing.T, c Credentials) {
 	t.Helper()
-	token := a.fleet.Namespace
+	token := "token-of-" + a.fleet.Namespace
 	if c == CredentialsWrong {
 		token = "not-the-token-of-any-project"
 	}

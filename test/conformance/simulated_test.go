@@ -114,7 +114,7 @@ func (s *simulated) Account(t *testing.T, f kit.Fleet) Account {
 	t.Cleanup(func() { _ = f.Client.Delete(context.Background(), config) })
 	a.SetCredentials(t, CredentialsRight)
 	t.Cleanup(func() { _ = f.Client.Delete(context.Background(), a.secret()) })
-	s.simulator.Admit(f.Namespace, "right")
+	s.simulator.Admit(f.Namespace, a.password(CredentialsRight))
 	return a
 }
 
@@ -169,7 +169,12 @@ func (a *simulatedAccount) Lose(t *testing.T, id string) {
 
 func (a *simulatedAccount) SetCredentials(t *testing.T, c Credentials) {
 	t.Helper()
-	setSecret(t, a.fleet, a.secret(), c, map[string][]byte{keyOfCredentials: []byte(c)})
+	setSecret(t, a.fleet, a.secret(), c, map[string][]byte{keyOfCredentials: []byte(a.password(c))})
+}
+
+// password that no text has by chance.
+func (a *simulatedAccount) password(c Credentials) string {
+	return string(c) + "-password-of-" + a.fleet.Namespace
 }
 
 // setSecret writes or, if credentials are missing, deletes one.

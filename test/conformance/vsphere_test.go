@@ -8,7 +8,11 @@ import (
 	"testing"
 
 	"github.com/vmware/govmomi/vim25/types"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	k8stypes "k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	clusterv1alpha1 "github.com/drover-dev/drover/apis/cluster/v1alpha1"
 	fn "github.com/drover-dev/drover/apis/fn/v1alpha1"
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/test/fakes/vcenter"
@@ -31,7 +35,12 @@ func (v *vSphere) Install(ctx context.Context, p *kit.Plane) error {
 	if v.vcenter, err = vcenter.New(ctx, vcenter.Options{Boot: v.boot, Stop: v.stop, Failed: v.host.Failed}); err != nil {
 		return err
 	}
-	return installLifted(ctx, p, "vsphere")
+	if err := installLifted(ctx, p, "vsphere"); err != nil {
+		return err
+	}
+	// The guests of the local cloud have their addresses there.
+	pc := &clusterv1alpha1.ClusterProviderConfig{ObjectMeta: metav1.ObjectMeta{Name: "default"}}
+	return p.Client.Patch(ctx, pc, client.RawPatch(k8stypes.MergePatchType, []byte(`{"spec": {"certificates": {"guestCIDRs": ["10.200.0.0/16"]}}}`)))
 }
 
 func (v *vSphere) Close() {

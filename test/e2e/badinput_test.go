@@ -165,7 +165,7 @@ func TestTargetClusterCredentials(t *testing.T) {
 		{"NoKubeconfig", []byte("not a kubeconfig"), []string{"CredentialsInvalid", f.Namespace + "/target", "kubeconfig"}},
 		{"WrongUser", wrongUser(t, f), []string{"Unauthorized"}},
 		{"UserWithoutRights", plane.Target.CredentialsOf(t, client.ObjectKey{Namespace: "default", Name: "nobody"}).Kubeconfig,
-			[]string{"Unauthorized", "lack a right", `cannot list resource "nodes"`}},
+			[]string{"Unauthorized", "lack a right", `HTTP 403 (Forbidden) to GET /api/v1/nodes`}},
 	}
 	for _, tc := range cases {
 		step(t, tc.name, func(t *testing.T) {

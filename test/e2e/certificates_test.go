@@ -20,6 +20,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	clusterv1alpha1 "github.com/drover-dev/drover/apis/cluster/v1alpha1"
 	"github.com/drover-dev/drover/test/kit"
 )
 
@@ -49,6 +50,28 @@ func TestCertificatesOfKubelets(t *testing.T) {
 		kit.Eventually(t, kit.Patience, func(ctx context.Context) string { return servingCertificates(ctx, f, a, b) })
 	})
 
+	step(t, "WhatIsDoneWithClientCertificatesDependsOnTheRights", func(t *testing.T) {
+		here := &clusterv1alpha1.ProviderConfig{}
+		if err := f.Client.Get(t.Context(), client.ObjectKey{Namespace: f.Namespace, Name: machines[0].Spec.ClusterRef.Name}, here); err != nil {
+			t.Fatal(err)
+		}
+		there := &clusterv1alpha1.ClusterProviderConfig{}
+		if err := f.Client.Get(t.Context(), client.ObjectKey{Name: "default"}, there); err != nil {
+			t.Fatal(err)
+		}
+		for _, spec := range []clusterv1alpha1.ProviderConfigSpec{here.Spec, there.Spec.ProviderConfigSpec} {
+			if got := spec.Certificates.Client; got != clusterv1alpha1.ClientCertificatesAuto {
+				t.Errorf("the default is %s", got)
+			}
+		}
+		if got := here.Status.ClientCertificates; got == nil || got.Policy != clusterv1alpha1.ClientCertificatesApprove {
+			t.Errorf("with the rights: %+v", got)
+		}
+		if got := there.Status.ClientCertificates; got == nil || got.Policy != clusterv1alpha1.ClientCertificatesIgnore || !strings.Contains(got.Message, "kubernetes.io/kube-apiserver-client-kubelet") {
+			t.Errorf("without the rights: %+v", got)
+		}
+	})
+
 	node := func(name string) requestor { return requestor{"system:node:" + name, []string{"system:nodes"}} }
 	organization := []string{"system:nodes"}
 	its := x509.CertificateRequest{
@@ -67,6 +90,8 @@ func TestCertificatesOfKubelets(t *testing.T) {
 		{"AnotherMachinesName", requestor{"system:node:" + a, nil}, func(c *x509.CertificateRequest) { c.Subject.CommonName = "system:node:" + b }, servingUsages, "system:node:" + b},
 		{"AnExtraDNSName", node(a), func(c *x509.CertificateRequest) { c.DNSNames = []string{a, "kubernetes.default.svc"} }, servingUsages, "kubernetes.default.svc"},
 		{"AnExtraIPAddress", node(a), func(c *x509.CertificateRequest) { c.IPAddresses = []net.IP{addressOf[a], addressOf[b]} }, servingUsages, addressOf[b].String()},
+		// Its first address of Services: Drover has it from the certificate of the API server.
+		{"AnAddressOfTheAPIServer", node(a), func(c *x509.CertificateRequest) { c.IPAddresses = []net.IP{net.IPv4(10, 0, 0, 1)} }, servingUsages, "an address of the API server"},
 		{"AWrongGroup", requestor{"system:node:" + a, nil}, nil, servingUsages, "group system:nodes"},
 		{"AWrongOrganization", node(a), func(c *x509.CertificateRequest) { c.Subject.Organization = []string{"system:masters"} }, servingUsages, "system:masters"},
 		{"WrongUsages", node(a), nil, append([]certificatesv1.KeyUsage{certificatesv1.UsageClientAuth}, servingUsages...), "client auth"},

@@ -55,7 +55,7 @@ func TestMain(m *testing.M) {
 
 func run(m *testing.M) int {
 	var err error
-	plane, err = kit.Up(context.Background(), kit.Options{Target: true, Witness: true})
+	plane, err = kit.Up(context.Background(), kit.Options{Target: true, Audit: true, Witness: true})
 	defer plane.Down()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)

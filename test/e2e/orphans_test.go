@@ -37,7 +37,7 @@ func TestOrphans(t *testing.T) {
 		orphan := c.tearOut(t, "reported")
 		c.awaitReported(t, orphan)
 		kit.Throughout(t, 3*time.Second, func(ctx context.Context) string { return c.hasVMs(ctx, orphan, foreign) })
-		tellsInOrder(t, f, "OrphanCollector/"+c.name, "OrphanFound: ")
+		tellsInOrderIn(t, f, metav1.NamespaceDefault, "OrphanCollector/"+c.name, "OrphanFound: ")
 	})
 	t.Run("WhileListsFailNothingIsDeleted", func(t *testing.T) {
 		c.withoutLists(t, localcloud.FaultListFails)
@@ -48,7 +48,7 @@ func TestOrphans(t *testing.T) {
 	t.Run("WithThePolicyDeleteItIsDeleted", func(t *testing.T) {
 		c.set(t, `{"spec":{"policy":"Delete"}}`)
 		c.awaitNone(t)
-		tellsInOrder(t, f, "OrphanCollector/"+c.name, "OrphanFound: ", "OrphanAdopted: ", "DeletingOrphan: ", "OrphanGone: ")
+		tellsInOrderIn(t, f, metav1.NamespaceDefault, "OrphanCollector/"+c.name, "OrphanFound: ", "OrphanAdopted: ", "DeletingOrphan: ", "OrphanGone: ")
 	})
 	t.Run("AVMWhoseCreationWasNeverAnsweredIsReplacedAndDeleted", func(t *testing.T) {
 		census := f.Census(t)
@@ -82,6 +82,8 @@ func TestOrphans(t *testing.T) {
 	})
 	t.Run("ARestartOfAllInTheMiddleChangesNothing", func(t *testing.T) {
 		orphans := []string{c.tearOut(t, "restarted-a"), c.tearOut(t, "restarted-b")}
+		// Two of a fleet of three are too many without a look.
+		c.set(t, fmt.Sprintf(`{"spec":{"confirmedOrphans":[%q,%q]}}`, orphans[0], orphans[1]))
 		for _, component := range []string{"crossplane", "function-drover", "provider-drover", "provider-local"} {
 			must(t, f.Launcher(t.Context(), "restart", component))
 		}
@@ -90,7 +92,7 @@ func TestOrphans(t *testing.T) {
 			t.Errorf("%v are there", orphans)
 		}
 	})
-	t.Run("MoreThanAreAllowedAreLeftToPeople", func(t *testing.T) {
+	t.Run("OfMoreThanMayBeDeletedOnlyConfirmedOnesAre", func(t *testing.T) {
 		c.set(t, `{"spec":{"policy":"Report"}}`)
 		orphans := []string{c.tearOut(t, "many-a"), c.tearOut(t, "many-b")}
 		kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
@@ -99,11 +101,35 @@ func TestOrphans(t *testing.T) {
 			}
 			return ""
 		}, c.describe)
+		// Other tests have VMs too: a fifth of all may be more than these two.
 		c.set(t, `{"spec":{"policy":"Delete","maxOrphans":1}}`)
 		c.awaitCondition(t, "True", "TooManyOrphans")
 		kit.Throughout(t, 3*time.Second, func(ctx context.Context) string { return c.hasVMs(ctx, orphans...) })
-		c.set(t, `{"spec":{"maxOrphans":2}}`)
+		c.set(t, fmt.Sprintf(`{"spec":{"confirmedOrphans":[%q]}}`, orphans[0]))
 		c.awaitNone(t)
+		c.set(t, `{"spec":{"maxOrphans":null}}`)
+	})
+	t.Run("AVMOfAFormerInstallationIsDeletedWhenThatIsKnownToBeGone", func(t *testing.T) {
+		const former = "f0f0f0f0-0000-4000-8000-000000000000"
+		vm := c.vmOf(t, former)
+		c.set(t, fmt.Sprintf(`{"spec":{"formerInstallations":[%q]}}`, former))
+		c.awaitCondition(t, "True", "InstallationNotGone")
+		kit.Throughout(t, 3*time.Second, func(ctx context.Context) string { return c.hasVMs(ctx, vm) })
+		record := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: machinev1alpha1.NamespaceOfInstallations, Name: machinev1alpha1.ConfigMapOfInstallations}}
+		kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+			o, err := c.get(ctx)
+			must(t, err)
+			if err := f.Client.Get(ctx, client.ObjectKeyFromObject(record), record); err != nil || !strings.HasPrefix(record.Data[o.Status.Installation], "Current since ") {
+				return fmt.Sprintf("the record of installations is %v, error %v", record.Data, err)
+			}
+			return ""
+		})
+		f.PatchIn(t, f.Control, record, fmt.Sprintf(`{"data":{%q:"Lost, in a test"}}`, former))
+		c.set(t, `{"metadata":{"annotations":{"example.org/look":"again"}}}`)
+		c.awaitNone(t)
+		if s := c.hasVMs(t.Context(), vm); s == "" {
+			t.Errorf("VM %s is there", vm)
+		}
 	})
 
 	t.Run("NodesOfVMsThatJoinedTooLateAreSwept", func(t *testing.T) {
@@ -153,11 +179,14 @@ type collector struct {
 
 func newCollector(t *testing.T, f kit.Fleet) *collector {
 	t.Helper()
-	c := &collector{f: f, name: "local", key: client.ObjectKey{Namespace: f.Namespace, Name: "local"}}
-	o := &machinev1alpha1.OrphanCollector{ObjectMeta: metav1.ObjectMeta{Namespace: f.Namespace, Name: c.name}}
-	o.Spec.GracePeriod.Duration = 3 * time.Second
+	c := &collector{f: f, name: f.Namespace, key: client.ObjectKey{Name: f.Namespace}}
+	o := &machinev1alpha1.OrphanCollector{ObjectMeta: metav1.ObjectMeta{Name: c.name}}
+	o.Spec.Namespace = f.Namespace
+	o.Spec.GracePeriod.Duration = 10 * time.Minute
 	o.Spec.Interval.Duration = time.Second
 	f.Create(t, o)
+	// Ten minutes pass within three seconds.
+	go f.Age(t.Context(), "local.drover.dev", f.Namespace, o.Spec.GracePeriod.Duration-3*time.Second)
 	c.awaitCondition(t, "False", "NoOrphans")
 	return c
 }
@@ -272,12 +301,14 @@ func (c *collector) hasVMs(ctx context.Context, ids ...string) string {
 
 // foreignVM is one that another installation made at the same account for a Machine that
 // this one does not have.
-func (c *collector) foreignVM(t *testing.T) string {
+func (c *collector) foreignVM(t *testing.T) string { return c.vmOf(t, "another") }
+
+func (c *collector) vmOf(t *testing.T, installation string) string {
 	t.Helper()
 	vm, err := c.f.Cloud.CreateVM(t.Context(), localcloud.CreateVMRequest{
-		Name: "foreign", Image: localcloud.ImageUbuntu2404, Size: localcloud.SizeSmall,
+		Name: installation, Image: localcloud.ImageUbuntu2404, Size: localcloud.SizeSmall,
 		Tags: map[string]string{
-			machinev1alpha1.TagInstallation: "another", machinev1alpha1.TagCluster: "default",
+			machinev1alpha1.TagInstallation: installation, machinev1alpha1.TagCluster: "default",
 			machinev1alpha1.TagNamespace: c.f.Namespace + "-elsewhere", machinev1alpha1.TagMachine: "foreign", machinev1alpha1.TagMachineUID: "f0f0f0f0",
 		},
 	})

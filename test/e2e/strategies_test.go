@@ -182,10 +182,16 @@ func isSubset(a, of map[string]bool) bool {
 // tellsInOrder asserts that the events of an object contain texts in this order.
 func tellsInOrder(t *testing.T, f kit.Fleet, object string, texts ...string) {
 	t.Helper()
+	tellsInOrderIn(t, f, f.Namespace, object, texts...)
+}
+
+// tellsInOrderIn is tellsInOrder for events of another namespace.
+func tellsInOrderIn(t *testing.T, f kit.Fleet, namespace, object string, texts ...string) {
+	t.Helper()
 	kind, name, _ := strings.Cut(object, "/")
 	kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
 		l := &corev1.EventList{}
-		if err := f.Client.List(ctx, l, client.InNamespace(f.Namespace)); err != nil {
+		if err := f.Client.List(ctx, l, client.InNamespace(namespace)); err != nil {
 			return err.Error()
 		}
 		story := kit.Story(l.Items, kind, name)

@@ -2,71 +2,68 @@ package kit
 
 import (
 	"context"
-	"sync"
+	"slices"
 	"testing"
 	"time"
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/localcloud"
 )
 
-// A Census notes every VM of a fleet that it ever sees. A VM lives for many polls,
-// so that it misses none that stays long enough to cost anything.
+// A Census counts the VMs that a fleet has from a moment on, those that are gone included.
 type Census struct {
-	mu   sync.Mutex
-	vms  map[string]map[string]bool
-	stop context.CancelFunc
-	done chan struct{}
+	fleet Fleet
+	since time.Time
 }
 
-// Census starts to note VMs, until Done.
+// Census starts to count VMs: those that exist now, and all that come.
 func (f Fleet) Census(t testing.TB) *Census {
-	ctx, cancel := context.WithCancel(t.Context())
-	c := &Census{vms: map[string]map[string]bool{}, stop: cancel, done: make(chan struct{})}
-	go func() {
-		defer close(c.done)
-		tick := time.NewTicker(interval)
-		defer tick.Stop()
-		for {
-			c.look(ctx, f)
-			select {
-			case <-ctx.Done():
-				return
-			case <-tick.C:
-			}
-		}
-	}()
-	return c
+	t.Helper()
+	return &Census{fleet: f, since: time.Now()}
 }
 
-// look passes over errors: the local cloud may be restarting.
-func (c *Census) look(ctx context.Context, f Fleet) {
-	vms, err := f.VMs(ctx)
-	if err != nil {
-		return
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, vm := range vms {
-		machine := vm.Tags[machinev1alpha1.TagMachineUID]
-		if c.vms[machine] == nil {
-			c.vms[machine] = map[string]bool{}
-		}
-		c.vms[machine][vm.ID] = true
-	}
+// History of the fleet's VMs at the local cloud, those that are gone included.
+func (f Fleet) History(ctx context.Context) ([]localcloud.Change, error) {
+	all, err := f.Cloud.History(ctx)
+	return slices.DeleteFunc(all, func(c localcloud.Change) bool {
+		return c.Tags[machinev1alpha1.TagNamespace] != f.Namespace
+	}), err
 }
 
-// Done ends the census, and fails the test if a Machine ever had two VMs, or if
-// not as many Machines as expected ever had one.
+// Done fails the test if a Machine had two VMs, or if not as many Machines as expected had
+// one.
 func (c *Census) Done(t testing.TB, machines int) {
 	t.Helper()
-	c.stop()
-	<-c.done
-	for machine, vms := range c.vms {
-		if len(vms) != 1 {
-			t.Errorf("the Machine with UID %s had %d VMs: %v", machine, len(vms), vms)
+	var changes []localcloud.Change
+	// The local cloud may be restarting.
+	Eventually(t, Patience, func(ctx context.Context) string {
+		var err error
+		if changes, err = c.fleet.History(ctx); err != nil {
+			return err.Error()
+		}
+		return ""
+	})
+	vms := map[string]map[string]bool{}
+	for _, v := range changes {
+		machine := v.Tags[machinev1alpha1.TagMachineUID]
+		switch {
+		case v.Kind == localcloud.ChangeCreated && vms[machine] == nil:
+			vms[machine] = map[string]bool{v.VM: true}
+		case v.Kind == localcloud.ChangeCreated:
+			vms[machine][v.VM] = true
+		case v.Kind == localcloud.ChangeGone && v.At.Before(c.since):
+			delete(vms[machine], v.VM)
+			if len(vms[machine]) == 0 {
+				delete(vms, machine)
+			}
 		}
 	}
-	if len(c.vms) != machines {
-		t.Errorf("%d Machines ever had a VM, want %d", len(c.vms), machines)
+	for machine, ids := range vms {
+		if len(ids) != 1 {
+			t.Errorf("the Machine with UID %s had %d VMs: %v", machine, len(ids), ids)
+		}
+	}
+	if len(vms) != machines {
+		t.Errorf("%d Machines ever had a VM, want %d", len(vms), machines)
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	inventoryv1alpha1 "github.com/drover-dev/drover/apis/inventory/v1alpha1"
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/localcloud"
 )
@@ -85,6 +86,57 @@ func (f Fleet) Make(ctx context.Context, o client.Object) (err error) {
 		return err
 	}
 	return f.Client.Create(ctx, create)
+}
+
+// Age makes the inventories of a namespace have seen each unclaimed VM earlier, as if so
+// much time had passed, until the context ends: an OrphanCollector that deletes must have a
+// grace period that is too long for a test.
+func (p *Plane) Age(ctx context.Context, group, namespace string, by time.Duration) {
+	aged := map[string]bool{}
+	for ctx.Err() == nil {
+		p.ageOnce(ctx, schema.GroupVersionKind{Group: group, Version: "v1alpha1", Kind: inventoryv1alpha1.Kind + "List"}, namespace, by, aged)
+		select {
+		case <-ctx.Done():
+		case <-time.After(interval):
+		}
+	}
+}
+
+// ageOnce leaves what it cannot change now to the next time.
+func (p *Plane) ageOnce(ctx context.Context, kind schema.GroupVersionKind, namespace string, by time.Duration, aged map[string]bool) {
+	l := &unstructured.UnstructuredList{}
+	l.SetGroupVersionKind(kind)
+	if err := p.Client.List(ctx, l, client.InNamespace(namespace)); err != nil {
+		return
+	}
+	for i := range l.Items {
+		unclaimed, _, _ := unstructured.NestedSlice(l.Items[i].Object, "status", "atProvider", "unclaimed")
+		var changed []string
+		for _, u := range unclaimed {
+			vm, ok := u.(map[string]any)
+			if !ok {
+				continue
+			}
+			// Each time that it is seen first is aged once.
+			first, err := time.Parse(time.RFC3339, fmt.Sprint(vm["firstSeen"]))
+			key := fmt.Sprint(l.Items[i].GetUID(), vm["externalName"], vm["firstSeen"])
+			if err != nil || aged[key] {
+				continue
+			}
+			earlier := first.Add(-by).Format(time.RFC3339)
+			vm["firstSeen"] = earlier
+			changed = append(changed, key, fmt.Sprint(l.Items[i].GetUID(), vm["externalName"], earlier))
+		}
+		if len(changed) == 0 || unstructured.SetNestedSlice(l.Items[i].Object, unclaimed, "status", "atProvider", "unclaimed") != nil {
+			continue
+		}
+		// With the version that was read: the inventory may have looked meanwhile.
+		if p.Client.Status().Update(ctx, &l.Items[i]) == nil {
+			for _, key := range changed {
+				aged[key] = true
+			}
+		}
+	}
 }
 
 // selecting the Composition of an XR, as examples/local does: there is one for each

@@ -57,6 +57,8 @@ type Options struct {
 	Args []string
 	// Target asks for a separate target cluster.
 	Target bool
+	// Audit asks for audit logs with the bodies of all writes: see Journal.
+	Audit bool
 	// Witness asks for one: see Leaks.
 	Witness bool
 	// Before is called on the empty control plane, before Drover is installed.
@@ -83,6 +85,9 @@ func Up(ctx context.Context, o Options) (*Plane, error) {
 	if o.Target {
 		args = append(args, "--target")
 	}
+	if o.Audit || o.Witness {
+		args = append(args, "--audit="+auditLevel)
+	}
 	if err := p.Launcher(ctx, args...); err != nil {
 		return p, err
 	}
@@ -104,7 +109,7 @@ func Up(ctx context.Context, o Options) (*Plane, error) {
 		}
 	}
 	if o.Witness {
-		if p.Witness, err = newWitness(p.Dir, p.clusters()...); err != nil {
+		if p.Witness, err = newWitness(ctx, p); err != nil {
 			return p, err
 		}
 	}
@@ -117,13 +122,6 @@ func Up(ctx context.Context, o Options) (*Plane, error) {
 		}
 	}
 	return p, p.Install(ctx)
-}
-
-func (p *Plane) clusters() []*Cluster {
-	if p.Target == nil {
-		return []*Cluster{p.Control}
-	}
-	return []*Cluster{p.Control, p.Target}
 }
 
 // Down ends the control plane and deletes all that it made. With DROVER_KEEP set
@@ -148,6 +146,9 @@ func (p *Plane) Install(ctx context.Context) error {
 		if err := localplane.Apply(ctx, p.Client, filepath.Join(Root(), file)); err != nil {
 			return err
 		}
+	}
+	if err := localplane.Runtime(ctx, p.Client, Root()); err != nil {
+		return err
 	}
 	for _, pkg := range localplane.Packages {
 		if err := localplane.Install(ctx, p.bin, p.Kubeconfig, pkg[0], pkg[1]); err != nil {
@@ -179,6 +180,20 @@ func (p *Plane) Status(ctx context.Context) (*localplane.Status, error) {
 // Launcher runs drover-cluster on this instance.
 func (p *Plane) Launcher(ctx context.Context, args ...string) error {
 	return localplane.Run(ctx, p.launcher(), append([]string{args[0], "--dir", p.Dir}, args[1:]...)...)
+}
+
+// PID of a component's process.
+func (p *Plane) PID(ctx context.Context, component string) (int, error) {
+	s, err := p.Status(ctx)
+	if err != nil {
+		return 0, err
+	}
+	for _, c := range s.Components {
+		if c.Name == component && c.PID > 0 {
+			return c.PID, nil
+		}
+	}
+	return 0, fmt.Errorf("component %s does not run", component)
 }
 
 // Kubectl runs kubectl as the human user, and returns what it says on both outputs.

@@ -1,14 +1,16 @@
 package kit
 
 import (
-	"bytes"
+	"bufio"
 	"context"
-	"encoding/base64"
 	"encoding/json"
-	"encoding/pem"
+	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"maps"
+	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -17,88 +19,223 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/apimachinery/pkg/util/rand"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1alpha1 "github.com/drover-dev/drover/apis/cluster/v1alpha1"
-	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 )
 
-// Kinds that are read by more people than Secrets are. None may ever tell of what is in
-// one.
-var public = []schema.GroupVersionKind{
-	{Version: "v1", Kind: "Event"},
-	{Version: "v1", Kind: "Node"},
-	{Version: "v1", Kind: "ConfigMap"},
-	{Group: "certificates.k8s.io", Version: "v1", Kind: "CertificateSigningRequest"},
-	machinev1alpha1.MachineDeploymentGroupVersionKind,
-	machinev1alpha1.MachineSetGroupVersionKind,
-	machinev1alpha1.MachineGroupVersionKind,
-	machinev1alpha1.SchemeGroupVersion.WithKind("MachineClass"),
-	clusterv1alpha1.ProviderConfigGroupVersionKind,
-	clusterv1alpha1.ClusterProviderConfigGroupVersionKind,
-	{Group: "local.drover.dev", Version: "v1alpha1", Kind: "VirtualMachine"},
-	{Group: "local.drover.dev", Version: "v1alpha1", Kind: "ClusterProviderConfig"},
-}
+// auditLevel is that of the audit log that a Witness reads: with the bodies of requests.
+const auditLevel = "Request"
 
-// A Witness sees every Secret of a run, and every version of what is public.
+var secretResource = schema.GroupResource{Resource: "secrets"}
+
+// A Witness records a run: all Secrets, and every version of all other objects that the
+// API servers serve. Leaks compares the two.
 type Witness struct {
-	stop context.CancelFunc
-	all  sync.WaitGroup
+	dir      string // of the records
+	clusters []*recorded
+	stop     context.CancelFunc
+	all      sync.WaitGroup
 
 	mu      sync.Mutex
-	secrets map[string]string          // what must not be told, to where it is kept
+	secrets map[string]string          // parts of Secrets that no other object may have, to where they are kept
 	tokens  map[string]map[string]bool // join tokens by namespace
-	said    *os.File                   // all that is public
-	objects int
+	objects map[string]int             // versions of objects that were recorded, by file
+	watched map[string]bool            // files of kinds whose watch was accepted
+	faults  []string                   // errors of the Witness itself
 }
 
-func newWitness(dir string, clusters ...*Cluster) (*Witness, error) {
-	said, err := os.Create(filepath.Join(dir, "said.json"))
+// A recorded cluster.
+type recorded struct {
+	*Cluster
+	name     string
+	audit    string // file of the audit log
+	config   *rest.Config
+	http     *http.Client
+	watching map[schema.GroupResource]bool
+}
+
+// A record is a file with lines of JSON or text. objects returns what may have user data
+// in a line of it.
+type record struct {
+	file    string
+	objects func(line map[string]any) (schema.GroupResource, []map[string]any)
+}
+
+func newWitness(ctx context.Context, p *Plane) (*Witness, error) {
+	w := &Witness{
+		dir: filepath.Join(p.Dir, "witness"), secrets: map[string]string{},
+		tokens: map[string]map[string]bool{}, objects: map[string]int{}, watched: map[string]bool{},
+	}
+	life, stop := context.WithCancel(context.Background())
+	w.stop = stop
+	status, err := p.Status(ctx)
 	if err != nil {
 		return nil, err
 	}
-	w := &Witness{secrets: map[string]string{}, tokens: map[string]map[string]bool{}, said: said}
-	ctx, stop := context.WithCancel(context.Background())
-	w.stop = stop
-	for _, c := range clusters {
-		w.all.Go(func() {
-			follow(ctx, c, &corev1.SecretList{}, func(o client.Object) { w.keep(o.(*corev1.Secret)) })
-		})
-		for _, gvk := range public {
-			l := &unstructured.UnstructuredList{}
-			l.SetGroupVersionKind(gvk)
-			w.all.Go(func() { follow(ctx, c, l, w.hear) })
-		}
+	if err := w.record(life, "control", p.Control, status.Control.AuditLog); err != nil {
+		return nil, err
 	}
-	return w, nil
+	if p.Target == nil {
+		return w, nil
+	}
+	return w, w.record(life, "target", p.Target, status.Target.AuditLog)
 }
 
-// follow all versions of the objects of a kind. One that is not served yet, or not in
-// this cluster, is tried again.
-func follow(ctx context.Context, c *Cluster, l client.ObjectList, see func(client.Object)) {
-	for ctx.Err() == nil {
-		w, err := c.Client.Watch(ctx, l)
+// record a cluster until ctx ends.
+func (w *Witness) record(ctx context.Context, name string, cluster *Cluster, audit string) error {
+	if audit == "" {
+		return fmt.Errorf("cluster %s has no audit log", name)
+	}
+	config, err := clientcmd.BuildConfigFromFlags("", cluster.Kubeconfig)
+	if err != nil {
+		return err
+	}
+	c := &recorded{Cluster: cluster, name: name, audit: audit, config: config, watching: map[schema.GroupResource]bool{}}
+	c.config.QPS = -1
+	if c.http, err = rest.HTTPClientFor(c.config); err != nil {
+		return err
+	}
+	d, err := discovery.NewDiscoveryClientForConfigAndClient(c.config, c.http)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Join(w.dir, name), 0o700); err != nil {
+		return err
+	}
+	w.clusters = append(w.clusters, c)
+	w.all.Go(func() {
+		// A kind is served from the moment on that its CRD is established.
+		wait.UntilWithContext(ctx, func(ctx context.Context) { w.discover(ctx, c, d) }, time.Second)
+	})
+	return nil
+}
+
+// discover the kinds that are served, and watch those that are new.
+func (w *Witness) discover(ctx context.Context, c *recorded, d discovery.DiscoveryInterface) {
+	// An error is that of some groups, such as an APIService without a backend. The lists
+	// of the others are returned with it.
+	lists, _ := d.ServerPreferredResources()
+	for _, l := range lists {
+		gv, err := schema.ParseGroupVersion(l.GroupVersion)
 		if err != nil {
-			select {
-			case <-ctx.Done():
-			case <-time.After(time.Second):
-			}
 			continue
 		}
-		for e := range w.ResultChan() {
-			if o, ok := e.Object.(client.Object); ok && e.Type != watch.Bookmark && e.Type != watch.Error {
-				see(o)
+		for _, r := range l.APIResources {
+			gvr := gv.WithResource(r.Name)
+			if !slices.Contains(r.Verbs, "watch") || strings.Contains(r.Name, "/") || c.watching[gvr.GroupResource()] {
+				continue
 			}
+			c.watching[gvr.GroupResource()] = true
+			w.all.Go(func() { w.watch(ctx, c, gvr) })
 		}
-		w.Stop()
 	}
 }
 
-func (w *Witness) keep(s *corev1.Secret) {
+// fileOf the record of a kind.
+func (w *Witness) fileOf(c *recorded, r schema.GroupResource) string {
+	return filepath.Join(w.dir, c.name, r.String()+".json")
+}
+
+// watch all objects of a kind, from those that are there on. What the API server sends is
+// recorded as it is: to decode it would take longer than to serve it.
+func (w *Witness) watch(ctx context.Context, c *recorded, r schema.GroupVersionResource) {
+	see, name := w.keep, w.fileOf(c, r.GroupResource())
+	if r.GroupResource() != secretResource {
+		file, err := os.Create(name)
+		if err != nil {
+			w.fault(err)
+			return
+		}
+		defer func() { _ = file.Close() }()
+		see = func(line []byte) error {
+			_, err := file.Write(line)
+			return err
+		}
+	}
+	for ctx.Err() == nil {
+		accepted := func() {
+			w.mu.Lock()
+			w.watched[name] = true
+			w.mu.Unlock()
+		}
+		if err := stream(ctx, c, r, accepted, func(line []byte) error {
+			w.mu.Lock()
+			w.objects[name]++
+			w.mu.Unlock()
+			return see(line)
+		}); err != nil && ctx.Err() == nil {
+			w.fault(fmt.Errorf("%s: %s: %w", c.name, r.GroupResource(), err))
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(interval):
+		}
+	}
+}
+
+// stream the events of a watch that the API server accepts, until it ends the watch.
+func stream(ctx context.Context, c *recorded, r schema.GroupVersionResource, accepted func(), see func(line []byte) error) error {
+	path := "/apis/" + r.Group
+	if r.Group == "" {
+		path = "/api"
+	}
+	u := c.config.Host + path + "/" + url.PathEscape(r.Version) + "/" + r.Resource + "?watch=true"
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u, nil)
+	if err != nil {
+		return err
+	}
+	rsp, err := c.http.Do(req)
+	if err != nil {
+		return nil //nolint:nilerr // The API server is restarted.
+	}
+	defer func() { _ = rsp.Body.Close() }()
+	if rsp.StatusCode != http.StatusOK {
+		return nil // A CRD that is not established yet, or was deleted.
+	}
+	accepted()
+	lines := bufio.NewReader(rsp.Body)
+	for {
+		line, err := lines.ReadBytes('\n')
+		if err != nil {
+			return nil //nolint:nilerr // The watch has ended.
+		}
+		if err := see(line); err != nil {
+			return err
+		}
+	}
+}
+
+func (w *Witness) fault(err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.faults = append(w.faults, "the Witness failed: "+err.Error())
+}
+
+// keep the Secret in an event of a watch.
+func (w *Witness) keep(line []byte) error {
+	e := struct {
+		Type   string
+		Object corev1.Secret
+	}{}
+	if err := json.Unmarshal(line, &e); err != nil {
+		return fmt.Errorf("%w: %.100s", err, line)
+	}
+	if e.Type != "ERROR" {
+		w.keepSecret(&e.Object)
+	}
+	return nil
+}
+
+func (w *Witness) keepSecret(s *corev1.Secret) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for key, value := range s.Data {
@@ -114,53 +251,6 @@ func (w *Witness) keep(s *corev1.Secret) {
 	}
 }
 
-// secretsIn a value of a Secret: parts that nothing public has by chance.
-func secretsIn(key string, value []byte) []string {
-	var out []string
-	add := func(s string) {
-		// Of a token the last part is secret: <id>.<secret>, or a JWT's signature.
-		if i := strings.LastIndexByte(s, '.'); i >= 0 {
-			s = s[i+1:]
-		}
-		if len(s) >= 12 {
-			out = append(out, s)
-		}
-	}
-	switch key {
-	case "token", "token-secret", "password":
-		add(string(value))
-	}
-	for block, rest := pem.Decode(value); block != nil; block, rest = pem.Decode(rest) {
-		if strings.HasSuffix(block.Type, "PRIVATE KEY") {
-			add(base64.StdEncoding.EncodeToString(block.Bytes)[:60])
-			add(base64.StdEncoding.EncodeToString(pem.EncodeToMemory(block))[80:160])
-		}
-	}
-	credentials := struct{ Token string }{}
-	if json.Unmarshal(value, &credentials) == nil {
-		add(credentials.Token)
-	}
-	if kc, err := clientcmd.Load(value); err == nil {
-		for _, u := range kc.AuthInfos {
-			add(u.Token)
-			add(u.Password)
-			out = append(out, secretsIn("client-key-data", u.ClientKeyData)...)
-		}
-	}
-	return out
-}
-
-func (w *Witness) hear(o client.Object) {
-	b, err := json.Marshal(o)
-	if err != nil {
-		return
-	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.objects++
-	_, _ = w.said.Write(append(b, '\n'))
-}
-
 // Tokens are the join tokens that were ever given out for Machines of a namespace.
 func (w *Witness) Tokens(namespace string) []string {
 	w.mu.Lock()
@@ -168,60 +258,206 @@ func (w *Witness) Tokens(namespace string) []string {
 	return slices.Sorted(maps.Keys(w.tokens[namespace]))
 }
 
-// Leaks ends the watch, and says where anything that is in a Secret was told: in an
-// object, an event, or one of the logs.
+// Versions of objects of a kind of the control cluster that were recorded.
+func (w *Witness) Versions(r schema.GroupResource) int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.objects[w.fileOf(w.clusters[0], r)]
+}
+
+// Finds reports whether a text has any part of any Secret that was recorded so far.
+func (w *Witness) Finds(text []byte) bool {
+	w.mu.Lock()
+	s := newSearch(w.secrets)
+	w.mu.Unlock()
+	return len(s.find(text)) > 0
+}
+
+// Leaks ends the record, and returns where any part of any Secret is: in a version of an
+// object of any other kind, in a request of the audit logs, or in the log of a component.
+// Before, it leaks a secret of its own into each cluster: a Witness that does not find
+// that one does not find others.
 func (p *Plane) Leaks() []string {
 	w := p.Witness
+	canaries, err := w.plantCanaries()
 	w.stop()
 	w.all.Wait()
-	if len(w.secrets) == 0 || w.objects == 0 {
-		return []string{fmt.Sprintf("%d secrets and %d versions of objects were seen: this shows nothing", len(w.secrets), w.objects)}
-	}
-	files := []string{w.said.Name()}
-	if err := filepath.WalkDir(filepath.Join(p.Dir, "logs"), func(path string, d fs.DirEntry, err error) error {
-		if err == nil && !d.IsDir() {
-			files = append(files, path)
-		}
-		return err
-	}); err != nil {
+	if err != nil {
 		return []string{err.Error()}
 	}
-	var leaks []string
-	for _, file := range files {
-		text, err := os.ReadFile(file)
+	records, err := p.records()
+	if err != nil {
+		return []string{err.Error()}
+	}
+	leaks := w.faults
+	s := newSearch(w.secrets)
+	seen := map[string]bool{}
+	size := int64(0)
+	for _, r := range records {
+		info, err := os.Stat(r.file)
 		if err != nil {
 			return []string{err.Error()}
 		}
-		leaks = append(leaks, w.leaksIn(file, text)...)
+		size += info.Size()
+		found, err := leaksIn(r, s)
+		if err != nil {
+			return []string{err.Error()}
+		}
+		for secret, before := range found {
+			if canaries[secret] {
+				seen[r.file] = true
+				continue
+			}
+			leaks = append(leaks, fmt.Sprintf("%s has %s: ...%s[it]", strings.TrimPrefix(r.file, p.Dir+"/"), w.secrets[secret], before))
+		}
 	}
-	fmt.Fprintf(os.Stderr, "looked for %d secrets in %d versions of objects and %d logs\n", len(w.secrets), w.objects, len(files)-1)
-	return leaks
-}
-
-func (w *Witness) leaksIn(file string, text []byte) []string {
-	var out []string
-	for secret, where := range w.secrets {
-		for _, form := range forms(secret) {
-			if i := bytes.Index(text, []byte(form)); i >= 0 {
-				out = append(out, fmt.Sprintf("%s tells %s: ...%s[it]", file, where, text[max(0, i-200):i]))
-				break
+	for _, c := range w.clusters {
+		for r := range c.watching {
+			if !w.watched[w.fileOf(c, r)] {
+				leaks = append(leaks, fmt.Sprintf("no watch of %s in cluster %s was accepted: its objects were not seen", r, c.name))
+			}
+		}
+		for _, file := range []string{w.fileOf(c, canaryResource), c.audit} {
+			if !seen[file] {
+				leaks = append(leaks, fmt.Sprintf("%s does not have the secret that was leaked into it: its record shows nothing", file))
 			}
 		}
 	}
-	return out
+	versions := 0
+	for _, n := range w.objects {
+		versions += n
+	}
+	fmt.Fprintf(os.Stderr, "looked for %d secrets in %d versions of objects: %d records with %d MB\n", len(w.secrets), versions, len(records), size>>20)
+	return leaks
 }
 
-// forms in which a secret may be told: as it is, and within a text that is encoded as
-// base64, where it may begin at any of three places.
-func forms(secret string) []string {
-	out := []string{secret}
-	for shift := range 3 {
-		encoded := base64.RawStdEncoding.EncodeToString([]byte(strings.Repeat("x", shift) + secret))
-		from, to := 0, len(encoded)-2
-		if shift > 0 {
-			from = shift + 1
+var canaryResource = schema.GroupResource{Resource: "configmaps"}
+
+// plantCanaries makes a Secret in each cluster and a ConfigMap that leaks it, and waits
+// until both are recorded. Watches deliver in order per kind: so are all of before.
+func (w *Witness) plantCanaries() (map[string]bool, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	planted := map[string]bool{}
+	for _, c := range w.clusters {
+		secret := rand.String(32)
+		meta := metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, GenerateName: "leaked-on-purpose-"}
+		for _, o := range []client.Object{
+			&corev1.Secret{ObjectMeta: meta, Data: map[string][]byte{"token": []byte(secret)}},
+			&corev1.ConfigMap{ObjectMeta: meta, Data: map[string]string{"leak": secret}},
+		} {
+			if err := c.Client.Create(ctx, o); err != nil {
+				return nil, err
+			}
 		}
-		out = append(out, encoded[from:to])
+		planted[secret] = true
+		if err := wait.PollUntilContextCancel(ctx, interval, true, func(context.Context) (bool, error) {
+			w.mu.Lock()
+			_, kept := w.secrets[secret]
+			w.mu.Unlock()
+			b, err := os.ReadFile(w.fileOf(c, canaryResource))
+			return kept && strings.Contains(string(b), secret), ignoreNotExist(err)
+		}); err != nil {
+			return nil, fmt.Errorf("a Secret and a ConfigMap of cluster %s are not recorded: %w", c.name, err)
+		}
 	}
-	return out
+	return planted, nil
+}
+
+func ignoreNotExist(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+// records of the run.
+func (p *Plane) records() ([]record, error) {
+	var out []record
+	for _, c := range p.Witness.clusters {
+		for r := range c.watching {
+			if r == secretResource {
+				continue
+			}
+			out = append(out, record{p.Witness.fileOf(c, r), func(line map[string]any) (schema.GroupResource, []map[string]any) {
+				object, _ := line["object"].(map[string]any)
+				return r, []map[string]any{object}
+			}})
+		}
+		out = append(out, record{c.audit, audited})
+	}
+	logs := 0
+	err := filepath.WalkDir(filepath.Join(p.Dir, "logs"), func(path string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() {
+			out = append(out, record{file: path})
+			logs++
+		}
+		return err
+	})
+	if err == nil && logs == 0 {
+		err = errors.New("there are no logs")
+	}
+	return out, err
+}
+
+// audited returns the bodies of an entry of an audit log.
+func audited(entry map[string]any) (schema.GroupResource, []map[string]any) {
+	of, _ := entry["objectRef"].(map[string]any)
+	group, _ := of["apiGroup"].(string)
+	resource, _ := of["resource"].(string)
+	request, _ := entry["requestObject"].(map[string]any)
+	response, _ := entry["responseObject"].(map[string]any)
+	return schema.GroupResource{Group: group, Resource: resource}, []map[string]any{request, response}
+}
+
+// leaksIn a record are the secrets in it, each with the text before it.
+func leaksIn(r record, s *search) (map[string]string, error) {
+	file, err := os.Open(r.file)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = file.Close() }()
+	found := map[string]string{}
+	lines := bufio.NewReaderSize(file, 1<<20)
+	for {
+		line, err := lines.ReadBytes('\n')
+		if err != nil && !errors.Is(err, io.EOF) {
+			return nil, err
+		}
+		leaks := s.find(line)
+		if len(leaks) > 0 && r.objects != nil {
+			leaks = s.find(withoutWhatMayBe(line, r))
+		}
+		maps.Copy(found, leaks)
+		if err != nil {
+			return found, nil
+		}
+	}
+}
+
+// withoutWhatMayBe returns a line without what may hold secrets: the bodies of requests
+// for Secrets, which audit policies leave out, and the fields in PlainUserData.
+func withoutWhatMayBe(line []byte, r record) []byte {
+	fields := map[string]any{}
+	if err := json.Unmarshal(line, &fields); err != nil {
+		return line
+	}
+	resource, objects := r.objects(fields)
+	if resource == secretResource {
+		delete(fields, "requestObject")
+		delete(fields, "responseObject")
+	}
+	for _, f := range PlainUserData {
+		if f.Resource != resource {
+			continue
+		}
+		for _, o := range objects {
+			unstructured.RemoveNestedField(o, f.Path...)
+		}
+	}
+	b, err := json.Marshal(fields)
+	if err != nil {
+		return line
+	}
+	return b
 }

@@ -39,7 +39,7 @@ func newCluster(c localplane.Cluster) (*Cluster, error) {
 // prepare a separate target cluster as docs/install.md tells a user to, and have nobody
 // in it approve certificates, so that Drover has to.
 func (c *Cluster) prepare(ctx context.Context) error {
-	for _, file := range []string{localplane.TargetRights, localplane.ClientCertificateRights} {
+	for _, file := range []string{localplane.TargetRights, localplane.TargetPolicies, localplane.ClientCertificateRights} {
 		if err := localplane.Apply(ctx, c.Client, filepath.Join(Root(), file)); err != nil {
 			return err
 		}
@@ -184,7 +184,8 @@ func (p *Plane) NewSharedTargetFleet(t testing.TB) Fleet {
 	s.Data = map[string][]byte{kubeconfigKey: p.Target.Credentials(t).Kubeconfig}
 	f.Create(t, s)
 	pc := &clusterv1alpha1.ClusterProviderConfig{ObjectMeta: metav1.ObjectMeta{Name: f.Namespace}}
-	pc.Spec = configSpec(s.Namespace, s.Name)
+	pc.Spec.ProviderConfigSpec = configSpec(s.Namespace, s.Name)
+	pc.Spec.AllowedNamespaces = []clusterv1alpha1.NamespacePattern{clusterv1alpha1.NamespacePattern(f.Namespace)}
 	f.Create(t, pc)
 	t.Cleanup(func() {
 		for _, o := range []client.Object{pc, s} {
@@ -224,7 +225,6 @@ func configSpec(namespace, secret string) clusterv1alpha1.ProviderConfigSpec {
 			Source:    clusterv1alpha1.CredentialsSecret,
 			SecretRef: &clusterv1alpha1.SecretKeySelector{Namespace: namespace, Name: secret, Key: kubeconfigKey},
 		},
-		Certificates: clusterv1alpha1.Certificates{Client: clusterv1alpha1.CertificatesApprove},
 	}
 }
 

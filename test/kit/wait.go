@@ -2,6 +2,7 @@ package kit
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"time"
 )
@@ -50,6 +51,28 @@ func Throughout(t testing.TB, d time.Duration, check func(ctx context.Context) s
 		select {
 		case <-end:
 			return
+		case <-tick.C:
+		}
+	}
+}
+
+// Within polls as Eventually does. It returns what check last said when timeout passes, and ""
+// as soon as check returns that.
+func Within(t testing.TB, timeout time.Duration, check func(ctx context.Context) string) string {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), timeout+time.Minute)
+	defer cancel()
+	end := time.After(timeout)
+	tick := time.NewTicker(interval)
+	defer tick.Stop()
+	for {
+		said := check(ctx)
+		if said == "" {
+			return ""
+		}
+		select {
+		case <-end:
+			return fmt.Sprintf("not within %s: %s", timeout, said)
 		case <-tick.C:
 		}
 	}

@@ -35,7 +35,7 @@ type Guard struct {
 // Guard asserts bounds from now on at every change of any Machine, until Done.
 func (f Fleet) Guard(t testing.TB, b Bounds) *Guard {
 	t.Helper()
-	return f.GuardBy(t, b.check)
+	return f.GuardBy(t, b.Check)
 }
 
 // GuardBy asserts something of all Machines at every change of any, until Done: that
@@ -81,7 +81,8 @@ func (f Fleet) GuardBy(t testing.TB, check func(machines map[string]*machinev1al
 	return g
 }
 
-func (b Bounds) check(machines map[string]*machinev1alpha1.Machine) []string {
+// Check returns how the Machines break the bounds.
+func (b Bounds) Check(machines map[string]*machinev1alpha1.Machine) []string {
 	var broken []string
 	available := 0
 	for _, m := range machines {

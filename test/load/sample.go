@@ -1,9 +1,7 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
@@ -36,6 +34,7 @@ const (
 	groupVerbs      = "API writes by verb and resource"
 	groupCPU        = "CPU seconds by process"
 	groupReconciles = "XR reconciles"
+	groupBreakers   = "circuit breakers opened"
 	groupCalls      = "function calls by step"
 	groupBytes      = "function KB by step"
 )
@@ -60,7 +59,7 @@ func (r *result) measure(ctx context.Context, p *kit.Plane, boot time.Duration, 
 		return err
 	}
 	defer func() { _ = log.Close() }()
-	if err := seekToLastLine(log); err != nil {
+	if err := kit.SkipWrites(log); err != nil {
 		return err
 	}
 	before, err := sample(ctx, status)
@@ -102,7 +101,7 @@ func rise(before, after map[string]map[string]float64) map[string]map[string]flo
 
 // sample all counters but those of the audit log.
 func sample(ctx context.Context, s *localplane.Status) (map[string]map[string]float64, error) {
-	out := map[string]map[string]float64{groupCPU: {}, groupReconciles: {}, groupCalls: {}, groupBytes: {}}
+	out := map[string]map[string]float64{groupCPU: {}, groupReconciles: {}, groupBreakers: {}, groupCalls: {}, groupBytes: {}}
 	for _, c := range s.Components {
 		cpu, err := cpuSeconds(c.PID)
 		if err != nil {
@@ -120,6 +119,9 @@ func sample(ctx context.Context, s *localplane.Status) (map[string]map[string]fl
 			if xr, ok := strings.CutPrefix(labels["controller"], "composite/"); ok {
 				out[groupReconciles][xr] += n
 			}
+		})
+		each(families["circuit_breaker_opens_total"], func(labels map[string]string, n float64) {
+			out[groupBreakers][strings.TrimPrefix(labels["controller"], "composite/")] += n
 		})
 		each(families["drover_function_calls_total"], func(labels map[string]string, n float64) {
 			out[groupCalls][labels["step"]] += n
@@ -161,52 +163,21 @@ func each(f *dto.MetricFamily, do func(labels map[string]string, n float64)) {
 	}
 }
 
-// seekToLastLine goes to the end of the last line that is complete: the API server may be
-// in the middle of the next one.
-func seekToLastLine(log io.ReadSeeker) error {
-	b, err := io.ReadAll(log)
-	if err != nil {
-		return err
-	}
-	_, err = log.Seek(int64(bytes.LastIndexByte(b, '\n')+1), io.SeekStart)
-	return err
-}
-
-// A write is a line of the audit log.
-type write struct {
-	Verb string
-	User struct{ Username string }
-	// ObjectRef is missing for what is no object.
-	ObjectRef      struct{ Resource, Subresource string }
-	ResponseStatus struct{ Code int }
-}
-
 // count the writes that follow in an audit log. A request that was refused, such as
 // one with an old resource version, is counted as that.
 func count(log io.Reader, add func(group, name string, n float64)) error {
-	d := json.NewDecoder(log)
-	for {
-		w := write{}
-		if err := d.Decode(&w); err == io.EOF || err == io.ErrUnexpectedEOF {
-			return nil
-		} else if err != nil {
-			return err
-		}
-		by := w.component()
+	return kit.ReadWrites(log, func(w kit.Write) {
+		by := component(w)
 		if by == "" {
-			continue
+			return
 		}
 		add(groupWrites, by, 1)
-		resource := w.ObjectRef.Resource
-		if w.ObjectRef.Subresource != "" {
-			resource += "/" + w.ObjectRef.Subresource
-		}
-		add(groupVerbs, strings.Join([]string{by, w.Verb, resource}, " "), 1)
-	}
+		add(groupVerbs, strings.Join([]string{by, w.Verb, w.Path()}, " "), 1)
+	})
 }
 
 // component that wrote; empty for who measures.
-func (w write) component() string {
+func component(w kit.Write) string {
 	user, isAccount := strings.CutPrefix(w.User.Username, "system:serviceaccount:crossplane-system:")
 	switch {
 	case w.User.Username == "drover-admin":

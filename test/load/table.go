@@ -6,8 +6,8 @@ import (
 	"text/tabwriter"
 )
 
-// print one table: a column a scenario, a row a counter. All but seconds of wall
-// time are a Machine, save for a rest, of which the totals tell.
+// print one table: a column per scenario, a row per counter. Counts and CPU seconds are per
+// Machine; those of a rest, and circuit breakers, are totals, in parentheses.
 func print(limits string, results []result) {
 	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
 	defer func() { _ = w.Flush() }()
@@ -20,8 +20,8 @@ func print(limits string, results []result) {
 	}
 	row("limits: "+limits, result.String)
 	row("wall seconds", func(r result) string { return fmt.Sprintf("%.1f", r.wall.Seconds()) })
-	for _, group := range []string{groupWrites, groupVerbs, groupCPU, groupReconciles, groupCalls, groupBytes} {
-		row(group+", total", func(r result) string { return r.cell(sum(r.counts[group])) })
+	for _, group := range []string{groupWrites, groupVerbs, groupCPU, groupReconciles, groupBreakers, groupCalls, groupBytes} {
+		row(group+", total", func(r result) string { return r.cell(group, sum(r.counts[group])) })
 		names := map[string]bool{}
 		for _, r := range results {
 			for name := range r.counts[group] {
@@ -29,13 +29,13 @@ func print(limits string, results []result) {
 			}
 		}
 		for _, name := range sortedKeys(names) {
-			row("  "+name, func(r result) string { return r.cell(r.counts[group][name]) })
+			row("  "+name, func(r result) string { return r.cell(group, r.counts[group][name]) })
 		}
 	}
 }
 
-func (r result) cell(n float64) string {
-	if r.kind == "rest" {
+func (r result) cell(group string, n float64) string {
+	if r.kind == "rest" || group == groupBreakers {
 		return fmt.Sprintf("(%.1f)", n)
 	}
 	return fmt.Sprintf("%.2f", n/float64(r.machines))

@@ -158,7 +158,7 @@ func TestCompositions(t *testing.T) {
 		{
 			name:        "AnOrphanIsAdoptedToBeLookedAtBeforeItIsDeleted",
 			composition: orphansLocal, dir: "orphancollector-adopt",
-			composed: "VirtualMachineInventory VirtualMachine", events: "OrphanAdopted",
+			composed: "VirtualMachineInventory VirtualMachine", events: "OrphanFound OrphanAdopted",
 		},
 		{
 			name:        "AnOrphanThatMayBeDeletedIs",

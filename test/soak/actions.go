@@ -224,7 +224,7 @@ func (s *soak) fault(ctx context.Context, a action, f localcloud.Fault) (string,
 // faultOfLists of the inventory.
 func (s *soak) faultOfLists(ctx context.Context, a action, k localcloud.FaultKind) (string, error) {
 	o := &machinev1alpha1.OrphanCollector{}
-	if err := s.Client.Get(ctx, client.ObjectKey{Namespace: s.Namespace, Name: collector}, o); err != nil {
+	if err := s.Client.Get(ctx, client.ObjectKey{Name: collector}, o); err != nil {
 		return "", err
 	}
 	f := localcloud.Fault{Kind: k, Count: a.count, Match: localcloud.FaultMatch{Tags: map[string]string{machinev1alpha1.TagInstallation: o.Status.Installation}}}

@@ -13,9 +13,6 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
-	appsv1 "k8s.io/api/apps/v1"
-	corev1 "k8s.io/api/core/v1"
-	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -89,20 +86,23 @@ func start(ctx context.Context, plane *kit.Plane, c *cli) (*soak, error) {
 	if _, err := s.Cloud.SetSettings(ctx, settings); err != nil {
 		return s, err
 	}
-	o := &machinev1alpha1.OrphanCollector{ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: collector}}
+	o := &machinev1alpha1.OrphanCollector{ObjectMeta: metav1.ObjectMeta{Name: collector}}
+	o.Spec.Namespace = s.Namespace
 	o.Spec.Policy = machinev1alpha1.OrphanDelete
-	o.Spec.GracePeriod.Duration = 10 * time.Second
+	o.Spec.GracePeriod.Duration = 10 * time.Minute
 	o.Spec.Interval.Duration = 5 * time.Second
 	if err := s.Make(ctx, o); err != nil {
 		return s, err
 	}
+	// Ten minutes pass within ten seconds.
+	go plane.Age(watching, "local.drover.dev", s.Namespace, o.Spec.GracePeriod.Duration-10*time.Second)
 	if err := s.watch(watching); err != nil {
 		return s, err
 	}
 	if err := s.makeDeployments(ctx); err != nil {
 		return s, err
 	}
-	if err := s.makeWorkload(ctx); err != nil {
+	if err := s.MakeWorkload(ctx, workload, int32(s.cli.Machines), intstr.FromString("40%")); err != nil { //nolint:gosec // There are not that many.
 		return s, err
 	}
 	return s, s.settle(ctx)
@@ -139,21 +139,6 @@ func (s *soak) makeDeployments(ctx context.Context) error {
 	}
 	slices.Sort(s.deployments)
 	return nil
-}
-
-// makeWorkload of pods that must be evicted one after the other.
-func (s *soak) makeWorkload(ctx context.Context) error {
-	labels := map[string]string{"app": workload}
-	d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: workload}}
-	d.Spec.Replicas = ptr.To(int32(s.cli.Machines)) //nolint:gosec // There are not that many.
-	d.Spec.Selector = &metav1.LabelSelector{MatchLabels: labels}
-	d.Spec.Template.Labels = labels
-	d.Spec.Template.Annotations = map[string]string{"localcloud.drover.dev/stop-seconds": "2"}
-	d.Spec.Template.Spec.Containers = []corev1.Container{{Name: "c", Image: "example.org/c"}}
-	b := &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: workload}}
-	b.Spec.Selector = d.Spec.Selector
-	b.Spec.MaxUnavailable = ptr.To(intstr.FromString("40%"))
-	return errors.Join(s.Cluster.Client.Create(ctx, d), s.Cluster.Client.Create(ctx, b))
 }
 
 // run rounds until the time is over, and end with nothing left.
@@ -247,7 +232,7 @@ func (s *soak) broken() error {
 func (s *soak) end(ctx context.Context) error {
 	s.tell("the fleet is deleted")
 	// It takes what Nodes it needs with it.
-	if err := s.Cluster.Client.Delete(ctx, &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: workload}}); err != nil {
+	if err := s.DeleteBudget(ctx, workload); err != nil {
 		return err
 	}
 	for _, name := range s.deployments {

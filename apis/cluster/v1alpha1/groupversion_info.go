@@ -1,8 +1,9 @@
 package v1alpha1
 
 import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"sigs.k8s.io/controller-runtime/pkg/scheme"
 )
 
 // Group and version of the kinds in this package.
@@ -11,16 +12,8 @@ const (
 	Version = "v1alpha1"
 )
 
-var (
-	// SchemeGroupVersion is the group and version of the kinds in this package.
-	SchemeGroupVersion = schema.GroupVersion{Group: Group, Version: Version}
-
-	// SchemeBuilder adds the kinds in this package to a scheme.
-	SchemeBuilder = &scheme.Builder{GroupVersion: SchemeGroupVersion}
-
-	// AddToScheme adds the kinds in this package to a scheme.
-	AddToScheme = SchemeBuilder.AddToScheme
-)
+// SchemeGroupVersion is the group and version of the kinds in this package.
+var SchemeGroupVersion = schema.GroupVersion{Group: Group, Version: Version}
 
 // Kinds in this package.
 var (
@@ -28,9 +21,12 @@ var (
 	ClusterProviderConfigGroupVersionKind = SchemeGroupVersion.WithKind("ClusterProviderConfig")
 )
 
-func init() {
-	SchemeBuilder.Register(
+// AddToScheme adds the kinds in this package to a scheme.
+func AddToScheme(s *runtime.Scheme) error {
+	s.AddKnownTypes(SchemeGroupVersion,
 		&ProviderConfig{}, &ProviderConfigList{},
 		&ClusterProviderConfig{}, &ClusterProviderConfigList{},
 	)
+	metav1.AddToGroupVersion(s, SchemeGroupVersion)
+	return nil
 }

@@ -1,10 +1,6 @@
 package v1alpha1
 
 const (
-	// AnnotationApplied on a Node records, as JSON, which labels, annotations and taints
-	// Drover put there, so that it can remove them again.
-	AnnotationApplied = Group + "/applied"
-
 	// LabelJoinToken on a bootstrap token's Secret in the target cluster is the UID of the
 	// Machine that it was minted for. The kubelet of that Machine registers its Node with
 	// it: a Node without it is not the Machine's.

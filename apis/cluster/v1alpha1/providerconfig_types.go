@@ -14,7 +14,8 @@ const (
 	// CredentialsSecret is a kubeconfig in a Secret of the control cluster.
 	CredentialsSecret CredentialsSource = "Secret"
 	// CredentialsInjectedIdentity is the provider's own identity: the target
-	// cluster is the control cluster.
+	// cluster is the control cluster. Only a ClusterProviderConfig that the flag
+	// --injected-identity-for of provider-drover names may have it.
 	CredentialsInjectedIdentity CredentialsSource = "InjectedIdentity"
 )
 
@@ -69,6 +70,28 @@ const (
 	CertificatesIgnore CertificatePolicy = "Ignore"
 )
 
+// A ClientCertificatePolicy says what is done with the client certificates that the
+// kubelets of Machines ask for.
+// +kubebuilder:validation:Enum=Auto;Approve;Ignore
+type ClientCertificatePolicy string
+
+// Policies for client certificates.
+const (
+	// ClientCertificatesAuto is ClientCertificatesApprove where the credentials have the
+	// rights to approve, and ClientCertificatesIgnore where they do not.
+	ClientCertificatesAuto ClientCertificatePolicy = "Auto"
+	// ClientCertificatesApprove approves those by which a Machine becomes its own Node,
+	// and denies others that its join token or its Node asks for.
+	ClientCertificatesApprove ClientCertificatePolicy = "Approve"
+	// ClientCertificatesIgnore leaves all to others.
+	ClientCertificatesIgnore ClientCertificatePolicy = "Ignore"
+)
+
+// A CIDR is a range of IP addresses, such as 10.20.0.0/16 or 2001:db8::/64.
+// +kubebuilder:validation:MaxLength=64
+// +kubebuilder:validation:XValidation:rule="isCIDR(self)",message="must be a range of IP addresses such as 10.20.0.0/16 or 2001:db8::/64"
+type CIDR string
+
 // Certificates that the kubelets of Machines ask for in the target cluster. Requests
 // that are not about a Machine of Drover are always left to others.
 type Certificates struct {
@@ -79,9 +102,28 @@ type Certificates struct {
 	Serving CertificatePolicy `json:"serving,omitempty"`
 	// Client certificates (signer kubernetes.io/kube-apiserver-client-kubelet), by
 	// which a Machine joins as the Node that its join token was made for, and no other.
-	// A cluster that kubeadm made approves them itself.
-	// +kubebuilder:default=Ignore
-	Client CertificatePolicy `json:"client,omitempty"`
+	// Auto approves them where the credentials have the rights of
+	// rbac-target-client-certificates.yaml. status.clientCertificates reports the result.
+	// A cluster that kubeadm made approves them itself, for any name of a Node.
+	// +kubebuilder:default=Auto
+	Client ClientCertificatePolicy `json:"client,omitempty"`
+	// GuestCIDRs are the networks of VMs at clouds that do not attest the addresses of
+	// their VMs, such as vSphere, where the guest reports them. A serving certificate is
+	// approved for an address that only the guest reports if one of these networks has
+	// it. Each VM there can get a certificate for each address of these networks that
+	// is no other Machine's, so name networks that hold nothing but worker VMs.
+	// +kubebuilder:validation:MaxItems=32
+	// +listType=set
+	// +optional
+	GuestCIDRs []CIDR `json:"guestCIDRs,omitempty"`
+	// ServiceCIDRs are the networks of the target cluster's Services, and others for whose
+	// addresses no serving certificate must ever be approved. Drover knows the addresses
+	// and names that the certificate of the API server has, and those of spec.apiServer and
+	// of the kubeconfig, without this field.
+	// +kubebuilder:validation:MaxItems=32
+	// +listType=set
+	// +optional
+	ServiceCIDRs []CIDR `json:"serviceCIDRs,omitempty"`
 }
 
 // ProviderConfigSpec says how to reach a target cluster.
@@ -96,6 +138,47 @@ type ProviderConfigSpec struct {
 	Certificates Certificates `json:"certificates,omitempty,omitzero"`
 }
 
+// A NamespacePattern matches names of namespaces: each * stands for any number of characters.
+// +kubebuilder:validation:MinLength=1
+// +kubebuilder:validation:MaxLength=63
+// +kubebuilder:validation:Pattern=`^[-a-z0-9*]+$`
+type NamespacePattern string
+
+// A KeyPattern matches keys of labels or taints: each * stands for any number of characters.
+// +kubebuilder:validation:MinLength=1
+// +kubebuilder:validation:MaxLength=317
+// +kubebuilder:validation:Pattern=`^[-_./A-Za-z0-9*]+$`
+type KeyPattern string
+
+// ClusterProviderConfigSpec says how to reach a target cluster, and what Machines may do there.
+type ClusterProviderConfigSpec struct {
+	ProviderConfigSpec `json:",inline"`
+
+	// AllowedNamespaces are those whose Machines may use the configuration, such as team-a,
+	// team-* or *. Without any, none may.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=1024
+	AllowedNamespaces []NamespacePattern `json:"allowedNamespaces,omitempty"`
+
+	// AllowedNodeLabels are the keys of labels that Machines may put on their Nodes. The
+	// default is each key outside of kubernetes.io and k8s.io, node-role.kubernetes.io/* but
+	// control-plane, master and etcd, and what a kubelet may set on its own Node. A list
+	// replaces the default; the entry default adds it. An empty list allows none. Only a
+	// pattern with the domain node-restriction.kubernetes.io matches keys of that domain.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=256
+	AllowedNodeLabels []KeyPattern `json:"allowedNodeLabels,omitempty"`
+
+	// AllowedNodeTaints are the keys of taints, likewise. Of what a kubelet may set, the
+	// default has the keys of the topology and of the instance type.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=256
+	AllowedNodeTaints []KeyPattern `json:"allowedNodeTaints,omitempty"`
+}
+
 // Conditions of a configuration.
 const (
 	// TypeReachable tells whether the API server of the target cluster answers, and
@@ -106,6 +189,15 @@ const (
 	TypeAuthorized xpv1.ConditionType = "Authorized"
 )
 
+// ClientCertificatesStatus reports what is done with the client certificates of kubelets.
+type ClientCertificatesStatus struct {
+	// Policy in force: Approve or Ignore.
+	Policy ClientCertificatePolicy `json:"policy"`
+	// Message reports why.
+	// +optional
+	Message string `json:"message,omitempty"`
+}
+
 // ProviderConfigStatus is what is known of a target cluster.
 type ProviderConfigStatus struct {
 	xpv1.ConditionedStatus `json:",inline"`
@@ -113,6 +205,10 @@ type ProviderConfigStatus struct {
 	// Version of the target cluster's API server.
 	// +optional
 	Version string `json:"version,omitempty"`
+
+	// ClientCertificates reports what is done with the client certificates of kubelets.
+	// +optional
+	ClientCertificates *ClientCertificatesStatus `json:"clientCertificates,omitempty"`
 
 	// Outage is the last time that a cluster which was reachable was not.
 	// +optional
@@ -133,6 +229,7 @@ type Outage struct {
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:scope=Namespaced,categories={crossplane,providerconfig,drover}
+// +kubebuilder:validation:XValidation:rule="self.spec.credentials.source != 'InjectedIdentity'",fieldPath=".spec.credentials.source",message="InjectedIdentity is refused in a ProviderConfig, since it makes the namespace's Machines Nodes of the control cluster: must be Secret"
 // +kubebuilder:printcolumn:name="Reachable",type=string,JSONPath=`.status.conditions[?(@.type=='Reachable')].status`
 // +kubebuilder:printcolumn:name="Authorized",type=string,JSONPath=`.status.conditions[?(@.type=='Authorized')].status`
 // +kubebuilder:printcolumn:name="Version",type=string,JSONPath=`.status.version`
@@ -154,8 +251,8 @@ type ProviderConfigList struct {
 	Items           []ProviderConfig `json:"items"`
 }
 
-// A ClusterProviderConfig says how to reach a target cluster. It serves all
-// namespaces.
+// A ClusterProviderConfig says how to reach a target cluster. It serves the namespaces that it
+// allows.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
@@ -169,8 +266,8 @@ type ClusterProviderConfig struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	Spec   ProviderConfigSpec   `json:"spec"`
-	Status ProviderConfigStatus `json:"status,omitempty"`
+	Spec   ClusterProviderConfigSpec `json:"spec"`
+	Status ProviderConfigStatus      `json:"status,omitempty"`
 }
 
 // A ClusterProviderConfigList is a list of ClusterProviderConfigs.

@@ -131,9 +131,18 @@ type StatusBinding struct {
 	ProviderID string `json:"providerID"`
 
 	// Addresses is a CEL expression of a list of {type, address}. Types are those
-	// of a Node's addresses.
+	// of a Node's addresses. Only addresses and names that the cloud itself assigned
+	// to the VM belong here: the serving certificate of the kubelet is approved for them.
 	// +optional
 	Addresses string `json:"addresses,omitempty"`
+
+	// GuestAddresses is like Addresses, for what the VM's own guest reports, for example
+	// through guest tools. A compromised guest can report any address. Users see these
+	// addresses, and a serving certificate is approved for those only that are in
+	// spec.certificates.guestCIDRs of the target cluster's configuration. A name that
+	// a guest reports never gets a certificate.
+	// +optional
+	GuestAddresses string `json:"guestAddresses,omitempty"`
 
 	// Running is a CEL expression that is true when the VM runs. The default is
 	// that the VM resource is Ready.

@@ -120,7 +120,8 @@ type Lifecycle struct {
 
 	// CloudNamesNodes is for clouds that decide on the names of Nodes. By default only a
 	// Node with the name that the VM was given in its user data can be the Machine's. With
-	// it the name proves nothing, and the join token of the Machine is the only proof.
+	// it the first Node needs the join token of the Machine and the providerID of the VM, and
+	// each later one the name of the first.
 	// +optional
 	CloudNamesNodes bool `json:"cloudNamesNodes,omitempty"`
 

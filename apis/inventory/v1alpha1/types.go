@@ -74,6 +74,10 @@ type UnclaimedVirtualMachine struct {
 	// +optional
 	ProviderID string `json:"providerID,omitempty"`
 
+	// Installation that made the VM, by its tag.
+	// +optional
+	Installation string `json:"installation,omitempty"`
+
 	// Namespace of the Machine that the VM was made for, by its tag.
 	// +optional
 	Namespace string `json:"namespace,omitempty"`
@@ -110,4 +114,9 @@ type InventoryObservation struct {
 	// UnclaimedCount is how many there are in all.
 	// +optional
 	UnclaimedCount int32 `json:"unclaimedCount,omitempty"`
+
+	// ClaimedCount is how many VMs of the installations are claimed, without those to
+	// ignore.
+	// +optional
+	ClaimedCount int32 `json:"claimedCount,omitempty"`
 }

@@ -1,8 +1,9 @@
 package v1alpha1
 
 import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"sigs.k8s.io/controller-runtime/pkg/scheme"
 )
 
 // Group and version of the kinds in this package.
@@ -13,16 +14,8 @@ const (
 	Version = "v1alpha1"
 )
 
-var (
-	// SchemeGroupVersion is the group and version of the kinds in this package.
-	SchemeGroupVersion = schema.GroupVersion{Group: Group, Version: Version}
-
-	// SchemeBuilder adds the kinds in this package to a scheme.
-	SchemeBuilder = &scheme.Builder{GroupVersion: SchemeGroupVersion}
-
-	// AddToScheme adds the kinds in this package to a scheme.
-	AddToScheme = SchemeBuilder.AddToScheme
-)
+// SchemeGroupVersion is the group and version of the kinds in this package.
+var SchemeGroupVersion = schema.GroupVersion{Group: Group, Version: Version}
 
 // Kinds in this package.
 var (
@@ -34,8 +27,9 @@ var (
 	OrphanCollectorGroupVersionKind   = SchemeGroupVersion.WithKind("OrphanCollector")
 )
 
-func init() {
-	SchemeBuilder.Register(
+// AddToScheme adds the kinds in this package to a scheme.
+func AddToScheme(s *runtime.Scheme) error {
+	s.AddKnownTypes(SchemeGroupVersion,
 		&MachineDeployment{}, &MachineDeploymentList{},
 		&MachineSet{}, &MachineSetList{},
 		&Machine{}, &MachineList{},
@@ -43,4 +37,6 @@ func init() {
 		&MachineClass{}, &MachineClassList{},
 		&OrphanCollector{}, &OrphanCollectorList{},
 	)
+	metav1.AddToGroupVersion(s, SchemeGroupVersion)
+	return nil
 }

@@ -54,12 +54,19 @@ const (
 	// when-failed or false. The Node's goes before the Machine's.
 	AnnotationPreserve = Group + "/preserve"
 
+	// AnnotationClassProven, "true" on a MachineSet, means that another MachineSet of its
+	// MachineDeployment had available Machines of its class when the set was created: the
+	// set does not try the class with one Machine first. Drover sets it.
+	AnnotationClassProven = Group + "/class-proven"
+
 	// AnnotationFreezeReason on a MachineSet says why the MachineDeployment that put
 	// LabelFreeze there is frozen.
 	AnnotationFreezeReason = Group + "/freeze-reason"
 
 	// AnnotationReplace, "true" on a Machine or its Node, asks its MachineSet for another
 	// Machine in its place, be it healthy or not, within the budget of spec.remediation.
+	// That of a Node counts for Machines that are five minutes old, and cannot be called off
+	// but by "false" on the Machine.
 	AnnotationReplace = Group + "/replace"
 
 	// AnnotationSkipRemediation, "true" on a Machine or its Node, keeps the Machine from
@@ -104,10 +111,13 @@ const (
 	// AnnotationOrphanNamespace, AnnotationOrphanMachine and AnnotationOrphanMachineUID
 	// on an OrphanCollector's VM name the Machine that the VM was made for, and
 	// AnnotationOrphanProviderID is the VM's providerID, if it is known.
+	// AnnotationOrphanInstallation is the installation that made the VM.
 	AnnotationOrphanNamespace  = Group + "/orphan-of-namespace"
 	AnnotationOrphanMachine    = Group + "/orphan-of-machine"
 	AnnotationOrphanMachineUID = Group + "/orphan-of-uid"
 	AnnotationOrphanProviderID = Group + "/orphan-provider-id"
+
+	AnnotationOrphanInstallation = Group + "/orphan-of-installation"
 
 	// AnnotationTemplate on a Machine of a MachineSet is the name of the template in the
 	// MachineGroup that it was last made like.
@@ -153,6 +163,11 @@ const TaintOutdated = Group + "/outdated-revision"
 // TaintPreserved is put, with the effect NoSchedule, on the Node of a Failed Machine that
 // is preserved for analysis.
 const TaintPreserved = Group + "/preserved"
+
+// TaintCordoned is put, with the effect PreferNoSchedule, on a Node that Drover cordons and
+// that stays: a Node without it is never uncordoned. Neither a kubelet nor a Machine's spec
+// or status can add it to a Node that is there.
+const TaintCordoned = Group + "/cordoned"
 
 // Labels and annotations of a Node by which an update in place is agreed with the
 // node's agent.
@@ -212,6 +227,13 @@ const (
 // the ID of an installation of Drover. It is there as long as Machines can be, and
 // everywhere another.
 const DefinitionOfInstallation = "orphancollectors." + Group
+
+// The ConfigMap with the record of the installations that a control cluster had: see the
+// package installations.
+const (
+	NamespaceOfInstallations = "crossplane-system"
+	ConfigMapOfInstallations = "drover-installations"
+)
 
 // ResourceMachines is the MachineGroup that a MachineSet composes.
 const ResourceMachines = "machines"

@@ -300,10 +300,17 @@ type MachineStatus struct {
 	// +optional
 	ReadySince *metav1.Time `json:"readySince,omitempty"`
 
-	// Addresses of the VM.
+	// Addresses of the VM, as its cloud and its guest report them, or of the Node where
+	// neither does. They inform users and grant nothing: certificates are approved by what
+	// the VM resource itself reports.
 	// +optional
 	// +listType=atomic
 	Addresses []Address `json:"addresses,omitempty"`
+
+	// AppliedToNode records what Drover put on the Node, or is about to put there, so that
+	// it can remove it again. It is written before the Node is patched.
+	// +optional
+	AppliedToNode *AppliedToNode `json:"appliedToNode,omitempty"`
 
 	// NodeInfo is what the Node says of itself.
 	// +optional
@@ -333,6 +340,7 @@ type MachineStatus struct {
 	// +optional
 	// +listType=map
 	// +listMapKey=role
+	// +kubebuilder:validation:MaxItems=64
 	ResourceRefs []ComposedReference `json:"resourceRefs,omitempty"`
 
 	// Conditions of the Machine.
@@ -353,6 +361,11 @@ type MachineStatus struct {
 	// Machine or its Node asks for another Machine in place of this one.
 	// +optional
 	ReplaceRequested bool `json:"replaceRequested,omitempty"`
+
+	// NodeRequestedReplacement means that the annotation of the Node requested it. Then it
+	// stays requested without the annotation, until the annotation of the Machine is false.
+	// +optional
+	NodeRequestedReplacement bool `json:"nodeRequestedReplacement,omitempty"`
 
 	// Preserve is the value of the annotation machine.drover.dev/preserve that is in
 	// force: the Node's, or else the Machine's.

@@ -17,7 +17,19 @@ const (
 )
 
 // OrphanCollectorSpec says where orphans are looked for, and what is done about them.
+//
+// +kubebuilder:validation:XValidation:rule="self.policy != 'Delete' || duration(self.gracePeriod) >= duration('10m')",messageExpression="'invalid value \"' + self.gracePeriod + '\": must be at least 10m where policy is Delete'",fieldPath=".gracePeriod"
 type OrphanCollectorSpec struct {
+	// Namespace of what the collector composes, its inventory and the VM resources of
+	// orphans, and of a ProviderConfig that it names. It cannot be changed: the VM
+	// resources would be deleted with the old namespace's, and their VMs with them.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="namespace cannot be changed"
+	// +kubebuilder:default=crossplane-system
+	Namespace string `json:"namespace,omitempty"`
+
 	// ProviderConfigRef names the configuration of the VMs' provider: the account in
 	// which orphans are looked for.
 	// +kubebuilder:default={kind: ClusterProviderConfig, name: default}
@@ -28,7 +40,7 @@ type OrphanCollectorSpec struct {
 	Policy OrphanPolicy `json:"policy,omitempty"`
 
 	// GracePeriod is how long a VM must be seen without anybody who claims it, twice at
-	// least, until it is an orphan.
+	// least, until it is an orphan. With the policy Delete it must be at least 10m.
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:Pattern=`^([0-9]+([.][0-9]+)?(ms|s|m|h))+$`
 	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1s')",message="gracePeriod must be at least 1s"
@@ -42,16 +54,28 @@ type OrphanCollectorSpec struct {
 	// +kubebuilder:default="5m"
 	Interval metav1.Duration `json:"interval,omitempty,omitzero"`
 
-	// MaxOrphans is how many orphans there may be for the policy Delete to do anything.
-	// When there are more, somebody should look first: a control plane that was restored
-	// from an old backup does not know of its youngest Machines.
+	// MaxOrphans is how many orphans there may be at most for the policy Delete to delete
+	// any that is not confirmed. There may also not be more than a fifth of the VMs that are
+	// claimed, or one if that is less. When there are more, a person must look first: a control
+	// plane that was restored from an old backup does not know of its youngest Machines.
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:default=10
 	MaxOrphans int32 `json:"maxOrphans,omitempty"`
 
+	// ConfirmedOrphans are external names of orphans that a person has looked at: with the
+	// policy Delete they are deleted however many there are, and do not count for
+	// maxOrphans. A VM that is no orphan is never deleted for being named here.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=100
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=253
+	ConfirmedOrphans []string `json:"confirmedOrphans,omitempty"`
+
 	// FormerInstallations are IDs of installations of Drover that are no more, and whose
-	// VMs are looked for too. Never name one that still runs: all its VMs would be
-	// orphans.
+	// VMs are looked for too. They are deleted only if the ConfigMap drover-installations
+	// in the namespace crossplane-system has it that the installation was replaced or lost,
+	// and reported otherwise.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=7
@@ -137,11 +161,12 @@ type OrphanCollectorStatus struct {
 }
 
 // An OrphanCollector looks for VMs of this installation of Drover that have no Machine
-// any more, reports them, and deletes them if it is told to.
+// any more, reports them, and deletes them if it is told to. It is for the operators of the
+// platform, and has no namespace: no right in a namespace can grant it.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
-// +kubebuilder:resource:scope=Namespaced,shortName=orphans,categories=drover
+// +kubebuilder:resource:scope=Cluster,shortName=orphans,categories=drover
 // +kubebuilder:printcolumn:name="Policy",type=string,JSONPath=`.spec.policy`
 // +kubebuilder:printcolumn:name="Orphans",type=integer,JSONPath=`.status.orphans`
 // +kubebuilder:printcolumn:name="Found",type=string,JSONPath=`.status.conditions[?(@.type=='OrphansFound')].status`

@@ -12,6 +12,7 @@ import (
 
 const (
 	deploymentXRD = "../xrds/machine.drover.dev_machinedeployments.yaml"
+	collectorXRD  = "../xrds/machine.drover.dev_orphancollectors.yaml"
 	setXRD        = "../xrds/machine.drover.dev_machinesets.yaml"
 	machineCRD    = "../../../package/provider-drover/crds/machine.drover.dev_machines.yaml"
 	classCRD      = "../../../package/provider-drover/crds/machine.drover.dev_machineclasses.yaml"
@@ -48,6 +49,15 @@ metadata: {name: small, namespace: default}
 spec:
   provider: local
   forProvider: {image: debian-12, size: small, anything: [1, {a: b}]}
+`
+
+const collector = `
+apiVersion: machine.drover.dev/v1alpha1
+kind: OrphanCollector
+metadata: {name: local}
+spec:
+  policy: Delete
+  namespace: crossplane-system
 `
 
 func TestBadInputIsRefusedByTheSchema(t *testing.T) {
@@ -149,6 +159,18 @@ func TestBadInputIsRefusedByTheSchema(t *testing.T) {
 			[]string{"spec.provider"}},
 		"ForProviderThatIsNoObject": {classCRD, class, map[string]any{"spec.forProvider": "large"},
 			[]string{"spec.forProvider", "must be of type object"}},
+		"DeletionAfterTooShortATime": {collectorXRD, collector, map[string]any{"spec.gracePeriod": "9m59s"},
+			[]string{"spec.gracePeriod", `invalid value "9m59s": must be at least 10m where policy is Delete`}},
+		"NoGracePeriod": {collectorXRD, collector, map[string]any{"spec.policy": "Report", "spec.gracePeriod": "0s"},
+			[]string{"spec.gracePeriod", "gracePeriod must be at least 1s"}},
+		"NoOrphanAtMost": {collectorXRD, collector, map[string]any{"spec.maxOrphans": int64(0)},
+			[]string{"spec.maxOrphans", "0", "greater than or equal to 1"}},
+		"AConfirmedOrphanWithoutName": {collectorXRD, collector, map[string]any{"spec.confirmedOrphans": []any{""}},
+			[]string{"spec.confirmedOrphans[0]", "at least 1 chars"}},
+		"AFormerInstallationThatIsNoID": {collectorXRD, collector, map[string]any{"spec.formerInstallations": []any{"a b"}},
+			[]string{"spec.formerInstallations[0]", "a b", "should match"}},
+		"ANamespaceThatIsNone": {collectorXRD, collector, map[string]any{"spec.namespace": "A_b"},
+			[]string{"spec.namespace", "A_b", "should match"}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -181,6 +203,7 @@ func TestWhatAVMWasMadeFromCannotChange(t *testing.T) {
 		"MachineFailureDomain":   {machineCRD, machine, "spec.failureDomain", "zone-b", "failureDomain is immutable"},
 		"MachineCluster":         {machineCRD, machine, "spec.clusterRef.name", "other", "clusterRef is immutable"},
 		"DeploymentSelector":     {deploymentXRD, deployment, "spec.selector.matchLabels", map[string]any{"team": "a"}, "selector is immutable"},
+		"NamespaceOfACollector":  {collectorXRD, collector, "spec.namespace", "default", "namespace cannot be changed"},
 		"MachineClassOfProvider": {classCRD, class, "spec.forProvider.size", "large", "a MachineClass is immutable"},
 	}
 	for name, tc := range cases {
@@ -224,6 +247,20 @@ func TestGoodInputIsAcceptedAndDefaulted(t *testing.T) {
 		} {
 			if got := getPath(obj, path); got != want {
 				t.Errorf("%s is %v, want %v", path, got, want)
+			}
+		}
+	})
+	t.Run("OrphanCollector", func(t *testing.T) {
+		for _, given := range []map[string]any{
+			{"policy": "Report"}, {"policy": "Delete"}, {"policy": "Delete", "gracePeriod": "10m"}, {"policy": "Report", "gracePeriod": "1s"},
+		} {
+			obj := parse(t, collector)
+			obj["spec"] = given
+			if errs := schematest.Load(t, collectorXRD).Validate(obj, nil); len(errs) > 0 {
+				t.Fatal(errs.ToAggregate())
+			}
+			if got := getPath(obj, "spec.namespace"); got != "crossplane-system" {
+				t.Errorf("namespace is %v", got)
 			}
 		}
 	})

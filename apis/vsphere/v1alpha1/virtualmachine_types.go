@@ -234,7 +234,7 @@ type VirtualMachineParameters struct {
 
 // An Address of a VM.
 type Address struct {
-	// Type of the address: InternalIP, ExternalIP or Hostname.
+	// Type of the address: InternalIP or ExternalIP.
 	Type string `json:"type"`
 	// Address itself.
 	Address string `json:"address"`
@@ -260,7 +260,7 @@ type VirtualMachineObservation struct {
 	// ConnectionState says how the vCenter sees the VM, when that is not connected.
 	// +optional
 	ConnectionState string `json:"connectionState,omitempty"`
-	// Addresses that the guest's tools report.
+	// Addresses that the guest's tools report. vSphere does not attest them.
 	// +optional
 	Addresses []Address `json:"addresses,omitempty"`
 	// Disks are the UUIDs of the disks that the VM was made with, and that go with it.

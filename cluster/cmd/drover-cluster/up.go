@@ -32,7 +32,7 @@ type runFlags struct {
 	CircuitBreakerBurst      float64 `help:"Crossplane's --circuit-breaker-burst; 0 is its default." placeholder:"N"`
 	CircuitBreakerRefillRate float64 `help:"Crossplane's --circuit-breaker-refill-rate; 0 is its default." placeholder:"R"`
 	MaxConcurrentReconciles  int     `help:"Crossplane's --max-concurrent-reconciles; 0 is its default." placeholder:"N"`
-	Audit                    string  `default:"" enum:",Metadata,Request,RequestResponse" help:"Write an audit log of all writes to the control cluster, at this level." placeholder:"LEVEL"`
+	Audit                    string  `default:"" enum:",Metadata,Request,RequestResponse" help:"Write an audit log of all writes to each API server, at this level." placeholder:"LEVEL"`
 }
 
 type upCommand struct {

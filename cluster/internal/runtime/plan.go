@@ -123,6 +123,10 @@ func environment(id identity, c customization, p ports, dir layout.Dir) []string
 			"PROVIDER_NAME="+id.Package,
 			"TLS_CLIENT_CERTS_DIR="+client,
 			"WEBHOOK_TLS_CERT_DIR="+server,
+			// The runner stops a process before it starts the next one of the component, and
+			// a process ends with the supervisor: two never overlap. A process that was
+			// killed would leave a lease behind, and the next one would wait for its end.
+			"LEADER_ELECTION=false",
 			"METRICS_BIND_ADDRESS="+address(p.Metrics),
 			"HEALTH_PROBE_BIND_ADDRESS="+address(p.Health))
 	}

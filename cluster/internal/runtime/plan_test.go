@@ -70,7 +70,7 @@ func TestEnvironment(t *testing.T) {
 		{"OfAFunction", identity{Component: "f", Package: "p", Function: true},
 			[]string{"ADDRESS=127.0.0.1:1", "METRICS_ADDRESS=127.0.0.1:2", "FUNCTION_NAME=p", "TLS_SERVER_CERTS_DIR=/d/packages/f/tls/server"}, "PROVIDER_NAME"},
 		{"OfAProvider", identity{Component: "f", Package: "p"},
-			[]string{"METRICS_BIND_ADDRESS=127.0.0.1:2", "HEALTH_PROBE_BIND_ADDRESS=127.0.0.1:3", "PROVIDER_NAME=p", "KUBECONFIG=/d/packages/f/kubeconfig", "POD_NAMESPACE=crossplane-system"}, "ADDRESS="},
+			[]string{"METRICS_BIND_ADDRESS=127.0.0.1:2", "HEALTH_PROBE_BIND_ADDRESS=127.0.0.1:3", "PROVIDER_NAME=p", "LEADER_ELECTION=false", "KUBECONFIG=/d/packages/f/kubeconfig", "POD_NAMESPACE=crossplane-system"}, "ADDRESS="},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			env := environment(tc.id, customization{Env: []string{"X=y"}}, p, dir)

@@ -42,7 +42,7 @@ func (s *supervisor) prepare() error {
 		return &stepError{step: "ports", err: err}
 	}
 	s.control = kube.ControlPlane{Name: Kubernetes, Dir: s.Dir.Kubernetes(), Port: s.ports[Kubernetes], Kubeconfig: s.Dir.Kubeconfig(), Audit: s.Audit}
-	s.target = kube.ControlPlane{Name: Target, Dir: s.Dir.Target(), Port: s.ports[Target], Kubeconfig: s.Dir.TargetKubeconfig()}
+	s.target = kube.ControlPlane{Name: Target, Dir: s.Dir.Target(), Port: s.ports[Target], Kubeconfig: s.Dir.TargetKubeconfig(), Audit: s.Audit}
 	close(s.prepared)
 	return nil
 }

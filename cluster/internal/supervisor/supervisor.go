@@ -48,7 +48,7 @@ type Options struct {
 	CircuitBreakerBurst, CircuitBreakerRefillRate float64
 	// MaxConcurrentReconciles is Crossplane's; 0 means its default.
 	MaxConcurrentReconciles int
-	// Audit is the level of the control cluster's audit log; empty for none.
+	// Audit is the level of the audit logs of both API servers; empty for none.
 	Audit string
 }
 
@@ -187,11 +187,14 @@ func (s *supervisor) status() Status {
 		Registry:   s.registryAddress(),
 		Components: s.group.Status(),
 	}
-	if s.Audit != "" {
-		st.Control.AuditLog = s.control.Dir.AuditLog()
-	}
 	if s.Target {
 		st.Target = &Cluster{Server: s.target.Server(), Kubeconfig: s.target.Kubeconfig}
+	}
+	if s.Audit != "" {
+		st.Control.AuditLog = s.control.Dir.AuditLog()
+		if s.Target {
+			st.Target.AuditLog = s.target.Dir.AuditLog()
+		}
 	}
 	if s.hasLocalCloud {
 		st.LocalCloud = &Cloud{

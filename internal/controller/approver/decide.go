@@ -2,9 +2,7 @@ package approver
 
 import (
 	"fmt"
-	"net"
 	"slices"
-	"strings"
 
 	certificatesv1 "k8s.io/api/certificates/v1"
 
@@ -36,6 +34,11 @@ type verdict struct {
 type machine struct {
 	// node is the name that its Node may have.
 	node string
+	// cloudNamed means that the cloud decides on the name of the Node: a name counts if the
+	// cloud reports it of the VM.
+	cloudNamed bool
+	// unnamed means that it is not known yet whether the cloud decides on the name.
+	unnamed bool
 	// unobserved means that the Machine controller has not reconciled the Machine in this
 	// process: joined and addresses are not known.
 	unobserved bool
@@ -43,8 +46,16 @@ type machine struct {
 	deleting bool
 	// joined is the name of the Node that is proven to be the Machine's, empty while none is.
 	joined string
-	// addresses of the VM, as its cloud reports them.
+	// addresses of the VM, as its cloud and its guest report them.
 	addresses []workernode.Address
+}
+
+// A claim on a name or an address is that of another Machine of the target cluster.
+type claim struct {
+	// guest means that only a guest reports it, or a status does.
+	guest bool
+	// by describes the Machine.
+	by string
 }
 
 // facts are the Machines of ours that a request is about, each nil if there is none.
@@ -55,6 +66,10 @@ type facts struct {
 	subject *machine
 	// token is the Machine that the bootstrap token that asks was made for.
 	token *machine
+	// policy of the target cluster.
+	policy policy
+	// claims of other Machines of the target cluster, by the normalized name or address.
+	claims map[string]claim
 }
 
 // none says that the request is not about a Machine of ours.
@@ -94,62 +109,28 @@ func decideServing(r request, f facts) verdict {
 	) {
 		return denied("the usages are %v: must be digital signature, server auth and perhaps key encipherment", r.usages)
 	}
-	if m.unobserved {
-		return unobserved()
+	if v := checkNode(m); v != nil {
+		return *v
 	}
-	switch m.joined {
-	case m.node:
-	case "":
-		return verdict{wait, fmt.Sprintf("the Node %s has not been found to be the machine's yet", m.node)}
+	return checkNames(r, f)
+}
+
+// checkNode lets pass a Machine whose Node has the name and is proven to be the Machine's.
+func checkNode(m *machine) *verdict {
+	var v verdict
+	switch {
+	case m.unobserved:
+		v = unobserved()
+	case m.joined == "":
+		v = verdict{wait, fmt.Sprintf("the Node %s has not been found to be the machine's yet", m.node)}
+	case m.joined != m.node:
+		v = denied("the machine's Node is %s", m.joined)
+	case m.cloudNamed && !m.isAttested(m.node):
+		v = verdict{wait, fmt.Sprintf("the cloud has not reported %s as a name of the VM: it reports %v", m.node, m.attestedNames())}
 	default:
-		return denied("the machine's Node is %s", m.joined)
+		return nil
 	}
-	return checkNames(r, m)
-}
-
-// checkNames lets a certificate hold fewer names than the machine has, as kubelets do
-// not know all of them, and never another.
-func checkNames(r request, m *machine) verdict {
-	dns, addresses, others := r.names()
-	if len(others) > 0 {
-		return denied("%q must not be in it: only DNS names and IP addresses may be", others)
-	}
-	if len(dns)+len(addresses) == 0 {
-		return denied("no name and no address is in it")
-	}
-	knownDNS, knownAddresses := known(m)
-	for _, n := range dns {
-		if !slices.Contains(knownDNS, n) {
-			return foreign(m, "the DNS name", n, knownDNS)
-		}
-	}
-	for _, a := range addresses {
-		if !slices.Contains(knownAddresses, a) {
-			return foreign(m, "the IP address", a, knownAddresses)
-		}
-	}
-	return verdict{approve, "the names and addresses are those of the machine"}
-}
-
-// foreign waits for a cloud that has not told of any address yet.
-func foreign(m *machine, what, name string, known []string) verdict {
-	if len(m.addresses) == 0 {
-		return verdict{wait, "the cloud has told no address of the VM yet"}
-	}
-	return denied("%s %s is not the machine's: it has %v", what, name, known)
-}
-
-// known names of a machine, by their form as a kubelet sorts them.
-func known(m *machine) (dns, addresses []string) {
-	dns = []string{strings.ToLower(m.node)}
-	for _, a := range m.addresses {
-		if ip := net.ParseIP(a.Address); ip != nil {
-			addresses = append(addresses, ip.String())
-		} else {
-			dns = append(dns, strings.ToLower(a.Address))
-		}
-	}
-	return dns, addresses
+	return &v
 }
 
 // decideClient lets a bootstrap token of ours become the Node that it was made for,
@@ -178,8 +159,8 @@ func decideClient(r request, f facts) verdict {
 	case m.unobserved:
 		return unobserved()
 	}
-	if cn := r.asked.Subject.CommonName; cn != nodeUserPrefix+m.node {
-		return denied("%s asks for the certificate of %q: must be %s", r.user, cn, nodeUserPrefix+m.node)
+	if v := checkClientName(r, f, m); v != nil {
+		return *v
 	}
 	if v := checkSubject(r); v != nil {
 		return *v
@@ -191,9 +172,39 @@ func decideClient(r request, f facts) verdict {
 		return denied("the usages are %v: must be digital signature, client auth and perhaps key encipherment", r.usages)
 	}
 	if dns, addresses, others := r.names(); len(dns)+len(addresses)+len(others) > 0 {
-		return denied("%v must not be in it: a client certificate has no names beside its subject", slices.Concat(dns, addresses, others))
+		for _, a := range addresses {
+			dns = append(dns, a.String())
+		}
+		return denied("%v must not be in it: a client certificate has no names beside its subject", slices.Concat(dns, others))
 	}
 	return verdict{approve, "the node's name is the machine's"}
+}
+
+// checkClientName lets pass the name of the Machine's Node. A token may have a name that the
+// cloud reports instead, if the cloud decides on the names of Nodes: the Node that would
+// prove it comes only afterwards.
+func checkClientName(r request, f facts, m *machine) *verdict {
+	cn, name := r.asked.Subject.CommonName, r.subject()
+	var v verdict
+	switch {
+	case f.token == nil && cn == nodeUserPrefix+m.node && m.cloudNamed:
+		return checkNode(m)
+	case cn == nodeUserPrefix+m.node:
+		return nil
+	case f.token == nil || name == "" || !m.cloudNamed && !m.unnamed:
+		v = denied("%s asks for the certificate of %q: must be %s", r.user, cn, nodeUserPrefix+m.node)
+	case m.unnamed:
+		v = verdict{wait, "it is not known yet whether the cloud decides on the name of the Node"}
+	case f.policy.reservesName(name) != "":
+		v = denied("the Node name %s is %s", name, f.policy.reservesName(name))
+	case m.isAttested(name):
+		return contested(f, "Node name", name, false)
+	case len(m.attestedNames()) == 0:
+		v = verdict{wait, fmt.Sprintf("the cloud has not reported %s as a name of the VM: it reports none", name)}
+	default:
+		v = denied("%s asks for the certificate of %q: must be of a name that the cloud reports of the VM: %v", r.user, cn, m.attestedNames())
+	}
+	return &v
 }
 
 // checkSubject of a kubelet's certificate, whose common name was looked at.

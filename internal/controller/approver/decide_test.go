@@ -8,6 +8,7 @@ import (
 	"crypto/x509/pkix"
 	"encoding/pem"
 	"net"
+	"net/netip"
 	"net/url"
 	"strings"
 	"testing"
@@ -64,7 +65,7 @@ func (f *form) of(node string) *form {
 	return f
 }
 
-func (f *form) csr(t *testing.T, name string) *certificatesv1.CertificateSigningRequest {
+func (f *form) csr(t testing.TB, name string) *certificatesv1.CertificateSigningRequest {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -86,6 +87,54 @@ func aMachine(node, address string) *machine {
 	return &machine{node: node, joined: node, addresses: []workernode.Address{
 		{Type: "InternalIP", Address: address}, {Type: "ExternalIP", Address: "fd00:0::1"}, {Type: "InternalDNS", Address: node + ".Example.org"},
 	}}
+}
+
+// guestFacts are of a machine whose guest reports its addresses. The addresses given are
+// those of the cloud, and the networks those of VMs.
+func guestFacts(cloud []workernode.Address, networks ...string) facts {
+	m := &machine{node: "a", joined: "a", addresses: append([]workernode.Address{
+		{Type: "InternalIP", Address: "10.0.0.1", Guest: true}, {Type: "Hostname", Address: "guest.example.org", Guest: true},
+	}, cloud...)}
+	return withPolicy(twice(m), policy{guest: prefixes(networks...)})
+}
+
+// cloudMachine has joined as a Node that its cloud named.
+func cloudMachine(node, address string) *machine {
+	return aCloudNamed(&machine{node: node, joined: node, addresses: []workernode.Address{
+		{Type: "InternalIP", Address: address}, {Type: "Hostname", Address: node},
+	}})
+}
+
+func aCloudNamed(m *machine) *machine {
+	m.cloudNamed = true
+	return m
+}
+
+// joining is a machine that has not joined yet, whose Node was to have another name.
+func joining(m *machine) *machine {
+	m.node, m.joined = "drovers-"+m.node, ""
+	return m
+}
+
+// twice is a machine in its own name.
+func twice(m *machine) facts { return facts{requestor: m, subject: m} }
+
+func withPolicy(f facts, p policy) facts {
+	f.policy = p
+	return f
+}
+
+func withClaim(f facts, name string, c claim) facts {
+	f.claims = map[string]claim{name: c}
+	return f
+}
+
+func prefixes(texts ...string) []netip.Prefix {
+	var out []netip.Prefix
+	for _, s := range texts {
+		out = append(out, netip.MustParsePrefix(s))
+	}
+	return out
 }
 
 func deletingMachine() *machine {
@@ -143,7 +192,39 @@ func TestDecide(t *testing.T) {
 		"AMachineThatIsNotReconciledYetIsRetried": {form: serving(), facts: facts{requestor: &machine{node: "a", unobserved: true}, subject: &machine{node: "a", unobserved: true}}, want: retry, says: "not been reconciled"},
 		"ButAForeignNameIsDeniedAtOnce":           {form: serving(), edit: func(f *form) { f.template.Subject.CommonName = "system:node:x" }, facts: facts{requestor: &machine{node: "a", unobserved: true}}, want: deny, says: `"system:node:x"`},
 		"AMachineThatIsDeletedStillServes":        {form: serving(), facts: facts{requestor: deletingMachine(), subject: deletingMachine()}, want: approve},
-		"AddressesThatAreNotKnownYetWait":         {form: serving(), facts: facts{requestor: &machine{node: "a", joined: "a"}, subject: &machine{node: "a", joined: "a"}}, want: wait, says: "no address"},
+		"AddressesThatAreNotKnownYetWait":         {form: serving(), facts: facts{requestor: &machine{node: "a", joined: "a"}, subject: &machine{node: "a", joined: "a"}}, want: wait, says: "not reported an address"},
+
+		"AnAddressOfTheGuestWaitsForItsNetwork":       {form: serving(), facts: guestFacts(nil), want: wait, says: "spec.certificates.guestCIDRs"},
+		"InANetworkOfVMsItIsApproved":                 {form: serving(), facts: guestFacts(nil, "10.0.0.0/24"), want: approve},
+		"NotInAnotherNetwork":                         {form: serving(), facts: guestFacts(nil, "10.0.1.0/24", "fd00::/8"), want: wait, says: "10.0.0.1"},
+		"WhatTheCloudReportsTooNeedsNoNetwork":        {form: serving(), facts: guestFacts([]workernode.Address{{Type: "InternalIP", Address: "10.0.0.1"}}), want: approve},
+		"ANameOfTheGuestIsDenied":                     {form: serving(), edit: func(f *form) { f.template.DNSNames = []string{"guest.example.org"} }, facts: guestFacts(nil, "10.0.0.0/24"), want: deny, says: "guest.example.org"},
+		"AForeignNameDecidesBeforeAGuestsAddress":     {form: serving(), edit: func(f *form) { f.template.DNSNames = []string{"b"} }, facts: guestFacts(nil), want: deny, says: "DNS name b"},
+		"AnAddressOfAServiceIsDenied":                 {form: serving(), facts: withPolicy(itself, policy{services: prefixes("10.0.0.0/28")}), want: deny, says: "serviceCIDRs"},
+		"AlsoOfAGuestInANetworkOfVMs":                 {form: serving(), facts: withPolicy(guestFacts(nil), policy{services: prefixes("10.0.0.0/28"), guest: prefixes("10.0.0.0/24")}), want: deny, says: "serviceCIDRs"},
+		"AnAddressOfTheAPIServerIsDenied":             {form: serving(), facts: withPolicy(itself, policy{servers: []string{"10.0.0.1"}}), want: deny, says: "API server"},
+		"ANameOfTheAPIServerIsDenied":                 {form: serving(), edit: func(f *form) { f.template.DNSNames = []string{"A.example.org"} }, facts: withPolicy(itself, policy{servers: []string{"a.example.org"}}), want: deny, says: "API server"},
+		"AnAddressInWhichANameIsDisguisedIsDenied":    {form: serving(), edit: func(f *form) { f.template.DNSNames = []string{"10.0.0.1"} }, facts: itself, want: deny, says: "no host name"},
+		"AnAddressOfAnotherMachineWaits":              {form: serving(), facts: withClaim(itself, "10.0.0.1", claim{by: "the Machine b"}), want: wait, says: "the Machine b"},
+		"AGuestElsewhereTakesNoAddressAway":           {form: serving(), facts: withClaim(itself, "10.0.0.1", claim{guest: true, by: "the Machine b"}), want: approve},
+		"ButOneThatOnlyAGuestReportsHere":             {form: serving(), facts: withClaim(guestFacts(nil, "10.0.0.0/24"), "10.0.0.1", claim{guest: true, by: "the Machine b"}), want: wait, says: "the Machine b"},
+		"ANameOfAnotherMachineThatTheCloudReportsToo": {form: serving(), edit: func(f *form) { f.template.DNSNames = []string{"a.example.org"} }, facts: withClaim(itself, "a.example.org", claim{by: "the Machine b"}), want: wait, says: "the Machine b"},
+
+		"ANodeThatTheCloudNamedIsApproved":        {form: serving(), facts: twice(cloudMachine("a", "10.0.0.1")), want: approve},
+		"IfTheCloudReportsTheName":                {form: serving(), facts: twice(aCloudNamed(&machine{node: "a", joined: "a", addresses: []workernode.Address{{Type: "InternalIP", Address: "10.0.0.1"}}})), want: wait, says: "has not reported a as a name"},
+		"AndNotItsGuest":                          {form: serving(), facts: twice(aCloudNamed(&machine{node: "a", joined: "a", addresses: []workernode.Address{{Type: "Hostname", Address: "a", Guest: true}, {Type: "InternalIP", Address: "10.0.0.1"}}})), want: wait, says: "has not reported a as a name"},
+		"NotTheNodeOfAnotherThatTookItsLabel":     {form: serving(), facts: twice(&machine{node: "a", joined: "b", cloudNamed: true}), want: deny, says: "Node is b"},
+		"ARenewalOfACloudsNodeIsApproved":         {form: renewal(), facts: facts{requestor: cloudMachine("a", "10.0.0.1")}, want: approve},
+		"NotBeforeTheCloudReportsTheName":         {form: renewal(), facts: facts{requestor: aCloudNamed(&machine{node: "a", joined: "a"})}, want: wait, says: "has not reported a"},
+		"NorBeforeTheMachineOfACloudIsReconciled": {form: renewal(), facts: facts{requestor: aCloudNamed(&machine{node: "a", unobserved: true})}, want: retry, says: "not been reconciled"},
+		"ATokenMayHaveANameThatTheCloudReports":   {form: join(), facts: facts{token: joining(cloudMachine("a", "10.0.0.1"))}, want: approve},
+		"ButNoOtherNameOfACloud":                  {form: join().of("control-plane"), facts: facts{token: joining(cloudMachine("a", "10.0.0.1"))}, want: deny, says: "must be of a name that the cloud reports"},
+		"NorOneThatTheCloudHasNotReportedYet":     {form: join().of("ip-10-0-0-1"), facts: facts{token: aCloudNamed(&machine{node: "a"})}, want: wait, says: "it reports none"},
+		"NorOneOfAnotherMachinesNode":             {form: join(), facts: withClaim(facts{token: joining(cloudMachine("a", "10.0.0.1"))}, "a", claim{by: "the Machine b"}), want: wait, says: "the Machine b"},
+		"NorTheNameOfTheAPIServer": {form: join().of("kubernetes"), facts: facts{token: aCloudNamed(&machine{node: "x", addresses: []workernode.Address{{Type: "Hostname", Address: "kubernetes"}}})},
+			want: deny, says: "API server"},
+		"NorBeforeItIsKnownHowNodesAreNamed": {form: join().of("b"), facts: facts{token: &machine{node: "a", unnamed: true}}, want: wait, says: "not known yet"},
+		"NorWhatIsNoNameOfANode":             {form: join(), edit: func(f *form) { f.template.Subject.CommonName = "kubernetes-admin" }, facts: facts{token: &machine{node: "a", unnamed: true}}, want: deny, says: "must be system:node:a"},
 
 		"ATokenMayBecomeItsMachinesNode":   {form: join(), facts: facts{token: &machine{node: "a"}}, want: approve},
 		"ButNoOther":                       {form: join(), edit: func(f *form) { f.template.Subject.CommonName = "system:node:b" }, facts: facts{token: &machine{node: "a"}, subject: b}, want: deny, says: "must be system:node:a"},

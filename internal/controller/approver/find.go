@@ -3,6 +3,7 @@ package approver
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -13,11 +14,12 @@ import (
 	"github.com/drover-dev/drover/internal/workernode"
 )
 
-// Indexes of Machines by configuration and the name of their Node, and by configuration
-// and the ID of their bootstrap token.
+// Indexes of Machines by configuration and the name of their Node, by configuration and the
+// ID of their bootstrap token, and by configuration alone.
 const (
-	byNode  = "drover.approver.node"
-	byToken = "drover.approver.token"
+	byNode    = "drover.approver.node"
+	byToken   = "drover.approver.token"
+	byCluster = "drover.approver.cluster"
 )
 
 // Observations are what the Machine controller knows from its reconciles in this process.
@@ -27,13 +29,18 @@ type Observations interface {
 	// empty while none is. The addresses must be read only. The result is false until the
 	// Machine was reconciled.
 	Addresses(uid types.UID) (addresses []workernode.Address, joined string, ok bool)
+	// CloudNames reports whether the cloud decides on the name of a Machine's Node, and
+	// whether that is known.
+	CloudNames(uid types.UID) (isCloud, isKnown bool)
 }
 
 func index(ctx context.Context, indexer client.FieldIndexer) error {
-	if err := indexer.IndexField(ctx, &machinev1alpha1.Machine{}, byNode, nodeKey); err != nil {
-		return err
+	for name, key := range map[string]client.IndexerFunc{byNode: nodeKey, byToken: tokenKey, byCluster: clusterKey} {
+		if err := indexer.IndexField(ctx, &machinev1alpha1.Machine{}, name, key); err != nil {
+			return err
+		}
 	}
-	return indexer.IndexField(ctx, &machinev1alpha1.Machine{}, byToken, tokenKey)
+	return nil
 }
 
 func nodeKey(obj client.Object) []string {
@@ -52,6 +59,14 @@ func tokenKey(obj client.Object) []string {
 	return []string{key(target.RefOf(m), names.TokenID(m.GetUID()))}
 }
 
+func clusterKey(obj client.Object) []string {
+	m, ok := obj.(*machinev1alpha1.Machine)
+	if !ok {
+		return nil
+	}
+	return []string{target.RefOf(m).String()}
+}
+
 func key(ref target.Ref, what string) string { return ref.String() + " " + what }
 
 // nodeName is the name that the Node of a Machine may have. It has part of the Machine's
@@ -66,15 +81,43 @@ type found struct {
 
 // node finds the Machine whose Node may have a name. A Machine whose deletion has left the
 // Node has none any more.
-func (r *reconciler) node(ctx context.Context, ref target.Ref, name string) (found, error) {
+func (r *reconciler) node(ctx context.Context, c cluster, ref target.Ref, name string) (found, error) {
 	if name == "" {
 		return found{}, nil
 	}
 	m, err := r.only(ctx, byNode, ref, name)
-	if err != nil || m == nil || hasLeftNode(m) {
+	switch {
+	case err != nil:
+		return found{}, err
+	case m == nil:
+		return r.cloudNode(ctx, c, ref, name)
+	case hasLeftNode(m):
+		return found{}, nil
+	}
+	f := r.found(m)
+	f.cloudNamed = false // The name is the one that Drover gave, with part of the UID in it.
+	return f, nil
+}
+
+// cloudNode finds the Machine whose Node has a name that the cloud decided on: by the label
+// that the Node registered with. A kubelet can write that label, so it only says which
+// Machine to look at. The Node counts if it is the one that the Machine controller has
+// proven, and its name if the cloud reports it of the VM.
+func (r *reconciler) cloudNode(ctx context.Context, c cluster, ref target.Ref, name string) (found, error) {
+	uid, err := c.token(ctx, name)
+	if err != nil || uid == "" {
 		return found{}, err
 	}
-	return r.found(m), nil
+	m, err := r.only(ctx, byToken, ref, names.TokenID(uid))
+	if err != nil || m == nil || m.GetUID() != uid || hasLeftNode(m) {
+		return found{}, err
+	}
+	f := r.found(m)
+	if !f.unobserved && !f.cloudNamed {
+		return found{}, nil // Drover named the Machine's Node, and it has another name.
+	}
+	f.node, f.cloudNamed = name, true
+	return f, nil
 }
 
 // token finds the Machine that a bootstrap token was made for. A token that Drover did not
@@ -115,8 +158,59 @@ func (r *reconciler) found(m *machinev1alpha1.Machine) found {
 	out := &machine{node: nodeName(m), deleting: m.GetDeletionTimestamp() != nil, unobserved: !ok}
 	if ok {
 		out.addresses, out.joined = addresses, joined
+		isCloud, isKnown := r.observed.CloudNames(m.GetUID())
+		out.cloudNamed, out.unnamed = isCloud, !isKnown
 	}
 	return found{object: m, machine: out}
+}
+
+// claims of the other Machines of a target cluster on what a request wants. A Machine that
+// is being deleted has its addresses until it is gone. Of a Machine that the process has not
+// reconciled yet only the status is known. That may be forged, so it counts like what a guest
+// reports.
+func (r *reconciler) claims(ctx context.Context, refs []target.Ref, of *machinev1alpha1.Machine, wanted []string) (map[string]claim, error) {
+	out := map[string]claim{}
+	for _, ref := range refs {
+		list := &machinev1alpha1.MachineList{}
+		if err := r.control.List(ctx, list, client.MatchingFields{byCluster: ref.String()}, client.UnsafeDisableDeepCopy); err != nil {
+			return nil, err
+		}
+		for i := range list.Items {
+			if m := &list.Items[i]; m.GetUID() != of.GetUID() {
+				r.claim(out, m, of, wanted)
+			}
+		}
+	}
+	return out, nil
+}
+
+// claim adds those of one Machine. What a cloud reports takes the place of what a guest does.
+func (r *reconciler) claim(out map[string]claim, m, of *machinev1alpha1.Machine, wanted []string) {
+	add := func(name string, guest bool) {
+		name = normalized(name)
+		if before, ok := out[name]; slices.Contains(wanted, name) && (!ok || before.guest && !guest) {
+			out[name] = claim{guest: guest, by: describe(m, of)}
+		}
+	}
+	addresses, joined, ok := r.observed.Addresses(m.GetUID())
+	for _, a := range addresses {
+		add(a.Address, a.Guest)
+	}
+	add(joined, false)
+	if ok {
+		return
+	}
+	for _, a := range m.Status.Addresses {
+		add(a.Address, true)
+	}
+}
+
+// describe a Machine in an event of another one, without a name of another namespace.
+func describe(m, to *machinev1alpha1.Machine) string {
+	if m.GetNamespace() != to.GetNamespace() {
+		return "a Machine of another namespace"
+	}
+	return "the Machine " + m.GetName()
 }
 
 // hasLeftNode reports whether the deletion of a Machine is past its Node.

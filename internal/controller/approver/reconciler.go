@@ -11,10 +11,12 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	kerrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"github.com/drover-dev/drover/apis/cluster/v1alpha1"
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/target"
 )
@@ -50,6 +52,17 @@ type cluster struct {
 	// request is nil if there is none, or none to decide on.
 	request  func(name string) *certificatesv1.CertificateSigningRequest
 	classify func(error) error
+	// token is the UID of the Machine that a Node names as its own, empty if there is no
+	// such Node, or if it names none.
+	token func(ctx context.Context, node string) (types.UID, error)
+	// client reports what is done with client certificates.
+	client func(context.Context) (v1alpha1.ClientCertificatesStatus, error)
+	// policy of the cluster for serving certificates.
+	policy policy
+	// sharing are the configurations of the same cluster.
+	sharing []target.Ref
+	// admit returns an error if the Machine may not use the cluster. Nil admits all.
+	admit func(*machinev1alpha1.Machine) error
 }
 
 type reconciler struct {
@@ -75,11 +88,22 @@ func (r *reconciler) Reconcile(ctx context.Context, k Key) (reconcile.Result, er
 		return reconcile.Result{}, nil
 	}
 	req := requestOf(csr)
-	f, about, err := r.facts(ctx, k.Ref, req)
+	f, about, err := r.facts(ctx, c, k.Ref, req)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
 	v := decide(req, f)
+	if v.outcome != leave && req.signer == certificatesv1.KubeAPIServerClientKubeletSignerName {
+		status, err := c.client(ctx)
+		if err != nil || status.Policy != v1alpha1.ClientCertificatesApprove {
+			return reconcile.Result{}, err
+		}
+	}
+	if v.outcome == approve && c.admit != nil && about != nil {
+		if err := c.admit(about); err != nil {
+			v = verdict{outcome: wait, message: err.Error()}
+		}
+	}
 	switch v.outcome {
 	case leave:
 		return reconcile.Result{}, nil
@@ -113,18 +137,28 @@ func (r *reconciler) reportWait(csr *certificatesv1.CertificateSigningRequest, a
 }
 
 // facts of a request, and the Machine whose events report the verdict.
-func (r *reconciler) facts(ctx context.Context, ref target.Ref, req request) (facts, *machinev1alpha1.Machine, error) {
-	requestor, err1 := r.node(ctx, ref, req.requestor())
-	subject, err2 := r.node(ctx, ref, req.subject())
+func (r *reconciler) facts(ctx context.Context, c cluster, ref target.Ref, req request) (facts, *machinev1alpha1.Machine, error) {
+	requestor, err1 := r.node(ctx, c, ref, req.requestor())
+	subject, err2 := r.node(ctx, c, ref, req.subject())
 	token, err3 := r.token(ctx, ref, req.token())
-	out := facts{requestor: requestor.machine, subject: subject.machine, token: token.machine}
+	if err := errors.Join(err1, err2, err3); err != nil {
+		return facts{}, nil, err
+	}
+	out := facts{requestor: requestor.machine, subject: subject.machine, token: token.machine, policy: c.policy}
 	about := token.object
 	for _, f := range []found{subject, requestor} {
 		if f.object != nil {
 			about = f.object
 		}
 	}
-	return out, about, errors.Join(err1, err2, err3)
+	var err error
+	switch {
+	case subject.object != nil && req.signer == certificatesv1.KubeletServingSignerName:
+		out.claims, err = r.claims(ctx, c.sharing, subject.object, req.wanted())
+	case token.object != nil && token.cloudNamed:
+		out.claims, err = r.claims(ctx, c.sharing, token.object, req.wanted())
+	}
+	return out, about, err
 }
 
 func write(ctx context.Context, kube kubernetes.Interface, csr *certificatesv1.CertificateSigningRequest, v verdict) error {

@@ -2,6 +2,7 @@ package approver
 
 import (
 	"context"
+	"errors"
 	"net"
 	"strings"
 	"testing"
@@ -20,6 +21,7 @@ import (
 	crfake "sigs.k8s.io/controller-runtime/pkg/client/fake"
 	ctrlevent "sigs.k8s.io/controller-runtime/pkg/event"
 
+	"github.com/drover-dev/drover/apis/cluster/v1alpha1"
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/names"
 	"github.com/drover-dev/drover/internal/target"
@@ -46,6 +48,11 @@ type observation struct {
 	*machinev1alpha1.Machine
 	joined     string
 	address    string
+	hostname   string
+	guest      bool
+	cloudNamed bool
+	// labelled is the name of a Node that has the label with the Machine's UID.
+	labelled   string
 	unobserved bool
 }
 
@@ -78,6 +85,16 @@ func forged(o *observation) {
 	o.Status.Addresses = []machinev1alpha1.Address{{Type: "InternalIP", Address: "10.0.0.1"}}
 }
 
+func ofGuest(o *observation)   { o.guest = true }
+func notJoined(o *observation) { o.joined = "" }
+
+// named is a Machine that joined as a Node that its cloud named.
+func named(node string) func(*observation) {
+	return func(o *observation) { o.cloudNamed, o.joined, o.hostname, o.labelled = true, node, node, node }
+}
+func labelled(node string) func(*observation) { return func(o *observation) { o.labelled = node } }
+func hostname(name string) func(*observation) { return func(o *observation) { o.hostname = name } }
+
 // observations of Machines, by their UIDs.
 type observations map[types.UID]observation
 
@@ -89,7 +106,23 @@ func (all observations) Addresses(uid types.UID) ([]workernode.Address, string, 
 	if o.address == "" {
 		return nil, o.joined, true
 	}
-	return []workernode.Address{{Type: "InternalIP", Address: o.address}}, o.joined, true
+	out := []workernode.Address{{Type: "InternalIP", Address: o.address, Guest: o.guest}}
+	if o.hostname != "" {
+		out = append(out, workernode.Address{Type: "Hostname", Address: o.hostname})
+	}
+	return out, o.joined, true
+}
+
+func (all observations) CloudNames(uid types.UID) (isCloud, isKnown bool) {
+	o, ok := all[uid]
+	return o.cloudNamed, ok && !o.unobserved
+}
+
+// tokenAs is a request of the token of a Machine for a Node's name.
+func tokenAs(token, node string) *form {
+	f := join().of(node)
+	f.spec.Username = bootstrapUser + names.TokenID(types.UID("uid-"+token))
+	return f
 }
 
 // joinWith the token of a Machine as the Node of another.
@@ -102,6 +135,7 @@ func joinWith(token, node string) *form {
 func TestReconcile(t *testing.T) {
 	a := nodeOfMachine("a")
 	elsewhere := func(o *observation) { o.Spec.ClusterRef.Name = "other" }
+	alias := func(o *observation) { o.Spec.ClusterRef.Name = "alias" }
 	old := func(csr *certificatesv1.CertificateSigningRequest) {
 		csr.SetCreationTimestamp(metav1.NewTime(start.Add(-2 * tellAfter)))
 	}
@@ -145,6 +179,26 @@ func TestReconcile(t *testing.T) {
 		"ATokenOfNoMachineIsLeftAlone":   {form: joinWith("a", "a"), machines: []observation{observe("a", otherUID)}},
 		"ARenewalOfItsOwnIsApproved":     {form: renewal().of(a), machines: []observation{observe("a", joined)}, condition: certificatesv1.CertificateApproved},
 		"AStrangerIsLeftAloneWithoutAny": {form: serving().of(a)},
+
+		"AnAddressOfAnotherMachineWaits":             {form: serving().of(a), machines: []observation{observe("a", joined), observe("b")}, again: true},
+		"AndItsEventNamesTheOther":                   {form: serving().of(a), edit: old, machines: []observation{observe("a", joined), observe("b")}, again: true, event: "10.0.0.1 is also that of the Machine b"},
+		"UnlessThatIsInAnotherNamespace":             {form: serving().of(a), edit: old, machines: []observation{observe("a", joined), observe("b", inNamespace("secret"))}, again: true, event: "also that of a Machine of another namespace"},
+		"ATerminatingMachineHasItsAddressStill":      {form: serving().of(a), machines: []observation{observe("a", joined), observe("b", leftNode)}, again: true},
+		"ByAnotherConfigurationOfTheSameClusterToo":  {form: serving().of(a), machines: []observation{observe("a", joined), observe("b", alias)}, again: true},
+		"ButNotOfAnotherCluster":                     {form: serving().of(a), machines: []observation{observe("a", joined), observe("b", elsewhere)}, condition: certificatesv1.CertificateApproved},
+		"AGuestTakesNoAddressOfAnotherCloudAway":     {form: serving().of(a), machines: []observation{observe("a", joined), observe("b", ofGuest)}, condition: certificatesv1.CertificateApproved},
+		"AForgedStatusTakesNoneAway":                 {form: serving().of(a), machines: []observation{observe("a", joined), observe("b", forged, address("10.0.0.2"))}, condition: certificatesv1.CertificateApproved},
+		"NorWhereOnlyGuestsReportAddresses":          {form: serving().of(a), machines: []observation{observe("a", joined, ofGuest), observe("b", forged, address("10.0.0.2"))}, condition: certificatesv1.CertificateApproved},
+		"ExceptBeforeTheOtherIsReconciled":           {form: serving().of(a), machines: []observation{observe("a", joined, ofGuest), observe("b", forged, unknown)}, again: true},
+		"ANodeThatTheCloudNamedIsFoundByItsLabel":    {form: serving().of("ip-1"), machines: []observation{observe("a", named("ip-1"))}, condition: certificatesv1.CertificateApproved},
+		"NotIfDroverNamesNodes":                      {form: serving().of("ip-1"), machines: []observation{observe("a", joined, labelled("ip-1"))}},
+		"NotIfAnotherNodeIsProven":                   {form: serving().of("ip-2"), machines: []observation{observe("a", named("ip-1"), labelled("ip-2"))}, condition: certificatesv1.CertificateDenied, event: "Node is ip-1"},
+		"NotIfTheCloudReportsAnotherName":            {form: serving().of("ip-1"), machines: []observation{observe("a", named("ip-1"), hostname("ip-9"))}, again: true},
+		"NotBeforeTheMachineOfTheCloudIsReconciled":  {form: serving().of("ip-1"), machines: []observation{observe("a", named("ip-1"), unknown)}, fails: true},
+		"NotAfterItsNodeWasLeft":                     {form: serving().of("ip-1"), machines: []observation{observe("a", named("ip-1"), leftNode)}},
+		"ATokenOfACloudMachineHasTheNameOfTheCloud":  {form: tokenAs("a", "ip-1"), machines: []observation{observe("a", named("ip-1"), notJoined)}, condition: certificatesv1.CertificateApproved},
+		"AndNoOtherNameThanTheClouds":                {form: tokenAs("a", "ip-2"), machines: []observation{observe("a", named("ip-1"), notJoined)}, condition: certificatesv1.CertificateDenied, event: "must be of a name that the cloud reports"},
+		"NorTheNameThatIsAnotherMachinesNodeAlready": {form: tokenAs("a", "ip-1"), machines: []observation{observe("a", named("ip-1"), notJoined), observe("b", named("ip-1"), address("10.0.0.2"))}, again: true},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -188,9 +242,19 @@ func newReconciler(t *testing.T, kube *fake.Clientset, events *told, machines ..
 		b = b.WithObjects(o.Machine)
 		observed[o.GetUID()] = o
 	}
-	control := b.WithIndex(&machinev1alpha1.Machine{}, byNode, nodeKey).WithIndex(&machinev1alpha1.Machine{}, byToken, tokenKey).Build()
+	control := b.WithIndex(&machinev1alpha1.Machine{}, byNode, nodeKey).WithIndex(&machinev1alpha1.Machine{}, byToken, tokenKey).
+		WithIndex(&machinev1alpha1.Machine{}, byCluster, clusterKey).Build()
 	return &reconciler{control: control, observed: observed, record: events, now: func() time.Time { return start }, connect: func(ctx context.Context, _ target.Ref) (cluster, error) {
-		return cluster{kube: kube, classify: func(err error) error { return err }, request: func(name string) *certificatesv1.CertificateSigningRequest {
+		return cluster{kube: kube, classify: func(err error) error { return err }, token: func(_ context.Context, node string) (types.UID, error) {
+			for _, o := range machines {
+				if o.labelled == node {
+					return o.UID, nil
+				}
+			}
+			return "", nil
+		}, client: func(context.Context) (v1alpha1.ClientCertificatesStatus, error) {
+			return v1alpha1.ClientCertificatesStatus{Policy: v1alpha1.ClientCertificatesApprove}, nil
+		}, policy: policy{guest: prefixes("10.0.0.0/24")}, sharing: []target.Ref{target.ClusterRef("c"), target.ClusterRef("alias")}, request: func(name string) *certificatesv1.CertificateSigningRequest {
 			csr, err := kube.CertificatesV1().CertificateSigningRequests().Get(ctx, name, metav1.GetOptions{})
 			if err != nil {
 				return nil
@@ -256,5 +320,77 @@ func TestAMachineIsWatchedForItsNodeAndItsAddresses(t *testing.T) {
 	}
 	if machineChanged().Delete(ctrlevent.TypedDeleteEvent[*machinev1alpha1.Machine]{}) {
 		t.Error("a Machine that is gone is looked at")
+	}
+}
+
+func TestClientCertificatesAreLeftAloneWhereThePolicyIsToIgnoreThem(t *testing.T) {
+	broken := errors.New("broken")
+	for name, tc := range map[string]struct {
+		form   *form
+		policy v1alpha1.ClientCertificatePolicy
+		err    error
+		want   certificatesv1.RequestConditionType
+	}{
+		"ThoseThatWouldBeApproved":       {form: joinWith("a", "a"), policy: v1alpha1.ClientCertificatesIgnore},
+		"ThoseThatWouldBeDenied":         {form: joinWith("b", "a"), policy: v1alpha1.ClientCertificatesIgnore},
+		"AllWhileTheRightsAreNotKnown":   {form: joinWith("a", "a"), err: broken},
+		"NoneWhereThePolicyIsApprove":    {form: joinWith("a", "a"), policy: v1alpha1.ClientCertificatesApprove, want: certificatesv1.CertificateApproved},
+		"ServingCertificatesAreNoneOfIt": {form: serving().of(nodeOfMachine("c")), policy: v1alpha1.ClientCertificatesIgnore, want: certificatesv1.CertificateApproved},
+	} {
+		t.Run(name, func(t *testing.T) {
+			kube := fake.NewClientset(tc.form.csr(t, "r"))
+			r := newReconciler(t, kube, &told{}, observe("a"), observe("b", address("10.0.0.2")), observe("c", joined))
+			if tc.form.spec.SignerName == certificatesv1.KubeletServingSignerName {
+				r = newReconciler(t, kube, &told{}, observe("c", joined))
+			}
+			connect := r.connect
+			r.connect = func(ctx context.Context, ref target.Ref) (cluster, error) {
+				c, err := connect(ctx, ref)
+				c.client = func(context.Context) (v1alpha1.ClientCertificatesStatus, error) {
+					return v1alpha1.ClientCertificatesStatus{Policy: tc.policy}, tc.err
+				}
+				return c, err
+			}
+			if _, err := r.Reconcile(t.Context(), Key{Ref: target.ClusterRef("c"), Name: "r"}); !errors.Is(err, tc.err) {
+				t.Fatal(err)
+			}
+			csr, err := kube.CertificatesV1().CertificateSigningRequests().Get(t.Context(), "r", metav1.GetOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got certificatesv1.RequestConditionType
+			for _, c := range csr.Status.Conditions {
+				got += c.Type
+			}
+			if got != tc.want {
+				t.Errorf("conditions %q, want %q", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestAMachineThatMayNotUseTheClusterGetsNoCertificate(t *testing.T) {
+	kube := fake.NewClientset(serving().of(nodeOfMachine("a")).csr(t, "r"))
+	events := &told{}
+	r := newReconciler(t, kube, events, observe("a", joined))
+	allowed := r.connect
+	r.connect = func(ctx context.Context, ref target.Ref) (cluster, error) {
+		c, err := allowed(ctx, ref)
+		c.admit = func(m *machinev1alpha1.Machine) error {
+			return &target.Error{Kind: target.NotAllowed, Ref: ref, Detail: "not for " + m.GetNamespace()}
+		}
+		return c, err
+	}
+	res, err := r.Reconcile(t.Context(), Key{Ref: target.ClusterRef("c"), Name: "r"})
+	csr, gerr := kube.CertificatesV1().CertificateSigningRequests().Get(t.Context(), "r", metav1.GetOptions{})
+	if err != nil || gerr != nil || res.RequeueAfter == 0 || len(csr.Status.Conditions) > 0 {
+		t.Fatalf("%+v, errors %v and %v, conditions %+v", res, err, gerr, csr.Status.Conditions)
+	}
+	r.connect = allowed
+	if _, err := r.Reconcile(t.Context(), Key{Ref: target.ClusterRef("c"), Name: "r"}); err != nil {
+		t.Fatal(err)
+	}
+	if csr, err = kube.CertificatesV1().CertificateSigningRequests().Get(t.Context(), "r", metav1.GetOptions{}); err != nil || len(csr.Status.Conditions) != 1 {
+		t.Errorf("conditions %+v, error %v once it is allowed", csr.Status.Conditions, err)
 	}
 }

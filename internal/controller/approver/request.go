@@ -5,6 +5,7 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
+	"net/netip"
 	"slices"
 	"strings"
 
@@ -94,16 +95,38 @@ func (r request) has(sets ...[]certificatesv1.KeyUsage) bool {
 }
 
 // names that the certificate would hold, of every kind.
-func (r request) names() (dns []string, addresses []string, others []string) {
+func (r request) names() (dns []string, addresses []netip.Addr, others []string) {
 	for _, n := range r.asked.DNSNames {
 		dns = append(dns, strings.ToLower(n))
 	}
 	for _, ip := range r.asked.IPAddresses {
-		addresses = append(addresses, ip.String())
+		if a, ok := netip.AddrFromSlice(ip); ok {
+			addresses = append(addresses, a.Unmap())
+			continue
+		}
+		others = append(others, ip.String())
 	}
 	others = append(others, r.asked.EmailAddresses...)
 	for _, u := range r.asked.URIs {
 		others = append(others, u.String())
 	}
 	return dns, addresses, others
+}
+
+// wanted are all names and addresses that the certificate would be good for, normalized.
+func (r request) wanted() []string {
+	if r.asked == nil {
+		return nil
+	}
+	dns, addresses, _ := r.names()
+	var out []string
+	for _, n := range append(dns, r.subject()) {
+		if n != "" {
+			out = append(out, normalized(n))
+		}
+	}
+	for _, a := range addresses {
+		out = append(out, normalized(a.String()))
+	}
+	return out
 }

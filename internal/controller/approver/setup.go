@@ -2,10 +2,12 @@ package approver
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/controller"
 	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	crcontroller "sigs.k8s.io/controller-runtime/pkg/controller"
@@ -14,8 +16,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
+	"github.com/drover-dev/drover/apis/cluster/v1alpha1"
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/controller/mr"
+	"github.com/drover-dev/drover/internal/names"
 	"github.com/drover-dev/drover/internal/target"
 )
 
@@ -71,7 +75,25 @@ func connector(pool *target.Pool) func(context.Context, target.Ref) (cluster, er
 		if err != nil {
 			return cluster{}, err
 		}
-		return cluster{kube: conn.Kube, request: conn.Request, classify: conn.Classify}, nil
+		p, err := policyOf(conn.Spec.Certificates, conn.ServerNames())
+		if err != nil {
+			return cluster{}, fmt.Errorf("%s: %w", ref, err)
+		}
+		return cluster{
+			kube: conn.Kube, request: conn.Request, classify: conn.Classify, client: conn.ClientCertificates, admit: conn.Admit,
+			policy: p, sharing: pool.Sharing(conn), token: tokenThrough(conn),
+		}, nil
+	}
+}
+
+// tokenThrough a connection returns the UID of the Machine that a Node names as its own.
+func tokenThrough(conn *target.Conn) func(context.Context, string) (types.UID, error) {
+	return func(ctx context.Context, name string) (types.UID, error) {
+		nodes, err := conn.Nodes(ctx, "", name, "")
+		if err != nil || len(nodes) == 0 {
+			return "", err
+		}
+		return types.UID(nodes[0].GetLabels()[v1alpha1.LabelJoinToken]), nil
 	}
 }
 
@@ -83,16 +105,21 @@ func requests(pool *target.Pool) source.TypedSource[Key] {
 	})
 }
 
-// waiting are the undecided requests of the Node of a Machine.
+// waiting are the undecided requests of the Node and the bootstrap token of a Machine.
 func waiting(ctx context.Context, pool *target.Pool, m *machinev1alpha1.Machine) []Key {
-	ref := target.RefOf(m)
-	conn, err := pool.Get(ctx, ref)
+	conn, err := pool.For(ctx, m)
 	if err != nil {
 		return nil
 	}
+	users := []string{nodeUserPrefix + nodeName(m), bootstrapUser + names.TokenID(m.GetUID())}
+	if node := m.Status.NodeRef; node != nil && node.Name != nodeName(m) {
+		users = append(users, nodeUserPrefix+node.Name) // The cloud named it.
+	}
 	var out []Key
-	for _, name := range conn.RequestsOf(nodeUserPrefix + nodeName(m)) {
-		out = append(out, Key{Ref: ref, Name: name})
+	for _, user := range users {
+		for _, name := range conn.RequestsOf(user) {
+			out = append(out, Key{Ref: conn.Ref, Name: name})
+		}
 	}
 	return out
 }

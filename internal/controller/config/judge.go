@@ -29,6 +29,8 @@ type probe struct {
 	err     error
 	// rights says which rights lack, empty if none does, nil if that is not known.
 	rights *string
+	// client is what is done with client certificates, nil if that is not known.
+	client *v1alpha1.ClientCertificatesStatus
 }
 
 // A judgement says what to make of a probe.

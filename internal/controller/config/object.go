@@ -24,7 +24,7 @@ func asObject(obj client.Object) (object, bool) {
 	case *v1alpha1.ProviderConfig:
 		return object{Object: c, ref: target.NamespacedRef(c.GetNamespace(), c.GetName()), spec: &c.Spec, status: &c.Status}, true
 	case *v1alpha1.ClusterProviderConfig:
-		return object{Object: c, ref: target.ClusterRef(c.GetName()), spec: &c.Spec, status: &c.Status}, true
+		return object{Object: c, ref: target.ClusterRef(c.GetName()), spec: &c.Spec.ProviderConfigSpec, status: &c.Status}, true
 	}
 	return object{}, false
 }

@@ -96,6 +96,9 @@ func (r *reconciler) measure(ctx context.Context, o object) (time.Duration, erro
 	if p.rights != nil {
 		o.status.SetConditions(authorized(could, *p.rights))
 	}
+	if p.client != nil {
+		o.status.ClientCertificates = p.client
+	}
 	if equality.Semantic.DeepEqual(before, o.status) {
 		return j.next, nil
 	}

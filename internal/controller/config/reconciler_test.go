@@ -25,12 +25,13 @@ import (
 type fakeProber struct {
 	err       error
 	lacking   string
+	client    *v1alpha1.ClientCertificatesStatus
 	forgotten []target.Ref
 	idle      int
 }
 
 func (p *fakeProber) Probe(context.Context, target.Ref) probe {
-	return probe{version: "v1.35.4", err: p.err, rights: &p.lacking}
+	return probe{version: "v1.35.4", err: p.err, rights: &p.lacking, client: p.client}
 }
 func (p *fakeProber) Forget(ref target.Ref)          { p.forgotten = append(p.forgotten, ref) }
 func (p *fakeProber) StopIdle(target.Ref, time.Time) { p.idle++ }
@@ -207,5 +208,27 @@ func TestAMachineUsesOneConfiguration(t *testing.T) {
 				t.Errorf("ProviderConfigs %v, want %v", got, tc.own)
 			}
 		})
+	}
+}
+
+func TestAConfigReportsWhatIsDoneWithClientCertificates(t *testing.T) {
+	b := newBench(t, aConfig())
+	b.reconcile()
+	if got := b.config().Status.ClientCertificates; got != nil {
+		t.Errorf("%+v before the rights are known", got)
+	}
+	want := v1alpha1.ClientCertificatesStatus{Policy: v1alpha1.ClientCertificatesIgnore, Message: "a right is missing"}
+	b.probe.client = &want
+	b.reconcile()
+	if got := b.config().Status.ClientCertificates; got == nil || *got != want {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+	writes := b.writes
+	b.probe.client = want.DeepCopy()
+	b.reconcile()
+	b.probe.client = nil
+	b.reconcile()
+	if got := b.config().Status.ClientCertificates; got == nil || *got != want || b.writes != writes {
+		t.Errorf("%+v after %d more writes, want what is known to stay without a write", got, b.writes-writes)
 	}
 }

@@ -125,6 +125,9 @@ func (p poolProber) Probe(ctx context.Context, ref target.Ref) probe {
 		if lacking, err := conn.Lacking(ctx); err == nil {
 			out.rights = &lacking
 		}
+		if client, err := conn.ClientCertificates(ctx); err == nil {
+			out.client = &client
+		}
 	}
 	return out
 }

@@ -2,6 +2,7 @@ package machine
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 
@@ -24,10 +25,17 @@ type attachments struct {
 }
 
 type attachmentList struct {
-	mu   sync.Mutex
+	// busy has one place, for the worker that looks at the list or asks for it.
+	busy chan struct{}
 	at   time.Time
 	list []attachment
 }
+
+// attachmentsWait is for how long a worker waits for another one's answer: the others of a slow
+// cluster must not wait all at once.
+const attachmentsWait = 2 * time.Second
+
+var errAttachmentsSlow = errors.New("the list of VolumeAttachments takes long: it is asked for again later")
 
 // in a cluster. Those who ask at the same time share an answer, but none from before
 // their drain began: what was attached a moment ago counts.
@@ -38,13 +46,21 @@ func (a *attachments) in(ctx context.Context, ref target.Ref, kube kubernetes.In
 	}
 	l, ok := a.seen[ref]
 	if !ok {
-		l = &attachmentList{}
+		l = &attachmentList{busy: make(chan struct{}, 1)}
 		a.seen[ref] = l
 	}
 	a.mu.Unlock()
 
-	l.mu.Lock()
-	defer l.mu.Unlock()
+	timer := time.NewTimer(attachmentsWait)
+	defer timer.Stop()
+	select {
+	case l.busy <- struct{}{}:
+		defer func() { <-l.busy }()
+	case <-timer.C:
+		return nil, errAttachmentsSlow
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
 	if !l.at.IsZero() && now.Sub(l.at) < attachmentsFor && !l.at.Before(began) {
 		return l.list, nil
 	}

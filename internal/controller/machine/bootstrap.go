@@ -14,7 +14,7 @@ func (r *Reconciler) bootstrap(ctx context.Context, f *facts, d decision) (chang
 		return false
 	}
 	before, failed := f.join, f.joinError
-	state, err := r.tokens.Apply(ctx, f.machine, refOf(f.machine), jointoken.Request(*d.bootstrap.Join))
+	state, err := r.tokens.Apply(ctx, f.machine, jointoken.Request(*d.bootstrap.Join))
 	if err != nil {
 		f.joinError = err
 		return failed == nil || failed.Error() != err.Error()

@@ -7,48 +7,70 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	clusterv1alpha1 "github.com/drover-dev/drover/apis/cluster/v1alpha1"
 	"github.com/drover-dev/drover/internal/names"
 )
 
 // A claim decides which Node is the Machine's. Neither a providerID nor a status proves
-// anything: a Node chooses its providerID itself, and a tenant may write a status.
+// anything alone: a Node chooses its providerID itself, and a tenant may write a status.
 type claim struct {
 	// uid of the Machine. The user data that Drover made for its VM has the kubelet register
 	// with it, as the identity of the join token.
 	uid string
-	// name that the VM was given in its user data, empty if the cloud names Nodes.
+	// name that the VM was given in its user data. If the cloud names Nodes, it is the name
+	// of the Node that the Machine has, empty while it has none.
 	name string
+	// cloudNames means that the cloud names Nodes: the name is no proof before a Node is
+	// recorded.
+	cloudNames bool
 	// providerID of the VM, empty while it is not known.
 	providerID string
-	// claimed is the UID of the Node that the Machine had before. It counts only together
-	// with the providerID that the VM resource itself reports.
-	claimed string
+	// recorded is the UID of the Node that the Machine has according to its status. It
+	// decides between Nodes, and proves none.
+	recorded string
 	// confirmed means that the VM resource, which the Machine controls, reports providerID.
 	confirmed bool
 }
 
 func claimOf(wn *machineNode) claim {
-	c := claim{uid: string(wn.GetUID()), providerID: wn.Parameters.ProviderID, confirmed: wn.confirmed}
-	if !wn.Parameters.CloudNamesNodes {
-		c.name = names.OfMachine(wn.GetName(), wn.GetUID())
+	c := claim{
+		uid: string(wn.GetUID()), providerID: wn.Parameters.ProviderID, confirmed: wn.confirmed,
+		name: names.OfMachine(wn.GetName(), wn.GetUID()), cloudNames: wn.Parameters.CloudNamesNodes,
+	}
+	if c.cloudNames {
+		c.name = ""
 	}
 	if ref := wn.Machine.Status.NodeRef; ref != nil {
-		c.claimed = ref.UID
+		c.recorded = ref.UID
+		if c.cloudNames {
+			c.name = ref.Name
+		}
 	}
 	return c
 }
 
-// isProven reports whether a Node is that of the Machine.
+// isProven reports whether a Node is that of the Machine. Any kubelet can put the UID of the
+// Machine into the label of its own Node, so that the name must be right as well: no kubelet
+// can choose that. Where the cloud names Nodes, the Node that is recorded is the Machine's,
+// and before that one with the providerID that the VM resource reports.
 func (c claim) isProven(node *corev1.Node) bool {
 	if c.name != "" && node.GetName() != c.name {
 		return false
 	}
-	if node.GetLabels()[clusterv1alpha1.LabelJoinToken] == c.uid {
-		return true
+	isRecorded := c.recorded != "" && string(node.GetUID()) == c.recorded
+	isOfVM := c.confirmed && c.providerID != "" && node.Spec.ProviderID == c.providerID
+	if c.hasToken(node) {
+		return !c.cloudNames || isRecorded || isOfVM
 	}
-	return c.confirmed && c.claimed != "" && string(node.GetUID()) == c.claimed && node.Spec.ProviderID == c.providerID
+	return isRecorded && isOfVM
+}
+
+func (c claim) hasToken(node *corev1.Node) bool {
+	return node.GetLabels()[clusterv1alpha1.LabelJoinToken] == c.uid
 }
 
 // isOthers reports whether a Node that is proven has the providerID of another VM: then
@@ -57,39 +79,137 @@ func (c claim) isOthers(node *corev1.Node) bool {
 	return node.Spec.ProviderID != "" && c.providerID != "" && node.Spec.ProviderID != c.providerID
 }
 
-// find returns the Nodes that are the Machine's: one, as a rule.
-func (x *nodeKeeper) find(ctx context.Context, wn *machineNode) ([]*corev1.Node, error) {
-	c := claimOf(wn)
-	candidates, err := x.nodes(ctx, c.uid, names.OfMachine(wn.GetName(), wn.GetUID()), c.claimed)
+// candidates are the Nodes that may be the Machine's, or that pretend to be.
+type candidates struct {
+	claim
+	// proven Nodes: one, as a rule.
+	proven []*corev1.Node
+	// pretenders have the token or the providerID, and are not proven.
+	pretenders []*corev1.Node
+}
+
+// find the Nodes that are the Machine's.
+func (x *nodeKeeper) find(ctx context.Context, wn *machineNode) (candidates, error) {
+	f := candidates{claim: claimOf(wn)}
+	found, err := x.nodes(ctx, f.uid, names.OfMachine(wn.GetName(), wn.GetUID()), f.recorded)
+	if err == nil && x.ofVM != nil && f.confirmed {
+		var ofVM []*corev1.Node
+		ofVM, err = x.ofVM(ctx, f.providerID)
+		found = append(found, ofVM...)
+	}
 	if err != nil {
-		return nil, err
+		return f, err
 	}
-	return slices.DeleteFunc(candidates, func(n *corev1.Node) bool { return !c.isProven(n) }), nil
-}
-
-// only returns the one Node of the Machine, or nil if there is none.
-func only(c claim, nodes []*corev1.Node) (*corev1.Node, error) {
-	switch {
-	case len(nodes) == 0:
-		return nil, nil
-	case len(nodes) > 1:
-		return nil, fmt.Errorf("the Nodes %s joined with the token of this Machine: delete those that are not of its VM", strings.Join(namesOf(nodes), " and "))
-	case c.isOthers(nodes[0]):
-		return nil, fmt.Errorf("the Node %s has the providerID %s, and the VM of this Machine has %s: the Node is left alone", nodes[0].GetName(), nodes[0].Spec.ProviderID, c.providerID)
-	}
-	return nodes[0], nil
-}
-
-// withoutOthers separates Nodes from those that have the providerID of another VM.
-func withoutOthers(c claim, nodes []*corev1.Node) (own, foreign []*corev1.Node) {
-	for _, n := range nodes {
-		if c.isOthers(n) {
-			foreign = append(foreign, n)
+	known := map[types.UID]bool{}
+	for _, n := range found {
+		if known[n.GetUID()] {
 			continue
 		}
-		own = append(own, n)
+		known[n.GetUID()] = true
+		switch {
+		case f.isProven(n):
+			f.proven = append(f.proven, n)
+		case f.hasToken(n) || f.confirmed && n.Spec.ProviderID == f.providerID:
+			f.pretenders = append(f.pretenders, n)
+		}
 	}
-	return own, foreign
+	// Of two Nodes that are proven the recorded one is the Machine's.
+	if i := slices.IndexFunc(f.proven, func(n *corev1.Node) bool { return f.recorded != "" && string(n.GetUID()) == f.recorded }); i >= 0 {
+		others := slices.Delete(slices.Clone(f.proven), i, i+1)
+		f.proven, f.pretenders = []*corev1.Node{f.proven[i]}, append(f.pretenders, others...)
+	}
+	return f, nil
+}
+
+// own returns the one Node of the Machine, or nil if there is none.
+func (f candidates) own() (*corev1.Node, error) {
+	switch {
+	case len(f.proven) == 0:
+		return nil, nil
+	case len(f.proven) > 1:
+		return nil, f.ambiguous()
+	case f.isOthers(f.proven[0]):
+		return nil, fmt.Errorf("the Node %s has the providerID %s, and the VM of this Machine has %s: the Node is left alone", f.proven[0].GetName(), f.proven[0].Spec.ProviderID, f.providerID)
+	}
+	return f.proven[0], nil
+}
+
+func (f candidates) ambiguous() error {
+	return fmt.Errorf("the Nodes %s have the join token and the providerID of this Machine, which has no Node yet: all are left alone; delete those that are not of its VM", strings.Join(namesOf(f.proven), " and "))
+}
+
+// leaving returns the Node that a Machine that is being deleted has to leave, nil if there is
+// none, and the name of the one that it leaves alone because it has the providerID of another
+// VM.
+func (f candidates) leaving() (own *corev1.Node, foreign string, err error) {
+	switch {
+	case len(f.proven) > 1:
+		return nil, "", f.ambiguous()
+	case len(f.proven) == 0:
+		return nil, "", nil
+	case f.isOthers(f.proven[0]):
+		return nil, f.proven[0].GetName(), nil
+	}
+	return f.proven[0], "", nil
+}
+
+// typeNodeIdentified is False while Nodes pretend to be the Machine's. Machines of which no
+// Node ever did do not have it.
+const typeNodeIdentified = "NodeIdentified"
+
+// Reasons of the condition NodeIdentified.
+const (
+	reasonNodeProven    = "NodeProven"
+	reasonNodeContested = "NodeContested"
+	reasonNodeAmbiguous = "NodeAmbiguous"
+)
+
+// A contest is what is wrong with the Nodes that claim to be a Machine's.
+type contest struct{ reason, message string }
+
+func (f candidates) contest() *contest {
+	switch {
+	case len(f.proven) > 1:
+		return &contest{reasonNodeAmbiguous, capitalized(f.ambiguous().Error())}
+	case len(f.pretenders) > 0:
+		return &contest{reasonNodeContested, fmt.Sprintf("Not this Machine's, although with its join token or the providerID of its VM: %s; Drover leaves them alone, find out how they registered", namedNodes(f.pretenders))}
+	}
+	return nil
+}
+
+func capitalized(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
+
+// maxNamed is how many Nodes a message names.
+const maxNamed = 5
+
+func namedNodes(nodes []*corev1.Node) string {
+	all := namesOf(nodes)
+	if len(all) <= maxNamed {
+		return "Node " + strings.Join(all, ", ")
+	}
+	return fmt.Sprintf("Node %s and %d others", strings.Join(all[:maxNamed], ", "), len(all)-maxNamed)
+}
+
+// identifiedCondition reports whether the Node is certain. It is empty for a Machine whose
+// Node nobody contested, and while the Nodes cannot be read.
+func identifiedCondition(f *facts) []metav1.Condition {
+	switch {
+	case f.node == nil || !f.node.isObserved:
+		return nil
+	case f.node.contest != nil:
+		return []metav1.Condition{{Type: typeNodeIdentified, Status: metav1.ConditionFalse, Reason: f.node.contest.reason, Message: f.node.contest.message}}
+	case meta.FindStatusCondition(f.machine.Status.Conditions, typeNodeIdentified) != nil:
+		return []metav1.Condition{{Type: typeNodeIdentified, Status: metav1.ConditionTrue, Reason: reasonNodeProven}}
+	}
+	return nil
+}
+
+// newsOf are the conditions that are False, and were not so, with the same message, before.
+func newsOf(was, is []metav1.Condition) []metav1.Condition {
+	return slices.DeleteFunc(slices.Clone(is), func(c metav1.Condition) bool {
+		before := meta.FindStatusCondition(was, c.Type)
+		return c.Status != metav1.ConditionFalse || before != nil && before.Status == c.Status && before.Message == c.Message
+	})
 }
 
 func namesOf(nodes []*corev1.Node) []string {

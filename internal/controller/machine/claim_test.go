@@ -15,8 +15,8 @@ import (
 
 	clusterv1alpha1 "github.com/drover-dev/drover/apis/cluster/v1alpha1"
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
-	"github.com/drover-dev/drover/internal/function/step"
 	"github.com/drover-dev/drover/internal/names"
+	"github.com/drover-dev/drover/internal/plan"
 	"github.com/drover-dev/drover/internal/workernode"
 )
 
@@ -34,9 +34,14 @@ func joined(name, uid, token, providerID string) *corev1.Node {
 
 func TestANodeIsTheMachinesOnlyByProof(t *testing.T) {
 	named := claim{uid: "m", name: "node-of-m", providerID: id, confirmed: true}
-	cloud := claim{uid: "m", providerID: id, confirmed: true}
+	cloud := claim{uid: "m", cloudNames: true, providerID: id, confirmed: true}
 	seen := func(c claim, confirmed bool) claim {
-		c.claimed, c.confirmed = "uid-1", confirmed
+		c.recorded, c.confirmed = "uid-1", confirmed
+		return c
+	}
+	seenAs := func(name string) claim {
+		c := seen(cloud, true)
+		c.name = name
 		return c
 	}
 	cases := map[string]struct {
@@ -53,7 +58,12 @@ func TestANodeIsTheMachinesOnlyByProof(t *testing.T) {
 		"ClaimedButAnotherName":      {"A forged status.nodeRef reaches no Node of another name.", seen(named, true), joined("cp-1", "uid-1", "", id), false},
 		"ClaimedAndConfirmed":        {"The Node removed its label.", seen(named, true), joined("node-of-m", "uid-1", "", id), true},
 		"ClaimedNotConfirmed":        {"Both status.nodeRef and status.providerID may be forged.", seen(named, false), joined("node-of-m", "uid-1", "", id), false},
-		"CloudToken":                 {"The cloud names Nodes.", cloud, joined("ip-10-0-0-1", "u", "m", ""), true},
+		"CloudTokenAndProviderID":    {"The cloud names Nodes, and the VM has the providerID.", cloud, joined("ip-10-0-0-1", "u", "m", id), true},
+		"CloudTokenAlone":            {"Any kubelet can put the label on its own Node.", cloud, joined("ip-10-0-0-1", "u", "m", ""), false},
+		"CloudTokenOfAnotherVM":      {"Any kubelet can put the label on its own Node.", cloud, joined("ip-10-0-0-1", "u", "m", "of-another"), false},
+		"CloudTokenAndRecorded":      {"The Machine knows its Node, also when the VM is gone.", seen(cloud, false), joined("ip-10-0-0-1", "uid-1", "m", ""), true},
+		"CloudRecordedAnotherName":   {"A Node of another name has another identity.", seenAs("ip-10-0-0-1"), joined("rogue", "u", "m", id), false},
+		"CloudRegisteredAgain":       {"Its kubelet registered again.", seenAs("ip-10-0-0-1"), joined("ip-10-0-0-1", "u", "m", id), true},
 		"CloudAnotherToken":          {"It belongs to another Machine.", cloud, joined("ip-10-0-0-1", "u", "another", id), false},
 		"CloudProviderIDAlone":       {"A Node chooses its providerID itself.", cloud, joined("ip-10-0-0-1", "u", "", id), false},
 		"CloudClaimedNotConfirmed":   {"Both status.nodeRef and status.providerID may be forged.", seen(cloud, false), joined("cp-1", "uid-1", "", id), false},
@@ -62,7 +72,7 @@ func TestANodeIsTheMachinesOnlyByProof(t *testing.T) {
 		"CloudAnotherUID":            {"The Node was deleted, and another one has its providerID.", seen(cloud, true), joined("ip-10-0-0-1", "uid-2", "", id), false},
 		"NeitherClaimNorToken":       {"Nothing is known.", claim{uid: "m"}, joined("n", "", "", ""), false},
 		"CloudClaimedWithoutAnID":    {"A Node without providerID is confirmed by nothing.", seen(cloud, true), joined("cp-1", "uid-1", "", ""), false},
-		"CloudClaimedNothingIsKnown": {"Neither has a providerID.", claim{uid: "m", claimed: "uid-1"}, joined("cp-1", "uid-1", "", ""), false},
+		"CloudClaimedNothingIsKnown": {"Neither has a providerID.", claim{uid: "m", recorded: "uid-1"}, joined("cp-1", "uid-1", "", ""), false},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -111,19 +121,19 @@ func TestANodeWithoutProviderIDGetsThatOfTheVM(t *testing.T) {
 			return find([]corev1.Node{*bare}, token, name, uid), nil
 		}
 		found, err := x.find(t.Context(), wn)
-		if err != nil || len(found) != tc.found || !slices.Equal(asked, []string{"w", name, ""}) {
+		if err != nil || len(found.proven) != tc.found || !slices.Equal(asked, []string{"w", name, ""}) {
 			t.Fatalf("token %q: found %v, %v, asked for %q", tc.token, found, err, asked)
 		}
 		if tc.found == 0 {
 			continue
 		}
-		raw, err := syncPatch(found[0], wn.Parameters)
+		change, err := syncChange(found.proven[0], wn.Parameters, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		got := struct{ Spec corev1.NodeSpec }{}
-		if err := json.Unmarshal(raw, &got); err != nil || got.Spec.ProviderID != id {
-			t.Errorf("patch %s, %v: it must get the providerID", raw, err)
+		if err := json.Unmarshal(change.patch, &got); err != nil || got.Spec.ProviderID != id {
+			t.Errorf("patch %s, %v: it must get the providerID", change.patch, err)
 		}
 	}
 }
@@ -139,7 +149,7 @@ func TestANodeThatGotTheProviderIDOfAnotherMachineIsNotDeleted(t *testing.T) {
 		seen.Spec.ProviderID = "" // The watch lags.
 		kube := fake.NewClientset(live)
 		x, e := newKeeper(start, kube, seen)
-		wn := workerNode(deleted)
+		wn := workerNode(deleted, recordedNode("n", "uid-1"))
 		if gone, err := x.leave(t.Context(), wn, nil); err != nil || gone || (len(writes(kube)) > 0) != tc.deleted {
 			t.Errorf("providerID %q: gone %v, writes %v, error %v", tc.providerID, gone, writes(kube), err)
 		}
@@ -157,7 +167,7 @@ func TestAProvenNodeWithTheProviderIDOfAnotherVMIsLeftAlone(t *testing.T) {
 	n := joined("n", "uid-1", "w", "of-another")
 	kube := fake.NewClientset(n)
 	x, _ := newKeeper(start, kube, n)
-	wn := workerNode(func(wn *machineNode) { wn.Parameters.Labels = map[string]string{"a": "b"} })
+	wn := workerNode(recordedNode("n", "uid-1"), func(wn *machineNode) { wn.Parameters.Labels = map[string]string{"a": "b"} })
 	_, err := x.update(t.Context(), wn)
 	if err == nil || !strings.Contains(err.Error(), "of-another") || !strings.Contains(err.Error(), id) || len(kube.Actions()) > 0 {
 		t.Errorf("error %v, calls %v", err, kube.Actions())
@@ -193,7 +203,7 @@ func TestARogueNodeWithTheProviderIDOfAnotherMachineChangesNothing(t *testing.T)
 }
 
 func TestTwoNodesWithTheSameToken(t *testing.T) {
-	a, b := joined("a", "uid-a", "w", id), joined("b", "uid-b", "w", "")
+	a, b := joined("a", "uid-a", "w", id), joined("b", "uid-b", "w", id)
 	t.Run("WhereTheCloudNamesNodesNeitherIsTouched", func(t *testing.T) {
 		kube := fake.NewClientset(a, b)
 		x, _ := newKeeper(start, kube, a, b)
@@ -202,13 +212,18 @@ func TestTwoNodesWithTheSameToken(t *testing.T) {
 			t.Errorf("error %v, calls %v", err, kube.Actions())
 		}
 	})
-	t.Run("BothAreDrainedAndDeletedWithTheirMachine", func(t *testing.T) {
+	t.Run("NeitherIsDrainedWithTheirMachineWhichGoesAtTheTimeout", func(t *testing.T) {
 		kube := fake.NewClientset(a, b)
-		x, _ := newKeeper(start, kube, a, b)
-		gone, err := x.leave(t.Context(), workerNode(deleted), nil)
-		left, lerr := kube.CoreV1().Nodes().List(t.Context(), metav1.ListOptions{})
-		if err != nil || lerr != nil || gone || len(left.Items) > 0 {
-			t.Errorf("gone %v, Nodes %v, errors %v, %v", gone, left.Items, err, lerr)
+		x, e := newKeeper(start, kube, a, b)
+		wn := workerNode(deleted)
+		for _, late := range []bool{false, true} {
+			if late {
+				x.now = func() time.Time { return start.Add(2 * time.Hour) }
+			}
+			gone, err := x.leave(t.Context(), wn, nil)
+			if gone != late || (err == nil) != late || e.has(reasonGaveUp) != late || len(writes(kube)) > 0 {
+				t.Errorf("late %v: gone %v, error %v, events %v, writes %v", late, gone, err, *e, writes(kube))
+			}
 		}
 	})
 	t.Run("ElsewhereTheNameDecides", func(t *testing.T) {
@@ -268,7 +283,7 @@ func TestAForgedStatusReachesNoNode(t *testing.T) {
 					// As the step lifecycle does: the status is all that is known of the VM.
 					observed := machineIn(t, req)
 					return answer(t, req, answered{
-						vm: step.VM{State: step.VMAbsent, ProviderID: observed.Status.ProviderID},
+						vm: plan.VM{State: plan.VMAbsent, ProviderID: observed.Status.ProviderID},
 						node: &workernode.Parameters{
 							ProviderID: observed.Status.ProviderID, CloudNamesNodes: cloudNamesNodes,
 							Labels: map[string]string{"owned-by": "mallory"}, Taints: []workernode.Taint{{Key: "a", Effect: "NoExecute"}},

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/finalizer"
@@ -50,7 +51,7 @@ func TestCompanionsAreReleasedFromTheLastToTheFirstWhenTheVMIsGone(t *testing.T)
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			p := plan(tc.machineState)
+			p := planDeletion(tc.machineState)
 			if p.step != tc.step {
 				t.Errorf("step %s", p.step)
 			}
@@ -94,7 +95,9 @@ func withCard() *v1alpha1.Machine {
 func (w *world) card() *unstructured.Unstructured { w.t.Helper(); return w.get(cardKind, "v-nic") }
 
 func TestAMachineStaysUntilTheCompanionsOfItsVMAreGone(t *testing.T) {
-	w := newWorld(t, withCard(), aVM(), card())
+	deleting := withCard()
+	deleting.Status.CompositionRevision = "machine-cloud-1"
+	w := newWorld(t, deleting, aVM(), card(), revision("machine-cloud", 1, withCompanion))
 	step := func() {
 		t.Helper()
 		if err := w.reconcile(); err != nil {
@@ -102,7 +105,7 @@ func TestAMachineStaysUntilTheCompanionsOfItsVMAreGone(t *testing.T) {
 		}
 	}
 	step()
-	if !slices.Equal(w.watched, []schema.GroupVersionKind{vmKind, cardKind}) {
+	if len(w.watched) != 2 || !slices.Contains(w.watched, vmKind) || !slices.Contains(w.watched, cardKind) {
 		t.Errorf("watched %v", w.watched)
 	}
 	if slices.Contains(w.vm().GetFinalizers(), v1alpha1.FinalizerDrain) || !slices.Contains(w.card().GetFinalizers(), v1alpha1.FinalizerDrain) {
@@ -125,6 +128,24 @@ func TestAMachineStaysUntilTheCompanionsOfItsVMAreGone(t *testing.T) {
 	}
 }
 
+// withCompanion is a Composition whose VMs have a card.
+func withCompanion(r *unstructured.Unstructured) {
+	pipeline, _, _ := unstructured.NestedSlice(r.Object, "spec", "pipeline")
+	input := pipeline[0].(map[string]any)["input"].(map[string]any)
+	input["companions"] = []any{map[string]any{"name": "nic", "apiVersion": cardKind.GroupVersion().String(), "kind": cardKind.Kind}}
+	_ = unstructured.SetNestedSlice(r.Object, pipeline, "spec", "pipeline")
+}
+
+// TestWithoutItsPipelineADeletionIsLookedAfter: only the status refers to the VM, so that its
+// kind is not watched.
+func TestWithoutItsPipelineADeletionIsLookedAfter(t *testing.T) {
+	w := newWorld(t, withCard(), aVM(), card())
+	res, err := w.r.Reconcile(t.Context(), reconcile.Request{NamespacedName: nameOfM})
+	if err != nil || res.RequeueAfter == 0 || res.RequeueAfter > retryAfter || len(w.watched) > 0 || w.isVMHeld() {
+		t.Errorf("result %+v, error %v, watched %v, VM held %v", res, err, w.watched, w.isVMHeld())
+	}
+}
+
 // TestACompanionWithoutVMGoesWithItsMachine is of a Machine that was deleted while its
 // network interface was being made: there is no VM yet, and never will be.
 func TestACompanionWithoutVMGoesWithItsMachine(t *testing.T) {
@@ -143,23 +164,17 @@ func TestACompanionWithoutVMGoesWithItsMachine(t *testing.T) {
 // TestAResourceOfAnotherStepIsLeftToTheGarbageCollector is of a resource that is neither VM
 // nor companion, whatever its reference in the status is.
 func TestAResourceOfAnotherStepIsLeftToTheGarbageCollector(t *testing.T) {
-	for name, tc := range map[string]struct {
-		role    string // in the status
-		watched []schema.GroupVersionKind
-	}{
-		"ItsKindIsNotEvenWatched": {"dns-record", []schema.GroupVersionKind{vmKind}},
-		"NorIsItReleased":         {v1alpha1.ResourceCompanionPrefix + "nic", []schema.GroupVersionKind{vmKind, cardKind}},
-	} {
+	for name, role := range map[string]string{"AsItself": "dns-record", "AsACompanion": v1alpha1.ResourceCompanionPrefix + "nic"} {
 		t.Run(name, func(t *testing.T) {
 			other := card()
 			other.SetAnnotations(map[string]string{roleAnnotation: "dns-record"})
 			m := withCard()
-			m.Status.ResourceRefs[1].Role = tc.role
-			w := newWorld(t, m, aVM(), other)
+			m.Status.ResourceRefs[1].Role, m.Status.CompositionRevision = role, "machine-cloud-1"
+			w := newWorld(t, m, aVM(), other, revision("machine-cloud", 1))
 			for range 3 {
 				w.step()
 			}
-			if !slices.Equal(w.watched, tc.watched) {
+			if !slices.Equal(w.watched, []schema.GroupVersionKind{vmKind}) {
 				t.Errorf("watched %v", w.watched)
 			}
 			if !slices.Contains(w.card().GetFinalizers(), v1alpha1.FinalizerDrain) {

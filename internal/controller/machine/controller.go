@@ -25,6 +25,9 @@ const (
 	// afterError is the first retry of an error that only a user, or time, can fix.
 	afterError = 15 * time.Second
 
+	// afterBusy a call is tried again that was given up for the sake of other clusters.
+	afterBusy = 2 * time.Second
+
 	// annotationPaused is Crossplane's own on every resource that it reconciles.
 	annotationPaused = "crossplane.io/paused"
 )

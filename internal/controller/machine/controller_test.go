@@ -9,7 +9,9 @@ import (
 	"time"
 
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
+	"github.com/crossplane/function-sdk-go/response"
 	"github.com/google/go-cmp/cmp"
+	"google.golang.org/protobuf/types/known/structpb"
 	corev1 "k8s.io/api/core/v1"
 	kerrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -19,7 +21,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/function/step"
 	"github.com/drover-dev/drover/internal/names"
+	"github.com/drover-dev/drover/internal/plan"
 	"github.com/drover-dev/drover/internal/target"
 )
 
@@ -420,4 +424,49 @@ func TestADrainInPlaceWaitsForTheCordon(t *testing.T) {
 			t.Errorf("pass %d: writes %v, result %+v, error %v", i, got, res, err)
 		}
 	}
+}
+
+// TestAKillAfterTheTokenIsDeletedMakesNoOther: the process dies before the status has the
+// Node. The next one looks at the Node first.
+func TestAKillAfterTheTokenIsDeletedMakesNoOther(t *testing.T) {
+	w := living(t)
+	w.script = func(ctx context.Context, req *fnRequest) (*fnResponse, error) {
+		rsp, err := drover(t)(ctx, req)
+		if machineIn(t, req).Status.NodeRef != nil || nodeIn(t, req).Observation.NodeName != "" {
+			b := plan.Bootstrap{}
+			into(t, rsp.GetContext().GetFields()[step.ContextBootstrap].GetStructValue(), &b)
+			b.Join.Revoked = true
+			response.SetContextKey(rsp, step.ContextBootstrap, structpb.NewStructValue(structOf(t, b)))
+		}
+		return rsp, err
+	}
+	w.step()
+	w.step()
+	w.provide("id", id)
+	w.step()
+	w.join(joinedNode(w.machine()))
+	w.target.ClearActions()
+	w.refuse = func(write string) error {
+		if write == "patch Machine/status" {
+			return errors.New("killed")
+		}
+		return nil
+	}
+	if err := w.reconcile(); err == nil {
+		t.Fatal("the status was written")
+	}
+	if got := writes(w.target); !slices.Contains(got, "delete secrets") {
+		t.Fatalf("writes to the target cluster %v", got)
+	}
+	w.refuse = nil
+	w.restart()
+	w.target.ClearActions()
+	w.step()
+	if got := writes(w.target); slices.Contains(got, "create secrets") {
+		t.Errorf("writes to the target cluster %v: the Node has joined", got)
+	}
+	if w.machine().Status.NodeRef == nil {
+		t.Errorf("status %+v", w.machine().Status)
+	}
+	w.wantRest("and then")
 }

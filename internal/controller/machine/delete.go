@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"strings"
 	"time"
 
@@ -44,17 +43,17 @@ func (x *nodeKeeper) leave(ctx context.Context, wn *machineNode, unreachable err
 		wn.lookAgain(hookEvery)
 		return false, nil
 	}
-	var nodes, foreign []*corev1.Node
+	var own *corev1.Node
+	var foreign string
 	if err = unreachable; err == nil {
-		nodes, err = x.find(ctx, wn)
-		nodes, foreign = withoutOthers(claimOf(wn), nodes)
+		own, foreign, err = x.leaving(ctx, wn)
 	}
 	v := departure{
 		late:    x.late(wn) || asked(machinev1alpha1.AnnotationForceDrain, wn, nil),
 		skip:    x.skip(wn, nil),
 		hadNode: wn.Observation.NodeName != "",
-		nodes:   len(nodes),
-		foreign: namesOf(foreign),
+		hasNode: own != nil,
+		foreign: foreign,
 		err:     err,
 	}.verdict()
 	switch {
@@ -62,10 +61,19 @@ func (x *nodeKeeper) leave(ctx context.Context, wn *machineNode, unreachable err
 		x.retry(wn)
 		return false, v.err
 	case v.exists:
-		return x.empties(ctx, wn, nodes)
+		return x.empties(ctx, wn, own)
 	}
 	x.left(wn, v)
 	return true, nil
+}
+
+// leaving finds the Node that is to be left.
+func (x *nodeKeeper) leaving(ctx context.Context, wn *machineNode) (own *corev1.Node, foreign string, err error) {
+	f, err := x.find(ctx, wn)
+	if err != nil {
+		return nil, "", err
+	}
+	return f.leaving()
 }
 
 // left is called when there is no Node to wait for any more.
@@ -76,20 +84,15 @@ func (x *nodeKeeper) left(wn *machineNode, v verdict) {
 	x.drains.Delete(wn.GetUID())
 }
 
-// empties the Nodes by one pass, and deletes those that are empty.
-func (x *nodeKeeper) empties(ctx context.Context, wn *machineNode, nodes []*corev1.Node) (gone bool, err error) {
+// empties the Node by one pass, and deletes it if it is empty.
+func (x *nodeKeeper) empties(ctx context.Context, wn *machineNode, node *corev1.Node) (gone bool, err error) {
 	s := wn.Observation.Drain.DeepCopy()
 	if s == nil {
 		s = &machinev1alpha1.DrainStatus{StartTime: *wn.GetDeletionTimestamp()}
 	}
-	left := remaining{}
-	for _, n := range nodes {
-		more, nerr := x.deleteNode(ctx, wn, n.GetName(), n, s)
-		maps.Copy(left, more)
-		err = errors.Join(err, nerr)
-	}
+	left, err := x.deleteNode(ctx, wn, node, s)
 	err = x.classify(err)
-	x.tell(wn, nodes, s, left)
+	x.tell(wn, node, s, left)
 	left.fill(s)
 	wn.Observation.Drain = s
 	wn.lookAgain(left.again())
@@ -106,12 +109,12 @@ func (x *nodeKeeper) empties(ctx context.Context, wn *machineNode, nodes []*core
 
 // departure is what decides whether a Machine may leave its Node.
 type departure struct {
-	late    bool     // the drain's timeout is over, or the user forces it
-	skip    bool     // the user wants no drain
-	hadNode bool     // a Node was seen in its life
-	nodes   int      // that are there
-	foreign []string // Nodes that have the providerID of another VM
-	err     error    // why that is not known
+	late    bool   // the drain's timeout is over, or the user forces it
+	skip    bool   // the user wants no drain
+	hadNode bool   // a Node was seen in its life
+	hasNode bool   // the Node is there
+	foreign string // Node that has the providerID of another VM, empty if there is none
+	err     error  // why that is not known
 }
 
 type verdict struct {
@@ -122,14 +125,14 @@ type verdict struct {
 
 func (d departure) verdict() verdict {
 	switch {
-	case d.err == nil && d.nodes == 0 && len(d.foreign) > 0:
-		// No later pass would find them changed: a providerID cannot change.
-		return verdict{abandoned: fmt.Sprintf("as %s has the providerID of another VM", strings.Join(d.foreign, " and "))}
-	case d.err == nil && d.nodes == 0:
-		return verdict{}
-	case d.err == nil:
+	case d.err == nil && d.hasNode:
 		return verdict{exists: true}
-	case !d.hadNode && target.Is(d.err, target.ConfigNotFound, target.ConfigInvalid, target.SecretNotFound, target.KeyMissing, target.KubeconfigInvalid):
+	case d.err == nil && d.foreign != "":
+		// No later pass would find it changed: a providerID cannot change.
+		return verdict{abandoned: fmt.Sprintf("as %s has the providerID of another VM", d.foreign)}
+	case d.err == nil:
+		return verdict{}
+	case !d.hadNode && target.Is(d.err, target.ConfigNotFound, target.ConfigInvalid, target.SecretNotFound, target.KeyMissing, target.KubeconfigInvalid, target.NotAllowed):
 		// There is no way to the cluster, and nothing known to be there.
 		return verdict{}
 	case d.skip:
@@ -141,7 +144,8 @@ func (d departure) verdict() verdict {
 }
 
 // deleteNode unless something remains on it, which it returns and notes in s.
-func (x *nodeKeeper) deleteNode(ctx context.Context, wn *machineNode, name string, seen *corev1.Node, s *machinev1alpha1.DrainStatus) (remaining, error) {
+func (x *nodeKeeper) deleteNode(ctx context.Context, wn *machineNode, seen *corev1.Node, s *machinev1alpha1.DrainStatus) (remaining, error) {
+	name := seen.GetName()
 	node, err := x.kube.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
 	if kerrors.IsNotFound(err) || (err == nil && (node.GetUID() != seen.GetUID() || claimOf(wn).isOthers(node))) {
 		return nil, nil
@@ -168,13 +172,13 @@ func (x *nodeKeeper) deleteNode(ctx context.Context, wn *machineNode, name strin
 }
 
 // tell what a user will ask about, each once.
-func (x *nodeKeeper) tell(wn *machineNode, nodes []*corev1.Node, s *machinev1alpha1.DrainStatus, left remaining) {
+func (x *nodeKeeper) tell(wn *machineNode, node *corev1.Node, s *machinev1alpha1.DrainStatus, left remaining) {
 	was := wn.Observation.Drain
 	if was == nil {
 		was = &machinev1alpha1.DrainStatus{}
 	}
 	if s.Stage == machinev1alpha1.DrainEvictingPods && was.Stage != s.Stage && len(left) > 0 {
-		x.record.Event(wn.Machine, event.Normal(reasonDraining, fmt.Sprintf("Draining Node %s: %d pods to go", strings.Join(namesOf(nodes), ", "), len(left))))
+		x.record.Event(wn.Machine, event.Normal(reasonDraining, fmt.Sprintf("Draining Node %s: %d pods to go", node.GetName(), len(left))))
 	}
 	if moving := inState(s.Volumes, machinev1alpha1.VolumeDetaching); s.Stage == machinev1alpha1.DrainDetachingVolumes && was.Stage != s.Stage && len(moving) > 0 {
 		x.record.Event(wn.Machine, event.Normal(reasonDetaching, fmt.Sprintf("Waiting for the volumes %s to be detached", strings.Join(moving, ", "))))

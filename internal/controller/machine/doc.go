@@ -7,13 +7,14 @@
 //  2. observation: the VM, its companions and the Node (observe.go, node.go, claim.go);
 //  3. the pipeline of the revision, which decides everything (run.go);
 //  4. bootstrap: the join token and the Secret with the user data (bootstrap.go);
-//  5. sync: labels, taints and a drain of the Node (sync.go, empty.go);
+//  5. sync: labels, taints and a drain of the Node (sync.go, applied.go, empty.go);
 //  6. status: one write, and only of a change; events follow an accepted status (status.go);
 //  7. launch: the VM and its companions are applied where they differ (launch.go).
 //
 // Stages 4 and 5 change facts that the pipeline decides by. The pipeline then runs once
 // more, so that the status has all of it in one write. The status comes before the launch:
-// it records which resources exist before the first of them is created.
+// it records which resources exist before the first of them is created. It also comes before
+// the Node gets a key that is not recorded yet.
 //
 // The deletion of a Machine (terminate.go) needs neither Composition, class nor target
 // cluster: the Node is drained and deleted first, then the VM, then its companions. Every
@@ -25,7 +26,9 @@
 //
 // No status is an authority. The VM of a Machine is the resource that the Machine controls.
 // A Node is the Machine's only if it registered with the join token that was minted for
-// this Machine, and has the Machine's Node name unless the cloud names Nodes: see claim.
+// this Machine, and has the Machine's Node name. Where the cloud names Nodes, the first one
+// needs the providerID of the VM instead: see claim. What a Node says of itself, annotations
+// included, is no memory of what Drover did: see applied.go.
 //
 // # Process-local memory
 //
@@ -35,6 +38,7 @@
 //	memory                        a restart loses
 //	objects written, not cached   nothing: the cache starts with them
 //	parameters of Nodes           nothing: the first reconcile computes them again
+//	changes of Nodes              some reconciles that come at once
 //	attempts of evictions         the count of refusals by budgets
 //	VolumeAttachments, for 2 s    nothing: they are listed again
 //	state of join tokens          one read of the Secret per Machine

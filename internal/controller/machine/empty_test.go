@@ -17,15 +17,15 @@ import (
 
 func drained(wn *machineNode) { wn.Parameters.Drained = true }
 
-func cordonedNode(notes map[string]string) *corev1.Node {
+func cordonedNode(notes map[string]string, taints ...corev1.Taint) *corev1.Node {
 	n := node("n", corev1.ConditionTrue)
-	n.Spec.Unschedulable = true
+	n.Spec.Unschedulable, n.Spec.Taints = true, taints
 	n.SetAnnotations(notes)
 	return n
 }
 
 func TestANodeThatStaysIsDrained(t *testing.T) {
-	ours := map[string]string{clusterv1alpha1.AnnotationApplied: `{"cordoned":true}`}
+	ours := corev1.Taint{Key: machinev1alpha1.TaintCordoned, Effect: corev1.TaintEffectPreferNoSchedule}
 	draining := func(since time.Duration) func(*machineNode) {
 		return func(wn *machineNode) {
 			drained(wn)
@@ -46,25 +46,25 @@ func TestANodeThatStaysIsDrained(t *testing.T) {
 	}{
 		"ItIsCordonedFirst": {node: node("n", corev1.ConditionTrue), change: drained, pods: []*corev1.Pod{podOn("a")}, writes: []string{"patch nodes"}},
 		"ThenItsPodsAreEvicted": {
-			node: cordonedNode(ours), change: drained, pods: []*corev1.Pod{podOn("a")},
+			node: cordonedNode(nil, ours), change: drained, pods: []*corev1.Pod{podOn("a")},
 			writes: []string{"create pods/eviction"}, started: start,
 		},
 		"TheTimeoutCountsFromTheBeginning": {
-			node: cordonedNode(ours), change: draining(time.Minute), pods: []*corev1.Pod{podOn("a")},
+			node: cordonedNode(nil, ours), change: draining(time.Minute), pods: []*corev1.Pod{podOn("a")},
 			writes: []string{"create pods/eviction"}, started: start.Add(-time.Minute),
 		},
 		"AfterItBudgetsDoNotCount": {
-			node: cordonedNode(ours), change: draining(2 * time.Hour), pods: []*corev1.Pod{podOn("a")},
+			node: cordonedNode(nil, ours), change: draining(2 * time.Hour), pods: []*corev1.Pod{podOn("a")},
 			writes: []string{"delete pods"}, started: start.Add(-2 * time.Hour),
 		},
-		"AnEmptyNodeIsDrained":         {node: cordonedNode(ours), change: draining(time.Minute), drained: true},
+		"AnEmptyNodeIsDrained":         {node: cordonedNode(nil, ours), change: draining(time.Minute), drained: true},
 		"ANodeThatOthersCordonedIsToo": {node: cordonedNode(nil), change: drained, drained: true},
 		"SkipDrainLeavesThePods":       {node: cordonedNode(skipped), change: drained, pods: []*corev1.Pod{podOn("a")}, drained: true},
 		"PodsThatCannotBeListedMayBeThere": {
-			node: cordonedNode(ours), change: drained, kube: noPods, started: start, fails: true,
+			node: cordonedNode(nil, ours), change: drained, kube: noPods, started: start, fails: true,
 		},
 		"WhenItIsTakenBackTheNodeIsUncordoned": {
-			node: cordonedNode(ours), change: func(wn *machineNode) {
+			node: cordonedNode(nil, ours), change: func(wn *machineNode) {
 				draining(time.Minute)(wn)
 				wn.Parameters.Drained = false
 			},
@@ -88,7 +88,7 @@ func TestANodeThatStaysIsDrained(t *testing.T) {
 			if err != nil || wn.Observation.Synced && !toDrain(wn, n) {
 				t.Fatalf("observation %+v, error %v", wn.Observation, err)
 			}
-			if _, err := x.keep(t.Context(), wn, n); (err != nil) != tc.fails {
+			if _, err := x.keep(t.Context(), wn, n, recordIn(wn)); (err != nil) != tc.fails {
 				t.Fatalf("error %v", err)
 			}
 			if w := writes(kube); !slices.Equal(w, tc.writes) {
@@ -144,11 +144,11 @@ func TestWhatANodeSaysIsReportedWithoutWhatWePutThere(t *testing.T) {
 	})
 	n.SetAnnotations(map[string]string{
 		"drover.dev/skip-drain": "true", "machine.drover.dev/machine": "m", "sub.drover.dev/x": "1",
-		clusterv1alpha1.AnnotationApplied: `{"labels":["machine.drover.dev/stale"]}`,
 	})
 	wn := workerNode(func(wn *machineNode) {
 		wn.Parameters.Labels = map[string]string{"machine.drover.dev/update": "ready"}
 		wn.Parameters.Annotations = map[string]string{"machine.drover.dev/machine": "m"}
+		wn.Status.AppliedToNode = &applied{NodeUID: "uid-1", Labels: []string{"machine.drover.dev/stale"}}
 	})
 	observeNode(wn, n)
 	if d := cmp.Diff(map[string]string{"machine.drover.dev/updated-to": "u1"}, wn.Observation.Labels); d != "" {

@@ -30,7 +30,6 @@ import (
 	"github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/jointoken"
 	"github.com/drover-dev/drover/internal/pipeline"
-	"github.com/drover-dev/drover/internal/target"
 )
 
 var (
@@ -101,7 +100,7 @@ func newWorld(t *testing.T, objs ...client.Object) *world {
 // restart has the controller forget all that it remembers.
 func (w *world) restart() {
 	clock := func() time.Time { return w.now }
-	connect := func(context.Context, target.Ref) (jointoken.Cluster, error) {
+	connect := func(context.Context, *v1alpha1.Machine) (jointoken.Cluster, error) {
 		return jointoken.Cluster{Kube: w.target, Classify: passed, Host: "https://target", CA: []byte("ca"), ConfigUID: "config"}, w.unreachable
 	}
 	written := newOverlay(clock)
@@ -124,8 +123,8 @@ func (w *world) restart() {
 		w.watched = append(w.watched, gvk)
 		return nil
 	}
-	w.r.nodes = &nodeTools{record: w.events, now: clock, hooks: hooksOf(w.client), marks: noMarks, connect: func(context.Context, target.Ref) (nodeCluster, error) {
-		return nodeCluster{kube: w.target, nodes: w.nodes, classify: passed}, w.unreachable
+	w.r.nodes = &nodeTools{record: w.events, now: clock, hooks: hooksOf(w.client), marks: noMarks, connect: func(context.Context, *v1alpha1.Machine) (nodeCluster, error) {
+		return nodeCluster{kube: w.target, nodes: w.nodes, ofVM: w.nodesOfVM, classify: passed}, w.unreachable
 	}}
 }
 
@@ -136,6 +135,20 @@ func (w *world) nodes(ctx context.Context, token, name, uid string) ([]*corev1.N
 		return nil, err
 	}
 	return find(list.(*corev1.NodeList).Items, token, name, uid), ctx.Err() //nolint:forcetypeassert // Of the tracker.
+}
+
+func (w *world) nodesOfVM(ctx context.Context, providerID string) ([]*corev1.Node, error) {
+	list, err := w.target.Tracker().List(corev1.SchemeGroupVersion.WithResource("nodes"), corev1.SchemeGroupVersion.WithKind("Node"), "")
+	if err != nil {
+		return nil, err
+	}
+	var out []*corev1.Node
+	for _, n := range list.(*corev1.NodeList).Items { //nolint:forcetypeassert // Of the tracker.
+		if n.Spec.ProviderID == providerID {
+			out = append(out, n.DeepCopy())
+		}
+	}
+	return out, ctx.Err()
 }
 
 // find Nodes as target.Conn does.

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	kjson "sigs.k8s.io/json"
 
@@ -42,6 +43,9 @@ func (r *Reconciler) launch(ctx context.Context, f *facts, d decision, isCurrent
 	for _, role := range slices.Sorted(maps.Keys(desired)) {
 		want, err := compose(f.machine, role, desired[role])
 		if err != nil {
+			return err
+		}
+		if err := r.watchKinds([]schema.GroupVersionKind{want.GroupVersionKind()}); err != nil {
 			return err
 		}
 		observed := f.observed[role]

@@ -15,7 +15,6 @@ import (
 	crfake "sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
-	clusterv1alpha1 "github.com/drover-dev/drover/apis/cluster/v1alpha1"
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 )
 
@@ -86,13 +85,14 @@ func TestMarksComeAndGoWithoutAChangeOfTheMachine(t *testing.T) {
 func TestMarksThatCannotBeReadChangeNothing(t *testing.T) {
 	n := node("n", corev1.ConditionTrue)
 	n.Spec.Taints = []corev1.Taint{{Key: "old", Effect: "PreferNoSchedule"}}
-	n.Annotations = map[string]string{clusterv1alpha1.AnnotationApplied: `{"taints":["old:PreferNoSchedule"]}`}
 	kube := fake.NewClientset(n)
 	x, _ := newKeeper(start, kube, n)
 	x.marks = func(context.Context, *machinev1alpha1.Machine) (machinev1alpha1.NodeMarks, error) {
 		return machinev1alpha1.NodeMarks{}, errors.New("no answer")
 	}
-	if _, err := x.update(t.Context(), workerNode()); err == nil || len(writes(kube)) > 0 {
+	if _, err := x.update(t.Context(), workerNode(func(wn *machineNode) {
+		wn.Status.AppliedToNode = &applied{NodeUID: "uid-1", Taints: []string{"old:PreferNoSchedule"}}
+	})); err == nil || len(writes(kube)) > 0 {
 		t.Errorf("%v, writes %v", err, writes(kube))
 	}
 }

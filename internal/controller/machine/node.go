@@ -3,6 +3,7 @@ package machine
 import (
 	"context"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -38,6 +39,10 @@ const (
 	reasonVolumesUnreadable event.Reason = "VolumesUnreadable"
 
 	reasonGaveUp event.Reason = "NodeAbandoned"
+
+	reasonIdentityRestored event.Reason = "NodeIdentityRestored"
+	reasonKeysKept         event.Reason = "NodeKeysKept"
+	reasonNotAllowed       event.Reason = "NodeMetadataNotAllowed"
 )
 
 // A nodeCluster is what is needed of a target.Conn.
@@ -46,8 +51,13 @@ type nodeCluster struct {
 	kube kubernetes.Interface
 	// nodes are those that registered with a token, have a name, or have a UID.
 	nodes func(ctx context.Context, token, name, uid string) ([]*corev1.Node, error)
+	// ofVM are the Nodes with a providerID.
+	ofVM func(ctx context.Context, providerID string) ([]*corev1.Node, error)
 	// classify tells the cluster's errors from others.
 	classify func(error) error
+	// allowsLabel and allowsTaint report which keys the configuration allows on Nodes. If
+	// they are nil, it allows all.
+	allowsLabel, allowsTaint func(key string) bool
 }
 
 // A machineNode is the Node of a Machine during one reconcile.
@@ -57,8 +67,16 @@ type machineNode struct {
 
 	// confirmed means that the VM resource itself reports the providerID.
 	confirmed bool
-	// proven is the name of the Node that was seen last, and is the Machine's.
-	proven string
+	// proven is the name of the Node that was seen last, and is the Machine's; provenUID is
+	// its UID.
+	proven    string
+	provenUID types.UID
+	// isObserved means that this reconcile has found out which Nodes there are, and contest
+	// is what is wrong with them, nil if nothing.
+	isObserved bool
+	contest    *contest
+	// settled is what is recorded of a Node that is in step, nil while it is not.
+	settled *nodeChange
 	// passed means that this reconcile did a pass of the drain already.
 	passed bool
 	// again is when to look again, zero for no wish.
@@ -75,7 +93,7 @@ func (wn *machineNode) lookAgain(d time.Duration) {
 // nodeTools are shared by all nodeKeepers. See the package documentation for what the
 // process remembers.
 type nodeTools struct {
-	connect func(context.Context, target.Ref) (nodeCluster, error)
+	connect func(context.Context, *machinev1alpha1.Machine) (nodeCluster, error)
 	record  event.Recorder
 	now     func() time.Time
 	// hooks that hold the drain, read live.
@@ -92,7 +110,7 @@ func (t *nodeTools) forget(uid types.UID) { t.drains.Delete(uid) }
 
 // keeperFor the Node of a Machine.
 func (t *nodeTools) keeperFor(ctx context.Context, m *machinev1alpha1.Machine) (*nodeKeeper, error) {
-	c, err := t.connect(ctx, refOf(m))
+	c, err := t.connect(ctx, m)
 	return &nodeKeeper{nodeCluster: c, nodeTools: t}, err
 }
 
@@ -104,37 +122,45 @@ type nodeKeeper struct {
 
 // observe the Node. It writes nothing.
 func (x *nodeKeeper) observe(ctx context.Context, wn *machineNode) (*corev1.Node, error) {
-	nodes, err := x.find(ctx, wn)
+	wn.settled, wn.isObserved = nil, false
+	found, err := x.find(ctx, wn)
 	if err != nil {
 		return nil, err
 	}
-	node, err := only(claimOf(wn), nodes)
-	if err != nil {
+	node, err := found.own()
+	if wn.contest, wn.isObserved = found.contest(), true; err != nil {
 		return nil, err
 	}
 	if node != nil && wn.Observation.NodeUID != node.GetUID() {
 		x.record.Event(wn.Machine, event.Normal(reasonJoined, fmt.Sprintf("Node %s joined", node.GetName())))
 	}
 	observeNode(wn, node)
-	wn.proven = ""
-	if node != nil {
-		wn.proven = node.GetName()
+	wn.proven, wn.provenUID = "", ""
+	if node == nil {
+		x.drains.Delete(wn.GetUID())
+		return nil, nil
 	}
+	wn.proven, wn.provenUID = node.GetName(), node.GetUID()
 	if wn.Observation.Drain == nil {
 		x.drains.Delete(wn.GetUID())
 	}
-	patch, err := x.patchFor(ctx, node, wn)
-	wn.Observation.Synced = node != nil && patch == nil && err == nil
+	change, err := x.changeOf(ctx, node, wn)
+	if err == nil && change.patch == nil {
+		wn.Observation.Synced, wn.settled = true, &change
+	}
 	return node, err
 }
 
+// A recordFunc writes to the status of the Machine what the Node is about to get.
+type recordFunc func(context.Context, *machinev1alpha1.AppliedToNode) error
+
 // keep the Node as the parameters say: it is patched if it differs, and a pass of its drain
 // is done if it shall be drained. The result reports whether the observation changed.
-func (x *nodeKeeper) keep(ctx context.Context, wn *machineNode, node *corev1.Node) (changed bool, err error) {
+func (x *nodeKeeper) keep(ctx context.Context, wn *machineNode, node *corev1.Node, record recordFunc) (changed bool, err error) {
 	if node == nil {
 		return false, nil
 	}
-	synced, patched, err := x.sync(ctx, wn, node)
+	synced, patched, err := x.sync(ctx, wn, node, record)
 	if err != nil {
 		return false, x.classify(err)
 	}
@@ -149,39 +175,75 @@ func (x *nodeKeeper) keep(ctx context.Context, wn *machineNode, node *corev1.Nod
 }
 
 // sync starts from the Node as cached, and reads it only if that was too old. It returns
-// the Node as it was seen last, and whether it was patched.
-func (x *nodeKeeper) sync(ctx context.Context, wn *machineNode, node *corev1.Node) (*corev1.Node, bool, error) {
+// the Node as it was seen last, and whether it was patched. What the status of the Machine
+// does not have yet is recorded first.
+func (x *nodeKeeper) sync(ctx context.Context, wn *machineNode, node *corev1.Node, record recordFunc) (*corev1.Node, bool, error) {
 	isPatched := false
 	err := retry.RetryOnConflict(retry.DefaultRetry, func() error {
-		patch, err := x.patchFor(ctx, node, wn)
-		if err != nil || patch == nil {
+		change, err := x.changeOf(ctx, node, wn)
+		if err != nil {
 			return err
 		}
-		patched, err := x.kube.CoreV1().Nodes().Patch(ctx, node.GetName(), types.MergePatchType, patch, metav1.PatchOptions{FieldManager: "provider-drover"})
+		if change.patch == nil {
+			x.tellKept(wn, node, change)
+			wn.settled = &change
+			return nil
+		}
+		if !isCovered(wn.Status.AppliedToNode, change.record) {
+			if err := record(ctx, both(wn.Status.AppliedToNode, change.record)); err != nil {
+				return &recordError{err}
+			}
+		}
+		patched, err := x.kube.CoreV1().Nodes().Patch(ctx, node.GetName(), types.MergePatchType, change.patch, metav1.PatchOptions{FieldManager: "provider-drover"})
 		if kerrors.IsConflict(err) {
 			live, gerr := x.kube.CoreV1().Nodes().Get(ctx, node.GetName(), metav1.GetOptions{})
 			if gerr != nil {
 				return gerr
 			}
+			if live.GetUID() != node.GetUID() {
+				return fmt.Errorf("the Node %s was replaced by another one of its name", node.GetName())
+			}
 			node = live
 		}
 		if err == nil {
-			node, isPatched = patched, true
+			x.tellRestored(wn, node)
+			x.tellKept(wn, node, change)
+			node, isPatched, wn.settled = patched, true, &change
 		}
 		return err
 	})
 	return node, isPatched, err
 }
 
-func (x *nodeKeeper) patchFor(ctx context.Context, node *corev1.Node, wn *machineNode) ([]byte, error) {
-	if node == nil {
-		return nil, nil
+// tellRestored reports that a patch restored the label by which the Node is the Machine's. The
+// event does not quote the label: each value would be an event of its own.
+func (x *nodeKeeper) tellRestored(wn *machineNode, before *corev1.Node) {
+	if before.GetLabels()[clusterv1alpha1.LabelJoinToken] == string(wn.GetUID()) {
+		return
 	}
+	x.record.Event(wn.Machine, event.Warning(reasonIdentityRestored, fmt.Errorf("the Node %s had lost its label %s, which is restored: find out whether its kubelet or a user changed it", before.GetName(), clusterv1alpha1.LabelJoinToken)))
+}
+
+// tellKept reports which keys are left to the user.
+func (x *nodeKeeper) tellKept(wn *machineNode, node *corev1.Node, change nodeChange) {
+	if len(change.kept) == 0 {
+		return
+	}
+	x.record.Event(wn.Machine, event.Normal(reasonKeysKept, fmt.Sprintf("The Node %s keeps %s, which this Machine no longer has: Drover removes no key of kubernetes.io or k8s.io; remove it by hand", node.GetName(), strings.Join(change.kept, ", "))))
+}
+
+// A recordError is of the control cluster. It does not unwrap: a conflict there is none of the
+// Node's, and no error there is classified as one of the target cluster.
+type recordError struct{ cause error }
+
+func (e *recordError) Error() string { return e.cause.Error() }
+
+func (x *nodeKeeper) changeOf(ctx context.Context, node *corev1.Node, wn *machineNode) (nodeChange, error) {
 	marks, err := x.marks(ctx, wn.Machine)
 	if err != nil {
-		return nil, err
+		return nodeChange{}, err
 	}
-	return syncPatch(node, withMarks(identified(wn), marks))
+	return syncChange(node, x.permitted(wn, withMarks(identified(wn), marks)), wn.Status.AppliedToNode)
 }
 
 // identified parameters have the label by which the Node is the Machine's: it is put back

@@ -87,7 +87,15 @@ func (x *nodeKeeper) update(ctx context.Context, wn *machineNode) (changed bool,
 	if err != nil {
 		return false, err
 	}
-	return x.keep(ctx, wn, n)
+	return x.keep(ctx, wn, n, recordIn(wn))
+}
+
+// recordIn the status at once, as a reconcile does by a write.
+func recordIn(wn *machineNode) recordFunc {
+	return func(_ context.Context, applied *machinev1alpha1.AppliedToNode) error {
+		wn.Status.AppliedToNode = applied
+		return nil
+	}
 }
 
 func writes(kube *fake.Clientset) []string {
@@ -177,7 +185,7 @@ func TestObserve(t *testing.T) {
 		}
 	})
 	t.Run("TwoNodesOfOneTokenAreAnErrorThatNamesBoth", func(t *testing.T) {
-		x, _ := newKeeper(start, fake.NewClientset(), node("n2", corev1.ConditionTrue), node("n1", corev1.ConditionTrue))
+		x, _ := newKeeper(start, fake.NewClientset(), node("n2", corev1.ConditionTrue), joined("n1", "uid-2", "w", id))
 		_, err := x.observe(t.Context(), workerNode())
 		if err == nil || !strings.Contains(err.Error(), "n1 and n2") || !strings.Contains(err.Error(), "token") {
 			t.Errorf("error %v", err)

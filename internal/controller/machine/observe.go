@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"time"
 
 	kerrors "k8s.io/apimachinery/pkg/api/errors"
@@ -31,8 +32,12 @@ const roleAnnotation = "crossplane.io/composition-resource-name"
 type composed map[string]*unstructured.Unstructured
 
 // observe what the Machine controls of the resources that it may have composed: those of
-// its pipeline, whose names are known, and those that the status refers to.
+// its pipeline, whose names are known, and those that the status refers to. Only kinds that a
+// pipeline composes are watched: a status can be forged.
 func (r *Reconciler) observe(ctx context.Context, m *machinev1alpha1.Machine, steps []pipeline.Step) (composed, error) {
+	if err := r.watchKinds(slices.Collect(maps.Values(kindsOf(steps)))); err != nil {
+		return nil, err
+	}
 	out := composed{}
 	var errs []error
 	for _, ref := range mayHave(m, steps) {
@@ -92,15 +97,43 @@ func (r *Reconciler) resource(ctx context.Context, m *machinev1alpha1.Machine, r
 	if gvk.Group == "" || gvk.Group == machinev1alpha1.Group {
 		return nil, nil // Drover composes none of these for a Machine.
 	}
-	if err := r.watches.ensure(gvk); err != nil {
-		return nil, fmt.Errorf("cannot watch %s: %w", gvk.GroupKind(), err)
+	read := r.read
+	if !r.watches.has(gvk) {
+		read = r.readLive
 	}
-	obj, err := r.read(ctx, gvk, types.NamespacedName{Namespace: m.GetNamespace(), Name: ref.Name})
+	obj, err := read(ctx, gvk, types.NamespacedName{Namespace: m.GetNamespace(), Name: ref.Name})
 	if err != nil || obj == nil || !metav1.IsControlledBy(obj, m) {
 		return nil, err
 	}
 	if role := obj.GetAnnotations()[roleAnnotation]; role != "" && role != ref.Role {
 		return nil, nil
+	}
+	return obj, nil
+}
+
+// watchKinds that a pipeline composes.
+func (r *Reconciler) watchKinds(kinds []schema.GroupVersionKind) error {
+	for _, gvk := range kinds {
+		if gvk.Group == "" || gvk.Group == machinev1alpha1.Group {
+			continue
+		}
+		if err := r.watches.ensure(gvk); err != nil {
+			return fmt.Errorf("cannot watch %s: %w", gvk.GroupKind(), err)
+		}
+	}
+	return nil
+}
+
+// readLive an object from the API server. It is nil if there is none.
+func (r *Reconciler) readLive(ctx context.Context, gvk schema.GroupVersionKind, key types.NamespacedName) (*unstructured.Unstructured, error) {
+	obj := &unstructured.Unstructured{}
+	obj.SetGroupVersionKind(gvk)
+	err := r.live.Get(ctx, key, obj)
+	switch {
+	case meta.IsNoMatchError(err) || kerrors.IsNotFound(err):
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("cannot read %s %q: %w", gvk.Kind, key.Name, err)
 	}
 	return obj, nil
 }

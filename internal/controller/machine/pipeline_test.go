@@ -15,6 +15,7 @@ import (
 	"github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/function/step"
 	"github.com/drover-dev/drover/internal/names"
+	"github.com/drover-dev/drover/internal/plan"
 	"github.com/drover-dev/drover/internal/workernode"
 )
 
@@ -25,8 +26,8 @@ type (
 
 // answered is what a scripted step answers.
 type answered struct {
-	join       *step.JoinRequest
-	vm         step.VM
+	join       *plan.JoinRequest
+	vm         plan.VM
 	node       *workernode.Parameters
 	status     v1alpha1.MachineStatus
 	resources  map[string]map[string]any
@@ -81,7 +82,7 @@ func answer(t *testing.T, req *fnRequest, a answered) *fnResponse {
 	t.Helper()
 	rsp := response.To(req, 10*time.Minute)
 	set := func(key string, v any) { response.SetContextKey(rsp, key, structpb.NewStructValue(structOf(t, v))) }
-	set(step.ContextBootstrap, step.Bootstrap{Join: a.join})
+	set(step.ContextBootstrap, plan.Bootstrap{Join: a.join})
 	set(step.ContextVM, a.vm)
 	if a.node != nil {
 		set(step.ContextNode, workernode.WorkerNode{Parameters: *a.node, Observation: nodeIn(t, req).Observation})
@@ -128,11 +129,11 @@ func drover(t *testing.T) func(context.Context, *fnRequest) (*fnResponse, error)
 	return func(ctx context.Context, req *fnRequest) (*fnResponse, error) {
 		m := machineIn(t, req)
 		a := answered{
-			join:      &step.JoinRequest{UserData: "join with $(token)", TTL: metav1.Duration{Duration: time.Hour}, MaxLife: metav1.Duration{Duration: 2 * time.Hour}},
+			join:      &plan.JoinRequest{UserData: "join with $(token)", TTL: metav1.Duration{Duration: time.Hour}, MaxLife: metav1.Duration{Duration: 2 * time.Hour}},
 			status:    v1alpha1.MachineStatus{Phase: v1alpha1.MachinePending, ProviderID: m.Status.ProviderID, NodeRef: m.Status.NodeRef},
 			resources: map[string]map[string]any{},
 		}
-		join := step.JoinState{}
+		join := plan.JoinState{}
 		into(t, req.GetContext().GetFields()[step.ContextJoin].GetStructValue(), &join)
 		vm, isThere := req.GetObserved().GetResources()[v1alpha1.ResourceVM]
 		a.join.Frozen = isThere
@@ -141,7 +142,7 @@ func drover(t *testing.T) func(context.Context, *fnRequest) (*fnResponse, error)
 		}
 		atProvider := vm.GetResource().GetFields()["status"].GetStructValue().GetFields()["atProvider"].GetStructValue().GetFields()
 		if pid := atProvider["id"].GetStringValue(); pid != "" {
-			a.vm = step.VM{State: step.VMRunning, ProviderID: pid, Confirmed: true}
+			a.vm = plan.VM{State: plan.VMRunning, ProviderID: pid, Confirmed: true}
 			a.node = &workernode.Parameters{ProviderID: pid, Labels: map[string]string{"pool": "a"}}
 			a.node.Drain.Drain = m.Spec.Drain
 			a.status.ProviderID, a.status.Phase = pid, v1alpha1.MachineJoining

@@ -2,12 +2,14 @@ package machine
 
 import (
 	"context"
+	"errors"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/target"
 	"github.com/drover-dev/drover/internal/workernode"
 )
 
@@ -16,13 +18,15 @@ type nodeMemory struct {
 	// node is nil while the pipeline did not decide on parameters.
 	node      *workernode.WorkerNode
 	confirmed bool
-	// proven is the name of the Node that is the Machine's, empty if there is none.
-	proven string
+	// proven is the name of the Node that is the Machine's, empty if there is none, and
+	// provenUID its UID.
+	proven    string
+	provenUID types.UID
 }
 
 func (wn *machineNode) memory() nodeMemory {
 	node := wn.WorkerNode
-	return nodeMemory{node: &node, confirmed: wn.confirmed, proven: wn.proven}
+	return nodeMemory{node: &node, confirmed: wn.confirmed, proven: wn.proven, provenUID: wn.provenUID}
 }
 
 // recallNode puts the Node as it was known last into the facts, and looks at it.
@@ -32,7 +36,7 @@ func (r *Reconciler) recallNode(ctx context.Context, f *facts) error {
 	if !ok || before.node == nil {
 		return nil // The pipeline decides on parameters once the providerID is known.
 	}
-	f.node = &machineNode{Machine: m, WorkerNode: *before.node, confirmed: before.confirmed, proven: before.proven}
+	f.node = &machineNode{Machine: m, WorkerNode: *before.node, confirmed: before.confirmed, proven: before.proven, provenUID: before.provenUID}
 	_, err := r.observeNode(ctx, f)
 	// Also if the pipeline fails: otherwise each retry reports that the Node joined.
 	r.parameters.set(m.GetUID(), f.node.memory())
@@ -48,6 +52,9 @@ func (r *Reconciler) observeNode(ctx context.Context, f *facts) (*seenNode, erro
 	}
 	node, err := x.observe(ctx, f.node)
 	if err != nil {
+		if target.Is(err, target.Busy) {
+			f.node.lookAgain(afterBusy)
+		}
 		f.node.Observation.Error = err.Error()
 		return nil, nil
 	}
@@ -78,13 +85,58 @@ func (r *Reconciler) syncNode(ctx context.Context, f *facts, d decision) (change
 		return false, err
 	}
 	if seen != nil {
-		changed, err = seen.keeper.keep(ctx, f.node, seen.node)
-		if err != nil {
+		// What was decided without the Node is not written.
+		knows := !isNew && before.NodeUID == f.node.Observation.NodeUID
+		changed, err = seen.keeper.keep(ctx, f.node, seen.node, r.recorder(f, d, knows))
+		var unrecorded *recordError
+		switch {
+		case errors.As(err, &unrecorded) && errors.Is(unrecorded.cause, errUndecided):
+			changed = true
+		case errors.As(err, &unrecorded):
+			return false, unrecorded.cause
+		case err != nil:
+			if target.Is(err, target.Busy) {
+				f.node.lookAgain(afterBusy)
+			}
 			f.node.Observation.Error = err.Error()
 		}
 	}
 	r.parameters.set(f.machine.GetUID(), f.node.memory())
 	return isNew || changed || before.Error != f.node.Observation.Error || before.NodeUID != f.node.Observation.NodeUID, nil
+}
+
+// errUndecided is for a decision that was made before the Node was seen.
+var errUndecided = errors.New("the pipeline has not seen the Node")
+
+// recorder writes the status that was decided on together with what the Node is about to get,
+// so that the change which is the reason for both is one write. A decision that does not know
+// the Node is not written: the pipeline runs again first.
+func (r *Reconciler) recorder(f *facts, d decision, knows bool) recordFunc {
+	return func(ctx context.Context, applied *machinev1alpha1.AppliedToNode) error {
+		if !knows {
+			return errUndecided
+		}
+		if err := r.recordProviderID(ctx, f, d); err != nil {
+			return err
+		}
+		f.applying = applied
+		defer func() { f.applying = nil }()
+		_, err := r.report(ctx, f, d)
+		return err
+	}
+}
+
+// applied is what the status shall have of the Node.
+func (f *facts) applied(d decision) *machinev1alpha1.AppliedToNode {
+	switch {
+	case f.applying != nil:
+		return f.applying
+	case f.node != nil && f.node.settled != nil:
+		return f.node.settled.record
+	case f.machine.Status.NodeRef == nil && (f.node == nil || f.node.proven == ""):
+		return promise(f.machine, d.node)
+	}
+	return f.machine.Status.AppliedToNode
 }
 
 // lastSeen is what the status remembers of the Node, for a process that has not looked at

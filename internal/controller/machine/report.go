@@ -21,7 +21,7 @@ func observeNode(wn *machineNode, node *corev1.Node) {
 		return
 	}
 	wn.Observation = observation(node)
-	wn.Observation.Labels, wn.Observation.Annotations = foreignKeys(node, wn.Parameters)
+	wn.Observation.Labels, wn.Observation.Annotations = foreignKeys(node, wn)
 	wn.Observation.StartupTaints = startupTaints(node, wn.Parameters)
 	if wn.Parameters.Drained && was.NodeUID == node.GetUID() {
 		wn.Observation.Drain = was.Drain
@@ -78,16 +78,16 @@ func startupTaints(node *corev1.Node, want workernode.Parameters) []string {
 
 // foreignKeys returns the labels and annotations of the Node that are meant for Drover,
 // without those that Drover put there.
-func foreignKeys(node *corev1.Node, want workernode.Parameters) (labels, annotations map[string]string) {
-	was := readApplied(node)
-	return others(node.GetLabels(), want.Labels, was.Labels), others(node.GetAnnotations(), want.Annotations, was.Annotations)
+func foreignKeys(node *corev1.Node, wn *machineNode) (labels, annotations map[string]string) {
+	was := recall(wn.Status.AppliedToNode, node, hasTaint(node, machinev1alpha1.TaintUninitialized))
+	return others(node.GetLabels(), wn.Parameters.Labels, was.Labels, isOwnLabel), others(node.GetAnnotations(), wn.Parameters.Annotations, was.Annotations, isOwnAnnotation)
 }
 
-func others(have, want map[string]string, was []string) map[string]string {
+func others(have, want map[string]string, was []string, isOwn func(string) bool) map[string]string {
 	var out map[string]string
 	for k, v := range have {
 		domain, _, _ := strings.Cut(k, "/")
-		if _, ours := want[k]; ours || slices.Contains(was, k) || domain != machinev1alpha1.Group && domain != machinev1alpha1.Domain {
+		if _, ours := want[k]; ours || isOwn(k) || slices.Contains(was, k) || domain != machinev1alpha1.Group && domain != machinev1alpha1.Domain {
 			continue
 		}
 		if out == nil {

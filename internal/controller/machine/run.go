@@ -22,6 +22,8 @@ import (
 	"github.com/drover-dev/drover/internal/jointoken"
 	"github.com/drover-dev/drover/internal/names"
 	"github.com/drover-dev/drover/internal/pipeline"
+	"github.com/drover-dev/drover/internal/plan"
+	"github.com/drover-dev/drover/internal/target"
 	"github.com/drover-dev/drover/internal/workernode"
 )
 
@@ -40,13 +42,15 @@ type facts struct {
 	joinError error
 	// node is nil until the pipeline decided on parameters for one.
 	node *machineNode
+	// applying is what the Node is about to get, nil at any other time.
+	applying *machinev1alpha1.AppliedToNode
 }
 
 // A decision is the answer of the pipeline.
 type decision struct {
 	pipeline.Result
-	bootstrap step.Bootstrap
-	vm        step.VM
+	bootstrap plan.Bootstrap
+	vm        plan.VM
 	node      *workernode.Parameters
 }
 
@@ -92,7 +96,10 @@ func (r *Reconciler) settle(ctx context.Context, f *facts) (decision, error) {
 		if err != nil || round == rounds {
 			return d, err
 		}
-		changed := r.bootstrap(ctx, f, d)
+		changed := false
+		if f.knowsNode(d) {
+			changed = r.bootstrap(ctx, f, d)
+		}
 		synced, err := r.syncNode(ctx, f, d)
 		if err != nil {
 			return d, err
@@ -102,6 +109,11 @@ func (r *Reconciler) settle(ctx context.Context, f *facts) (decision, error) {
 		}
 	}
 }
+
+// knowsNode reports whether the decision was made with what the target cluster has of the
+// Node. A process that has just started looks at the Node in its first round: until then, a
+// join token that was deleted since the Node joined would be missing, and be made again.
+func (f *facts) knowsNode(d decision) bool { return d.node == nil || f.node != nil }
 
 // run the pipeline once.
 func (r *Reconciler) run(ctx context.Context, f *facts) (decision, error) {
@@ -160,7 +172,7 @@ func (f *facts) input() (pipeline.Input, error) {
 			return in, err
 		}
 	}
-	join := step.JoinState{Published: f.join.Published, Hash: f.join.Hash}
+	join := plan.JoinState{Published: f.join.Published, Hash: f.join.Hash}
 	if f.joinError != nil {
 		join.Error = f.joinError.Error()
 	}
@@ -241,7 +253,10 @@ func (r *Reconciler) again(f *facts, d decision) time.Duration {
 			sooner(afterError)
 		}
 	}
-	if f.joinError != nil {
+	switch {
+	case target.Is(f.joinError, target.Busy):
+		sooner(afterBusy)
+	case f.joinError != nil:
 		sooner(afterError)
 	}
 	if !f.join.Renew.IsZero() {

@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
-	"github.com/drover-dev/drover/internal/function/step"
+	"github.com/drover-dev/drover/internal/plan"
 )
 
 var revisionKind = schema.GroupVersionKind{Group: "apiextensions.crossplane.io", Version: "v1", Kind: "CompositionRevision"}
@@ -26,7 +26,7 @@ type selection struct {
 	// revision is nil if there is a problem.
 	revision *unstructured.Unstructured
 	// problem that a user can fix.
-	problem *step.Problem
+	problem *plan.Problem
 	// pin means that the policy is Manual and the Machine names no revision yet.
 	pin bool
 }
@@ -56,7 +56,7 @@ func (r *Reconciler) choose(ctx context.Context, m *machinev1alpha1.Machine) (se
 	}
 	revision := latest(list.Items)
 	if revision == nil {
-		return selection{problem: &step.Problem{Reason: step.ReasonCompositionNotFound, Message: where.notFound}}, nil
+		return selection{problem: &plan.Problem{Reason: plan.ReasonCompositionNotFound, Message: where.notFound}}, nil
 	}
 	return selection{revision: revision, pin: isManual}, nil
 }
@@ -64,9 +64,9 @@ func (r *Reconciler) choose(ctx context.Context, m *machinev1alpha1.Machine) (se
 // manual selects the revision of a name, which must be one of Machines.
 func (r *Reconciler) manual(ctx context.Context, name string) (selection, error) {
 	s, err := r.pinned(ctx, name)
-	if err == nil && s.revision != nil && !composesMachines(s.revision) {
-		return selection{problem: &step.Problem{
-			Reason:  step.ReasonCompositionNotFound,
+	if err == nil && s.revision != nil && !plan.ComposesMachines(s.revision) {
+		return selection{problem: &plan.Problem{
+			Reason:  plan.ReasonCompositionNotFound,
 			Message: fmt.Sprintf("spec.crossplane.compositionRevisionRef.name: the CompositionRevision %q does not compose Machines", name),
 		}}, nil
 	}
@@ -78,8 +78,8 @@ func (r *Reconciler) pinned(ctx context.Context, name string) (selection, error)
 	revision.SetGroupVersionKind(revisionKind)
 	err := r.resources.Get(ctx, types.NamespacedName{Name: name}, revision, client.UnsafeDisableDeepCopy)
 	if kerrors.IsNotFound(err) {
-		return selection{problem: &step.Problem{
-			Reason:  step.ReasonCompositionNotFound,
+		return selection{problem: &plan.Problem{
+			Reason:  plan.ReasonCompositionNotFound,
 			Message: fmt.Sprintf("spec.crossplane.compositionRevisionRef.name: there is no CompositionRevision %q", name),
 		}}, nil
 	}
@@ -93,7 +93,7 @@ type compositionQuery struct {
 	notFound string
 }
 
-func (r *Reconciler) compositionsFor(ctx context.Context, m *machinev1alpha1.Machine, s machinev1alpha1.CompositionSelection) (compositionQuery, *step.Problem, error) {
+func (r *Reconciler) compositionsFor(ctx context.Context, m *machinev1alpha1.Machine, s machinev1alpha1.CompositionSelection) (compositionQuery, *plan.Problem, error) {
 	switch {
 	case s.CompositionRef != nil:
 		return compositionQuery{
@@ -111,9 +111,8 @@ func (r *Reconciler) compositionsFor(ctx context.Context, m *machinev1alpha1.Mac
 	switch {
 	case err == nil:
 		return compositionQuery{
-			labels: map[string]string{machinev1alpha1.LabelProvider: class.Spec.Provider},
-			notFound: fmt.Sprintf("MachineClass %q has spec.provider %q, for which there is no Composition of Machines: one must have the label %s: %s",
-				class.Name, class.Spec.Provider, machinev1alpha1.LabelProvider, class.Spec.Provider),
+			labels:   map[string]string{machinev1alpha1.LabelProvider: class.Spec.Provider},
+			notFound: plan.NoComposition(class).Message,
 		}, nil, nil
 	case !kerrors.IsNotFound(err):
 		return compositionQuery{}, nil, err
@@ -125,7 +124,7 @@ func (r *Reconciler) compositionsFor(ctx context.Context, m *machinev1alpha1.Mac
 			notFound: fmt.Sprintf("there is no revision of the Composition %q, which the Machine followed", before),
 		}, nil, nil
 	}
-	return compositionQuery{}, step.NoClass(m, "spec.classRef.name"), nil
+	return compositionQuery{}, plan.NoClass(m, "spec.classRef.name"), nil
 }
 
 // compositionOf a revision, empty if it is not there.
@@ -146,7 +145,7 @@ func latest(revisions []unstructured.Unstructured) *unstructured.Unstructured {
 	var best *unstructured.Unstructured
 	for i := range revisions {
 		candidate := &revisions[i]
-		if !composesMachines(candidate) {
+		if !plan.ComposesMachines(candidate) {
 			continue
 		}
 		if best == nil || isPreferred(candidate, best) {
@@ -167,10 +166,4 @@ func isPreferred(a, b *unstructured.Unstructured) bool {
 func revisionNumber(revision *unstructured.Unstructured) int64 {
 	n, _, _ := unstructured.NestedInt64(revision.Object, "spec", "revision")
 	return n
-}
-
-func composesMachines(revision *unstructured.Unstructured) bool {
-	apiVersion, _, _ := unstructured.NestedString(revision.Object, "spec", "compositeTypeRef", "apiVersion")
-	kind, _, _ := unstructured.NestedString(revision.Object, "spec", "compositeTypeRef", "kind")
-	return apiVersion == machinev1alpha1.SchemeGroupVersion.String() && kind == machineKind.Kind
 }

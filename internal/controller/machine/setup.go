@@ -2,6 +2,7 @@ package machine
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/controller"
@@ -12,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -45,6 +47,8 @@ const (
 	byNode = "drover.node"
 	// byToken has the UID of the Machine, by which its Node registers.
 	byToken = "drover.token"
+	// byProviderID has the providerID that is recorded in the spec.
+	byProviderID = "drover.providerID"
 	// byCluster has the configuration.
 	byCluster = "drover.cluster"
 	// byClass has the name of the class.
@@ -133,7 +137,7 @@ func newReconciler(mgr ctrl.Manager, o controller.Options, pool *target.Pool, re
 		record: mr.RecorderFor(mgr, machineKind), log: o.Logger.WithValues("controller", "machine"), now: time.Now,
 	}
 	r.tokens = jointoken.NewKeeper(jointoken.Options{
-		Connect: jointoken.ConnectThrough(pool), Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Record: r.record, Now: time.Now,
+		Connect: jointoken.ConnectMachinesThrough(pool), Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Record: r.record, Now: time.Now,
 	})
 	r.nodes = &nodeTools{connect: connectThrough(pool), record: r.record, now: time.Now, hooks: hooksOf(mgr.GetAPIReader()), marks: marksOfSet(mgr.GetClient())}
 	return r, nil
@@ -150,13 +154,16 @@ func resourcesCache(mgr ctrl.Manager) (cache.Cache, error) {
 	return c, mgr.Add(c)
 }
 
-func connectThrough(pool *target.Pool) func(context.Context, target.Ref) (nodeCluster, error) {
-	return func(ctx context.Context, ref target.Ref) (nodeCluster, error) {
-		conn, err := pool.Get(ctx, ref)
+func connectThrough(pool *target.Pool) func(context.Context, *machinev1alpha1.Machine) (nodeCluster, error) {
+	return func(ctx context.Context, m *machinev1alpha1.Machine) (nodeCluster, error) {
+		conn, err := pool.For(ctx, m)
 		if err != nil {
-			return nodeCluster{ref: ref}, err
+			return nodeCluster{ref: refOf(m)}, err
 		}
-		return nodeCluster{ref: ref, kube: conn.Kube, nodes: conn.Nodes, classify: conn.Classify}, nil
+		return nodeCluster{
+			ref: conn.Ref, kube: conn.Kube, nodes: conn.Nodes, ofVM: conn.NodesOfVM, classify: conn.Classify,
+			allowsLabel: conn.AllowsLabel, allowsTaint: conn.AllowsTaint,
+		}, nil
 	}
 }
 
@@ -165,13 +172,14 @@ func index(ctx context.Context, indexer client.FieldIndexer) error {
 		byNode: func(m *machinev1alpha1.Machine) string {
 			return refOf(m).String() + " " + names.OfMachine(m.GetName(), m.GetUID())
 		},
-		byToken:   func(m *machinev1alpha1.Machine) string { return string(m.GetUID()) },
-		byCluster: func(m *machinev1alpha1.Machine) string { return refOf(m).String() },
-		byClass:   func(m *machinev1alpha1.Machine) string { return m.Spec.ClassRef.Name },
+		byToken:      func(m *machinev1alpha1.Machine) string { return string(m.GetUID()) },
+		byProviderID: func(m *machinev1alpha1.Machine) string { return ptr.Deref(m.Spec.ProviderID, "") },
+		byCluster:    func(m *machinev1alpha1.Machine) string { return refOf(m).String() },
+		byClass:      func(m *machinev1alpha1.Machine) string { return m.Spec.ClassRef.Name },
 	} {
 		if err := indexer.IndexField(ctx, &machinev1alpha1.Machine{}, name, func(obj client.Object) []string {
 			m, ok := obj.(*machinev1alpha1.Machine)
-			if !ok {
+			if !ok || key(m) == "" {
 				return nil
 			}
 			return []string{key(m)}
@@ -217,17 +225,31 @@ func ofConfig[T client.Object](r *Reconciler) func(context.Context, T) []reconci
 // nodesOf is the source of reconciles that changes of Nodes cause.
 func nodesOf(reader client.Reader, pool *target.Pool) source.Source {
 	return source.Func(func(ctx context.Context, q queue) error {
+		limits := newNodeLimits(time.Now)
 		pool.Subscribe(func(ref target.Ref, n target.NodeIdentity) {
-			found := requestsFor(ctx, reader, client.MatchingFields{byNode: ref.String() + " " + n.Name})
-			if len(found) == 0 && n.Token != "" {
-				found = requestsFor(ctx, reader, client.MatchingFields{byToken: n.Token})
-			}
-			for _, req := range found {
-				q.Add(req)
+			delay := limits.delay(nodeID{cluster: ref, name: n.Name})
+			for _, req := range ofNode(ctx, reader, ref, n) {
+				q.AddAfter(req, delay)
 			}
 		})
 		return nil
 	})
+}
+
+// ofNode are the Machines that a Node is of, or pretends to be of.
+func ofNode(ctx context.Context, reader client.Reader, ref target.Ref, n target.NodeIdentity) []reconcile.Request {
+	found := requestsFor(ctx, reader, client.MatchingFields{byNode: ref.String() + " " + n.Name})
+	for index, key := range map[string]string{byToken: n.Token, byProviderID: n.ProviderID} {
+		if key == "" {
+			continue
+		}
+		for _, req := range requestsFor(ctx, reader, client.MatchingFields{index: key}) {
+			if !slices.Contains(found, req) {
+				found = append(found, req)
+			}
+		}
+	}
+	return found
 }
 
 // machineHandler enqueues a Machine, and drops what was written of one that is gone.

@@ -16,13 +16,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
-	"github.com/drover-dev/drover/internal/function/lifecycle"
-	"github.com/drover-dev/drover/internal/function/step"
 	"github.com/drover-dev/drover/internal/pipeline"
+	"github.com/drover-dev/drover/internal/plan"
+	machineplan "github.com/drover-dev/drover/internal/plan/machine"
 )
 
 // typeValid is the condition that the step lifecycle sets.
-const typeValid = lifecycle.TypeValid
+const typeValid = machineplan.TypeValid
 
 // Reasons of events.
 const (
@@ -46,8 +46,12 @@ func (r *Reconciler) report(ctx context.Context, f *facts, d decision) (written 
 	if status.ResourceRefs, err = references(f, d); err != nil {
 		return false, err
 	}
+	status.AppliedToNode = f.applied(d)
 	status.Conditions = slices.Clone(m.Status.Conditions)
 	setConditions(&status, m.GetGeneration(), append(conditionsOf(d.Conditions), conditionOf(readyWhen(d)))...)
+	identified := identifiedCondition(f)
+	setConditions(&status, m.GetGeneration(), identified...)
+	news := newsOf(m.Status.Conditions, identified)
 	// After a failed launch, Synced waits for a launch that succeeds: otherwise each retry
 	// would write it twice.
 	isLaunched := true
@@ -63,6 +67,9 @@ func (r *Reconciler) report(ctx context.Context, f *facts, d decision) (written 
 		return false, err
 	}
 	r.recordResults(m, d.Results)
+	for _, c := range news {
+		r.record.Event(m, event.Event{Type: event.TypeWarning, Reason: event.Reason(c.Reason), Message: c.Message})
+	}
 	return written, nil
 }
 
@@ -100,6 +107,9 @@ func statusOf(d decision) (machinev1alpha1.MachineStatus, error) {
 	return status, nil
 }
 
+// maxReferences is how many resources the schema of a Machine's status has room for.
+const maxReferences = 64
+
 // references to the resources that the pipeline desires, and to those that exist.
 func references(f *facts, d decision) ([]machinev1alpha1.ComposedReference, error) {
 	byRole := map[string]machinev1alpha1.ComposedReference{}
@@ -112,6 +122,9 @@ func references(f *facts, d decision) ([]machinev1alpha1.ComposedReference, erro
 			return nil, err
 		}
 		byRole[role] = machinev1alpha1.ComposedReference{Role: role, APIVersion: want.GetAPIVersion(), Kind: want.GetKind(), Name: want.GetName()}
+	}
+	if len(byRole) > maxReferences {
+		return nil, fmt.Errorf("the pipeline composes %d resources: must be at most %d", len(byRole), maxReferences)
 	}
 	var out []machinev1alpha1.ComposedReference
 	for _, ref := range byRole {
@@ -260,7 +273,7 @@ func (r *Reconciler) reportFatal(ctx context.Context, m *machinev1alpha1.Machine
 }
 
 // refuse a Machine for which no pipeline can run until a user fixes a problem.
-func (r *Reconciler) refuse(ctx context.Context, m *machinev1alpha1.Machine, p *step.Problem) error {
+func (r *Reconciler) refuse(ctx context.Context, m *machinev1alpha1.Machine, p *plan.Problem) error {
 	status := *m.Status.DeepCopy()
 	if status.Phase == "" {
 		status.Phase = machinev1alpha1.MachinePending

@@ -8,69 +8,41 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 
-	"github.com/drover-dev/drover/apis/cluster/v1alpha1"
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/workernode"
 )
 
-// applied remembers on the Node what we put there. Only that is ever removed.
-type applied struct {
-	Labels      []string `json:"labels,omitempty"`
-	Annotations []string `json:"annotations,omitempty"`
-	Taints      []string `json:"taints,omitempty"` // key:effect
-	Cordoned    bool     `json:"cordoned,omitempty"`
-	// Before has the values of others that ours took the place of.
-	Before *before `json:"before,omitempty"`
+// A nodeChange is what brings a Node in step with its parameters.
+type nodeChange struct {
+	// patch is a merge patch, nil if the Node is in step.
+	patch []byte
+	// record of what Drover has on the Node once it has the patch, nil if nothing.
+	record *machinev1alpha1.AppliedToNode
+	// kept are the keys that stay on the Node although the Machine has them no more.
+	kept []string
 }
 
-type before struct {
-	Labels      map[string]string `json:"labels,omitempty"`
-	Annotations map[string]string `json:"annotations,omitempty"`
-	Taints      map[string]string `json:"taints,omitempty"`
-}
-
-func readApplied(node *corev1.Node) applied {
-	var a applied
-	// What cannot be read is not ours to remove.
-	_ = json.Unmarshal([]byte(node.GetAnnotations()[v1alpha1.AnnotationApplied]), &a)
-	return a
-}
-
-// syncPatch returns the merge patch that gives the Node what its parameters say
-// on it, and takes off what it no longer wants; nil if there is nothing to do.
-func syncPatch(node *corev1.Node, want workernode.Parameters) ([]byte, error) {
-	was := readApplied(node)
-	old := before{}
-	if was.Before != nil {
-		old = *was.Before
-	}
+// syncChange puts on the Node what its parameters desire, and removes what is recorded and
+// no longer desired.
+func syncChange(node *corev1.Node, want workernode.Parameters, recorded *machinev1alpha1.AppliedToNode) (nodeChange, error) {
 	have, fresh := taintValues(node.Spec.Taints)
+	was := recall(recorded, node, fresh)
+	labels := settle(keyset{
+		have: node.GetLabels(), want: want.Labels, recorded: was.Labels, replaced: was.Replaced.Labels,
+		fresh: fresh, promised: was.promised, isOwn: isOwnLabel, isProtected: isProtected,
+	})
+	annotations := settle(keyset{
+		have: node.GetAnnotations(), want: want.Annotations, recorded: was.Annotations, replaced: was.Replaced.Annotations,
+		fresh: fresh, promised: was.promised, isOwn: isOwnAnnotation, isProtected: isProtectedAnnotation,
+	})
+	taints := settle(keyset{
+		have: have, want: wantedTaints(want.Taints), recorded: was.Taints, replaced: was.Replaced.Taints,
+		fresh: fresh, promised: was.promised, isOwn: isOwnTaint, isProtected: isProtected,
+	})
+	unschedulable, isCordonOurs := cordoned(node.Spec.Unschedulable, want.Drained, hasTaint(node, machinev1alpha1.TaintCordoned))
+	newTaints := withCordonTaint(withTaints(node.Spec.Taints, taints.patch), isCordonOurs)
 
-	labels := settle(node.GetLabels(), want.Labels, was.Labels, old.Labels, fresh)
-	annotations := settle(node.GetAnnotations(), want.Annotations, was.Annotations, old.Annotations, fresh)
-	wantTaints := map[string]string{}
-	for _, t := range want.Taints {
-		wantTaints[t.Key+":"+t.Effect] = t.Value
-	}
-	settled := settle(have, wantTaints, was.Taints, old.Taints, fresh)
-	taints := withTaints(node.Spec.Taints, settled.patch)
-	unschedulable, cordon := cordoned(node.Spec.Unschedulable, want.Drained, was.Cordoned)
-
-	now := applied{Labels: labels.ours, Annotations: annotations.ours, Taints: settled.ours, Cordoned: cordon}
-	if b := (before{Labels: labels.before, Annotations: annotations.before, Taints: settled.before}); !equality.Semantic.DeepEqual(b, before{}) {
-		now.Before = &b
-	}
-	if !equality.Semantic.DeepEqual(was, now) {
-		remember, err := json.Marshal(now)
-		if err != nil {
-			return nil, err
-		}
-		annotations.patch[v1alpha1.AnnotationApplied] = string(remember)
-		if equality.Semantic.DeepEqual(now, applied{}) {
-			annotations.patch[v1alpha1.AnnotationApplied] = nil
-		}
-	}
-
+	c := nodeChange{record: recordOf(node, labels, annotations, taints), kept: slices.Concat(labels.kept, annotations.kept, taints.kept)}
 	meta, spec := map[string]any{}, map[string]any{}
 	if len(labels.patch) > 0 {
 		meta["labels"] = labels.patch
@@ -81,9 +53,9 @@ func syncPatch(node *corev1.Node, want workernode.Parameters) ([]byte, error) {
 	if node.Spec.ProviderID == "" && want.ProviderID != "" {
 		spec["providerID"] = want.ProviderID
 	}
-	if !equality.Semantic.DeepEqual(taints, node.Spec.Taints) {
+	if !equality.Semantic.DeepEqual(newTaints, node.Spec.Taints) {
 		// A list of many owners is written as a whole: only on top of what was read.
-		spec["taints"], meta["resourceVersion"] = taints, node.GetResourceVersion()
+		spec["taints"], meta["resourceVersion"] = newTaints, node.GetResourceVersion()
 	}
 	if unschedulable != node.Spec.Unschedulable {
 		// Who cordoned it is known only of what was read.
@@ -97,13 +69,15 @@ func syncPatch(node *corev1.Node, want workernode.Parameters) ([]byte, error) {
 		patch["spec"] = spec
 	}
 	if len(patch) == 0 {
-		return nil, nil
+		return c, nil
 	}
-	return json.Marshal(patch)
+	var err error
+	c.patch, err = json.Marshal(patch)
+	return c, err
 }
 
-// cordoned says whether the Node shall be, and whether that is our doing. What
-// somebody else cordoned stays so.
+// cordoned returns whether the Node shall be cordoned, and whether that is Drover's doing:
+// then it has TaintCordoned. A Node that was cordoned otherwise stays so.
 func cordoned(is, want, wasOurs bool) (unschedulable, ours bool) {
 	switch {
 	case want:
@@ -114,52 +88,92 @@ func cordoned(is, want, wasOurs bool) (unschedulable, ours bool) {
 	return is, false
 }
 
-// A settlement is what is to be done to keys that have several owners.
-type settlement struct {
-	patch  map[string]any    // a value to set, nil for a key to remove
-	ours   []string          // keys that are taken off again when they are not wanted
-	before map[string]string // values of others that are then given back
+// A keyset is the labels, the annotations or the taints of a Node.
+type keyset struct {
+	have, want map[string]string
+	// recorded are the keys that Drover put there, replaced the values that they had before.
+	recorded []string
+	replaced map[string]string
+	// fresh means that the Node has what its kubelet registered with.
+	fresh bool
+	// promised means that the keys were recorded before the Node joined: whether Drover or
+	// the kubelet put them there, or another client, only the value tells.
+	promised bool
+	// isOwn reports whether only Drover sets a key. It needs no record.
+	isOwn func(key string) bool
+	// isProtected reports whether no record lets Drover change a key.
+	isProtected func(key, value string) bool
 }
 
-// settle who has which key. What somebody else set to the value that we want is
-// theirs, and stays. But what a fresh Node has of that came from its kubelet, which
-// we told to: it is ours.
-func settle(have, want map[string]string, was []string, before map[string]string, fresh bool) settlement {
-	s := settlement{patch: map[string]any{}}
-	for _, k := range slices.Sorted(maps.Keys(want)) {
-		h, there := have[k]
-		ours := slices.Contains(was, k)
-		if there && h == want[k] && !ours && !fresh {
+// isOurs reports whether Drover put a desired key there.
+func (k keyset) isOurs(key string) bool {
+	h, there := k.have[key]
+	return slices.Contains(k.recorded, key) && !(k.promised && there && h != k.want[key])
+}
+
+// A settlement is what is to be done to keys that have several owners.
+type settlement struct {
+	patch    map[string]any    // a value to set, nil for a key to remove
+	ours     []string          // keys that are removed again when they are not desired
+	replaced map[string]string // values that are then given back
+	kept     []string          // keys that are not desired any more, and stay
+}
+
+// settle which keys are Drover's. A key that has the desired value already belongs to the
+// client that set it, and stays. But the kubelet of a fresh Node set it because Drover's user
+// data demand it: that key is Drover's.
+func settle(k keyset) settlement {
+	s := settlement{patch: map[string]any{}, replaced: map[string]string{}}
+	for _, key := range slices.Sorted(maps.Keys(k.want)) {
+		h, there := k.have[key]
+		if !there || h != k.want[key] {
+			s.patch[key] = k.want[key]
+		}
+		isOurs := k.isOurs(key)
+		if k.isOwn(key) || there && h == k.want[key] && !isOurs && !k.fresh {
 			continue
 		}
-		s.ours = append(s.ours, k)
-		b, had := before[k]
-		if there && h != want[k] && !ours {
-			b, had = h, true
-		}
-		if had {
-			if s.before == nil {
-				s.before = map[string]string{}
-			}
-			s.before[k] = b
-		}
-		if !there || h != want[k] {
-			s.patch[k] = want[k]
+		s.ours = append(s.ours, key)
+		switch b, had := k.replaced[key]; {
+		case there && h != k.want[key] && !isOurs:
+			s.replaced[key] = h
+		case had:
+			s.replaced[key] = b
 		}
 	}
-	for _, k := range was {
-		_, wanted := want[k]
-		h, there := have[k]
-		if wanted || !there {
+	for _, key := range slices.Sorted(slices.Values(k.recorded)) {
+		_, wanted := k.want[key]
+		h, there := k.have[key]
+		if wanted || !there || k.isOwn(key) {
 			continue
 		}
-		if b, had := before[k]; !had {
-			s.patch[k] = nil
-		} else if b != h {
-			s.patch[k] = b
+		switch b, had := k.replaced[key]; {
+		case k.isProtected(key, h):
+			s.kept = append(s.kept, key)
+		case !had:
+			s.patch[key] = nil
+		case b != h:
+			s.patch[key] = b
+		}
+	}
+	for key := range k.have {
+		if _, wanted := k.want[key]; !wanted && k.isOwn(key) {
+			s.patch[key] = nil
 		}
 	}
 	return s
+}
+
+// wantedTaints by their key and effect. TaintCordoned is in no parameters: with it a Machine
+// would have its Node uncordoned.
+func wantedTaints(taints []workernode.Taint) map[string]string {
+	out := map[string]string{}
+	for _, t := range taints {
+		if t.Key != machinev1alpha1.TaintCordoned {
+			out[t.Key+":"+t.Effect] = t.Value
+		}
+	}
+	return out
 }
 
 // taintValues returns the taints by key and effect. A Node that still has the taint
@@ -167,19 +181,25 @@ func settle(have, want map[string]string, was []string, before map[string]string
 func taintValues(taints []corev1.Taint) (values map[string]string, fresh bool) {
 	values = map[string]string{}
 	for _, t := range taints {
-		if t.Key == machinev1alpha1.TaintUninitialized {
+		switch t.Key {
+		case machinev1alpha1.TaintUninitialized:
 			fresh = true
-			continue
+		case machinev1alpha1.TaintCordoned:
+		default:
+			values[taintID(t)] = t.Value
 		}
-		values[taintID(t)] = t.Value
 	}
 	return values, fresh
 }
 
 func taintID(t corev1.Taint) string { return t.Key + ":" + string(t.Effect) }
 
-// withTaints keeps the taints of others, and their order. The one that says that
-// ours are not there yet goes together with their coming.
+func hasTaint(node *corev1.Node, key string) bool {
+	return slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.Key == key })
+}
+
+// withTaints keeps the taints of others, and their order. TaintUninitialized is removed by the
+// same patch that adds Drover's.
 func withTaints(have []corev1.Taint, patch map[string]any) []corev1.Taint {
 	todo := maps.Clone(patch)
 	out := []corev1.Taint{}
@@ -204,6 +224,18 @@ func withTaints(have []corev1.Taint, patch map[string]any) []corev1.Taint {
 		}
 	}
 	return out
+}
+
+// withCordonTaint adds or removes TaintCordoned.
+func withCordonTaint(taints []corev1.Taint, isOurs bool) []corev1.Taint {
+	is := func(t corev1.Taint) bool { return t.Key == machinev1alpha1.TaintCordoned }
+	switch {
+	case !isOurs:
+		return slices.DeleteFunc(taints, is)
+	case slices.ContainsFunc(taints, is):
+		return taints
+	}
+	return append(taints, corev1.Taint{Key: machinev1alpha1.TaintCordoned, Effect: corev1.TaintEffectPreferNoSchedule})
 }
 
 func splitTaint(id string) (string, corev1.TaintEffect) {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -52,7 +53,7 @@ func (r *Reconciler) terminate(ctx context.Context, m *machinev1alpha1.Machine) 
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	p := plan(o.machineState)
+	p := planDeletion(o.machineState)
 	if p.isIrrevocable() {
 		// A VM may be so new that the cache lacks it.
 		fresh, err := r.inventory(ctx, m, r.fresh)
@@ -60,7 +61,7 @@ func (r *Reconciler) terminate(ctx context.Context, m *machinev1alpha1.Machine) 
 			return reconcile.Result{}, err
 		}
 		fresh.node = o.node
-		o, p = fresh, plan(fresh.machineState)
+		o, p = fresh, planDeletion(fresh.machineState)
 	}
 	if p.step == finalizer.Remove && token > 0 {
 		p.step, p.again = finalizer.Nothing, token
@@ -68,8 +69,8 @@ func (r *Reconciler) terminate(ctx context.Context, m *machinev1alpha1.Machine) 
 	if wn != nil {
 		p.lookAgain(wn.again)
 	}
-	if o.unreadable != "" {
-		p.lookAgain(retryAfter) // No watch reports that a right was granted.
+	if o.unreadable != "" || o.unwatched {
+		p.lookAgain(retryAfter) // No watch reports that a right was granted, or a VM is gone.
 	}
 	return reconcile.Result{RequeueAfter: p.again}, r.execute(ctx, m, o, p, wn)
 }
@@ -77,7 +78,7 @@ func (r *Reconciler) terminate(ctx context.Context, m *machinev1alpha1.Machine) 
 // revoke the join token. It returns how long the deletion may wait for that, zero if it
 // need not.
 func (r *Reconciler) revoke(ctx context.Context, m *machinev1alpha1.Machine) time.Duration {
-	_, err := r.tokens.Apply(ctx, m, refOf(m), jointoken.Request{
+	_, err := r.tokens.Apply(ctx, m, jointoken.Request{
 		TTL: metav1.Duration{Duration: time.Hour}, MaxLife: metav1.Duration{Duration: time.Hour}, Revoked: true, Frozen: true,
 	})
 	if err == nil {
@@ -117,10 +118,10 @@ func mayHaveNode(m *machinev1alpha1.Machine) bool {
 func (r *Reconciler) nodeOf(m *machinev1alpha1.Machine) *machineNode {
 	wn := &machineNode{Machine: m, WorkerNode: workernode.WorkerNode{Observation: lastSeen(m)}}
 	if before, ok := r.parameters.get(m.GetUID()); ok && before.node != nil {
-		wn.WorkerNode, wn.confirmed, wn.proven = *before.node, before.confirmed, before.proven
+		wn.WorkerNode, wn.confirmed, wn.proven, wn.provenUID = *before.node, before.confirmed, before.proven, before.provenUID
 	} else {
-		wn.Parameters.ProviderID = m.Status.ProviderID
-		// A Node that is proven by its token is the Machine's whatever its name is.
+		// After a restart the providerID is unknown: that of the status may be forged. The
+		// names in the status serve to find a Node, and prove nothing without its token.
 		wn.Parameters.CloudNamesNodes = m.Status.NodeRef != nil && m.Status.NodeRef.Name != names.OfMachine(m.GetName(), m.GetUID())
 	}
 	wn.Observation.Drain = m.Status.Drain.DeepCopy()
@@ -219,7 +220,9 @@ func isSameOperation(a, b *machinev1alpha1.LastOperation) bool {
 // An inventory is the state of a deletion, and the objects that it was made from.
 type inventory struct {
 	machineState
-	objects map[vm]vmObject
+	// unwatched means that there is a resource of a kind that is not watched.
+	unwatched bool
+	objects   map[vm]vmObject
 }
 
 type vmObject struct {
@@ -255,6 +258,7 @@ func (r *Reconciler) inventory(ctx context.Context, m *machinev1alpha1.Machine, 
 			r.record.Event(m, event.Warning(reasonUnreadable, fmt.Errorf("%s: %w", o.unreadable, err)))
 			continue
 		}
+		o.unwatched = o.unwatched || len(items) > 0 && !r.watches.has(gvk)
 		for i := range items {
 			o.add(gvk, &items[i])
 		}
@@ -301,9 +305,11 @@ func (r *Reconciler) kindsToSearch(ctx context.Context, m *machinev1alpha1.Machi
 	if err != nil {
 		return out, nil //nolint:nilerr // A pipeline that cannot be read composed nothing.
 	}
-	for _, gvk := range kindsOf(steps) {
+	kinds := slices.Collect(maps.Values(kindsOf(steps)))
+	for _, gvk := range kinds {
 		add(gvk)
 	}
+	_ = r.watchKinds(kinds) // A kind that cannot be watched is listed live.
 	return out, nil
 }
 
@@ -319,10 +325,11 @@ func readVM(kind string, obj *metav1.PartialObjectMetadata) vm {
 	return v
 }
 
-// cached lists from the cache. It may lack what was just created: see isIrrevocable.
+// cached lists from the cache. It may lack what was just created: see isIrrevocable. A kind
+// that no pipeline composes is not watched: a status that refers to it can be forged.
 func (r *Reconciler) cached(ctx context.Context, gvk schema.GroupVersionKind, m *machinev1alpha1.Machine) ([]metav1.PartialObjectMetadata, error) {
-	if err := r.watches.ensure(gvk); err != nil {
-		return nil, err
+	if !r.watches.has(gvk) {
+		return r.fresh(ctx, gvk, m)
 	}
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()

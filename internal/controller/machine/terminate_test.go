@@ -374,7 +374,7 @@ func (r forbidden) List(ctx context.Context, list client.ObjectList, opts ...cli
 
 func TestAMachineWhoseVMCannotBeReadStaysAndReportsWhy(t *testing.T) {
 	w := newWorld(t, aMachine(true, v1alpha1.FinalizerTerminator, metav1.FinalizerDeleteDependents), aVM())
-	w.r.resources = forbidden{w.client}
+	w.r.resources, w.r.live = forbidden{w.client}, forbidden{w.client}
 	res, err := w.r.Reconcile(t.Context(), reconcile.Request{NamespacedName: nameOfM})
 	if err != nil || res.RequeueAfter == 0 {
 		t.Errorf("result %+v, error %v: nothing tries again", res, err)

@@ -92,7 +92,7 @@ func (p *machinePlan) lookAgain(d time.Duration) {
 	}
 }
 
-func plan(s machineState) machinePlan {
+func planDeletion(s machineState) machinePlan {
 	p := machinePlan{step: s.self.Next(s.left() || s.unreadable != "" && !s.forceDelete)}
 	if !s.self.Deleting {
 		return p

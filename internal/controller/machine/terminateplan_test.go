@@ -46,7 +46,7 @@ func TestPlanOfAMachine(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			p := plan(tc.machineState)
+			p := planDeletion(tc.machineState)
 			if p.step != tc.step {
 				t.Errorf("step %s, want %s", p.step, tc.step)
 			}
@@ -89,7 +89,7 @@ func TestACreationWithoutEndIsForgottenWhenTheVMIsBeingDeleted(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if d := cmp.Diff(tc.forget, plan(tc.machineState).forget, cmp.AllowUnexported(vm{})); d != "" {
+			if d := cmp.Diff(tc.forget, planDeletion(tc.machineState).forget, cmp.AllowUnexported(vm{})); d != "" {
 				t.Errorf("(-want +got):\n%s", d)
 			}
 		})
@@ -197,7 +197,7 @@ func TestStagesOfADeletion(t *testing.T) {
 			if s.deletedAt.IsZero() {
 				s.deletedAt = ago(time.Minute)
 			}
-			p := plan(s)
+			p := planDeletion(s)
 			got := want{released: len(p.release) > 0, dropped: len(p.abandon) > 0, timedOut: p.timedOut, again: p.again}
 			if p.deletion != nil {
 				got.stage, got.since = p.deletion.Stage, p.deletion.Since.Time.Local()

@@ -51,6 +51,13 @@ func (w *watches) ensure(gvk schema.GroupVersionKind) error {
 	return nil
 }
 
+// has reports whether a kind is watched.
+func (w *watches) has(gvk schema.GroupVersionKind) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.started[gvk]
+}
+
 // require what the pipeline of a Machine required in its last answers.
 func (w *watches) require(machine types.NamespacedName, required []pipeline.Requirement) {
 	now := map[schema.GroupVersionKind][]*fnv1.ResourceSelector{}

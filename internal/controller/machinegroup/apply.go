@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/drover-dev/drover/apis/machine/v1alpha1"
-	"github.com/drover-dev/drover/internal/machinegroup"
+	"github.com/drover-dev/drover/internal/plan/group"
 )
 
 // fieldOwner of what templates say of Machines.
@@ -20,7 +20,7 @@ const fieldOwner = client.FieldOwner("drover-machinegroup")
 
 // apply a change, as one server-side apply: it creates what does not exist, takes on
 // what nobody controls, and takes back what an earlier template said.
-func apply(ctx context.Context, c client.Client, g *v1alpha1.MachineGroup, ch machinegroup.Change) error {
+func apply(ctx context.Context, c client.Client, g *v1alpha1.MachineGroup, ch group.Change) error {
 	m, err := manifest(g, ch)
 	if err != nil {
 		return err
@@ -31,7 +31,7 @@ func apply(ctx context.Context, c client.Client, g *v1alpha1.MachineGroup, ch ma
 	return nil
 }
 
-func manifest(g *v1alpha1.MachineGroup, ch machinegroup.Change) (*unstructured.Unstructured, error) {
+func manifest(g *v1alpha1.MachineGroup, ch group.Change) (*unstructured.Unstructured, error) {
 	spec := map[string]any{}
 	if err := json.Unmarshal(ch.Template.Spec.Raw, &spec); err != nil {
 		return nil, fmt.Errorf("spec.templates: template %q of Machine %q cannot be read: %w", ch.Template.Name, ch.Name, err)

@@ -1,7 +1,7 @@
 // Package machinegroup carries out MachineGroups: it creates, changes and deletes the
 // Machines of a MachineSet, and tells the set when they change.
 //
-// What to do follows from the group alone (internal/machinegroup); nothing is decided here. It makes
+// What to do follows from the group alone (internal/plan/group); nothing is decided here. It makes
 // up for two costs of composing the Machines themselves: Crossplane applies all that an
 // XR composes each time that one of them changes, and looks at the XR at each of these
 // changes. Here a Machine is written when it differs, and the set is woken in batches,

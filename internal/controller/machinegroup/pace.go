@@ -4,33 +4,32 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/time/rate"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/drover-dev/drover/apis/machine/v1alpha1"
-	"github.com/drover-dev/drover/internal/machinegroup"
+	"github.com/drover-dev/drover/internal/plan/group"
 )
 
-// Each status that is written wakes the MachineSet, and by it the MachineDeployment, which
-// costs some ten writes and, with Crossplane's default circuit breaker, two tokens of
-// each. So news of Machines are told at once as long as they are few, and then every
-// [machinegroup.TellEvery]; sooner only when half of what the set waits for is there.
-const tellBurst = 4
-
+// A notification is a status of the group: it wakes the MachineSet, and by it the
+// MachineDeployment, which costs some twenty writes and, with Crossplane's default circuit
+// breaker, two tokens of each. So changes are reported together: the more a set can do about
+// them, the sooner.
 const (
-	// arrivalsEvery so often at most a set is notified early because half of what it waits
-	// for is there: with few Machines each of them would be half.
-	arrivalsEvery = time.Second
-	// goneEvery so often at most a set is notified of Machines that are gone.
+	// settleFor so long after a first change more changes of the same sort follow.
+	settleFor = 300 * time.Millisecond
+	// goneEvery is the shortest interval between two notifications that Machines are gone.
 	goneEvery = 500 * time.Millisecond
+	// arrivalsEvery is the shortest interval between two notifications that half of the
+	// Machines that the set waits for have arrived: of few Machines each is half.
+	arrivalsEvery = time.Second
 )
 
-// onTheWay are how many Machines are in a phase that they leave by themselves: they wait for
-// a VM, for a Node, or to be gone.
-type onTheWay map[v1alpha1.MachinePhase]int
+// pendingCounts has the number of Machines in each phase that they leave by themselves: they
+// wait for a VM, for a Node, or to be gone.
+type pendingCounts map[v1alpha1.MachinePhase]int
 
-func onTheWayOf(machines []*v1alpha1.Machine) onTheWay {
-	n := onTheWay{}
+func countPending(machines []*v1alpha1.Machine) pendingCounts {
+	n := pendingCounts{}
 	for _, m := range machines {
 		switch phase := m.Status.Phase; {
 		case m.DeletionTimestamp != nil:
@@ -44,79 +43,87 @@ func onTheWayOf(machines []*v1alpha1.Machine) onTheWay {
 	return n
 }
 
-// arrived says whether half of those have left a phase that were in it.
-func (was onTheWay) arrived(is onTheWay) bool {
+// arrivals of Machines that have left a phase since they were counted: none, some, or half of
+// the Machines that were in a phase.
+type arrivals int
+
+const (
+	noArrival arrivals = iota
+	someArrived
+	halfArrived
+)
+
+func (was pendingCounts) arrivals(is pendingCounts) arrivals {
+	a := noArrival
 	for phase, n := range was {
-		if is[phase] <= n/2 {
-			return true
+		switch {
+		case n > 0 && is[phase] <= n/2:
+			return halfArrived
+		case is[phase] < n:
+			a = someArrived
 		}
 	}
-	return false
+	return a
 }
 
-// A pace is kept for each group.
+// A pace limits the notifications of each group's set.
 type pace struct {
-	mu  sync.Mutex
-	now func() time.Time
-	of  map[types.NamespacedName]*told
+	mu     sync.Mutex
+	now    func() time.Time
+	groups map[types.NamespacedName]*notifications
 }
 
-type told struct {
-	limit *rate.Limiter
-	// was on the way when the set was last notified, and when that was.
-	was onTheWay
-	at  time.Time
+// notifications of one set. A restart loses them: the next change is then reported at once.
+type notifications struct {
+	// at is the time of the last one, and pending the Machines that were pending then.
+	at      time.Time
+	pending pendingCounts
+	// changedAt is the time of the first change since, zero if there was none.
+	changedAt time.Time
 }
 
 func newPace(now func() time.Time) *pace {
-	return &pace{now: now, of: map[types.NamespacedName]*told{}}
+	return &pace{now: now, groups: map[types.NamespacedName]*notifications{}}
 }
 
-// next takes a turn, or says after how long there is one.
-func (p *pace) next(group types.NamespacedName, is onTheWay) time.Duration {
+// delay returns the time until a change may be reported, 0 if it may be now. Gone means that
+// Machines are gone of which the set does not know that yet.
+func (p *pace) delay(name types.NamespacedName, is pendingCounts, gone bool) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	t := p.of[group]
-	if t == nil {
-		t = &told{limit: rate.NewLimiter(rate.Every(machinegroup.TellEvery), tellBurst)}
-		p.of[group] = t
+	now := p.now()
+	n := p.groups[name]
+	if n == nil {
+		n = &notifications{}
+		p.groups[name] = n
 	}
-	r := t.limit.ReserveN(p.now(), 1)
-	wait := r.DelayFrom(p.now())
-	if wait == 0 {
-		return 0
+	if n.changedAt.IsZero() {
+		n.changedAt = now
 	}
-	r.CancelAt(p.now())
-	if t.was.arrived(is) {
-		return min(wait, t.after(arrivalsEvery, p.now()))
+	// Of the Machines that were created or deleted together, the others follow soon.
+	settle, interval := settleFor, group.TellEvery
+	switch a := n.pending.arrivals(is); {
+	case gone && a == someArrived:
+		settle, interval = arrivalsEvery, goneEvery
+	case gone:
+		interval = goneEvery
+	case a == halfArrived:
+		interval = arrivalsEvery
+	case a == someArrived:
+		settle = group.TellEvery
 	}
-	return wait
+	return max(0, n.changedAt.Add(settle).Sub(now), n.at.Add(interval).Sub(now))
 }
 
-// after is how long it is until an interval since the last notification is over.
-func (t *told) after(interval time.Duration, now time.Time) time.Duration {
-	return max(0, interval-now.Sub(t.at))
-}
-
-// nextGone is next for news of Machines that are gone.
-func (p *pace) nextGone(group types.NamespacedName, is onTheWay) time.Duration {
-	wait := p.next(group, is)
+// notified records that all changes have been reported.
+func (p *pace) notified(name types.NamespacedName, is pendingCounts) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return min(wait, p.of[group].after(goneEvery, p.now()))
+	p.groups[name] = &notifications{at: p.now(), pending: is}
 }
 
-// tell that the set knows now what is on the way.
-func (p *pace) tell(group types.NamespacedName, is onTheWay) {
+func (p *pace) forget(name types.NamespacedName) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if t := p.of[group]; t != nil {
-		t.was, t.at = is, p.now()
-	}
-}
-
-func (p *pace) forget(group types.NamespacedName) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	delete(p.of, group)
+	delete(p.groups, name)
 }

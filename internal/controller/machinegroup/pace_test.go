@@ -1,82 +1,105 @@
 package machinegroup
 
 import (
-	"slices"
 	"testing"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/drover-dev/drover/apis/machine/v1alpha1"
-	"github.com/drover-dev/drover/internal/machinegroup"
+	"github.com/drover-dev/drover/internal/plan/group"
 )
 
-func TestOnTheWay(t *testing.T) {
+func TestCountPending(t *testing.T) {
 	of := func(phase v1alpha1.MachinePhase) *v1alpha1.Machine {
 		return &v1alpha1.Machine{Status: v1alpha1.MachineStatus{Phase: phase}}
 	}
 	deleted := of(v1alpha1.MachineJoining)
 	deleted.DeletionTimestamp = &metav1.Time{Time: time.Now()}
-	got := onTheWayOf([]*v1alpha1.Machine{
+	got := countPending([]*v1alpha1.Machine{
 		of(""), of(v1alpha1.MachinePending), of(v1alpha1.MachineProvisioning), of(v1alpha1.MachineJoining), deleted,
 		of(v1alpha1.MachineRunning), of(v1alpha1.MachineFailed), of(v1alpha1.MachineUnknown), of(v1alpha1.MachineUpdating),
 	})
 	if got[v1alpha1.MachineProvisioning] != 3 || got[v1alpha1.MachineJoining] != 1 || got[v1alpha1.MachineTerminating] != 1 || len(got) != 3 {
-		t.Errorf("on the way are %v", got)
+		t.Errorf("pending are %v", got)
 	}
 }
 
-func TestHalfOfWhatIsAwaitedIsToldBeforeItsTurn(t *testing.T) {
-	now := time.Now()
-	p := newPace(func() time.Time { return now })
-	joining := func(n int) onTheWay {
-		return onTheWayOf(slices.Repeat([]*v1alpha1.Machine{{Status: v1alpha1.MachineStatus{Phase: v1alpha1.MachineJoining}}}, n))
+func TestChangesAreReportedTogether(t *testing.T) {
+	joining := func(n int) pendingCounts { return pendingCounts{v1alpha1.MachineJoining: n} }
+	ending := func(n int) pendingCounts { return pendingCounts{v1alpha1.MachineTerminating: n} }
+	cases := map[string]struct {
+		reason string
+		// since the last notification, of was pending Machines.
+		since time.Duration
+		was   pendingCounts
+		// changed so long ago.
+		changed time.Duration
+		is      pendingCounts
+		gone    bool
+		want    time.Duration
+	}{
+		"AfterALongRestAFirstChangeWaitsForMore": {
+			reason: "Changes of Machines that were created together come together.",
+			since:  time.Hour, was: joining(1), is: joining(0), want: settleFor,
+		},
+		"AfterALongRestChangesThatSettledAreReported": {
+			reason: "A set at rest must not wait for an interval.",
+			since:  time.Hour, changed: settleFor, is: nil, want: 0,
+		},
+		"FewArrivalsWaitForMore": {
+			reason: "The set can do little with a third of the Machines, and the others follow soon.",
+			since:  time.Minute, was: joining(9), changed: time.Second, is: joining(6), want: group.TellEvery - time.Second,
+		},
+		"APhaseThatNoMachineWasInIsNoArrival": {
+			reason: "Half of none is none.",
+			since:  time.Minute, was: pendingCounts{v1alpha1.MachineProvisioning: 0, v1alpha1.MachineJoining: 9}, changed: time.Second, is: joining(6),
+			want: group.TellEvery - time.Second,
+		},
+		"OtherChangesWaitForTheInterval": {
+			reason: "A change that the set does not wait for costs no more often than that.",
+			since:  time.Second, was: joining(9), changed: time.Second, is: joining(9), want: group.TellEvery - time.Second,
+		},
+		"HalfOfTheArrivalsAreReportedSooner": {
+			reason: "The set can delete old Machines for new ones that are available.",
+			since:  900 * time.Millisecond, was: joining(9), changed: 500 * time.Millisecond, is: joining(4), want: arrivalsEvery - 900*time.Millisecond,
+		},
+		"ALastArrivalIsReportedSooner": {
+			reason: "The set waits for nothing else.",
+			since:  arrivalsEvery, was: joining(1), changed: settleFor, is: joining(0), want: 0,
+		},
+		"MachinesThatAreGoneAreReportedSoonest": {
+			reason: "The set may create Machines in their place.",
+			since:  goneEvery - 100*time.Millisecond, was: ending(8), changed: settleFor, is: ending(4), gone: true, want: 100 * time.Millisecond,
+		},
+		"FewMachinesThatAreGoneWaitForMore": {
+			reason: "VMs that are deleted together end together.",
+			since:  time.Minute, was: ending(8), changed: 200 * time.Millisecond, is: ending(7), gone: true, want: arrivalsEvery - 200*time.Millisecond,
+		},
 	}
-	for range tellBurst {
-		if wait := p.next(key, joining(8)); wait != 0 {
-			t.Fatalf("one of the first news waits for %s", wait)
-		}
-		p.tell(key, joining(8))
-	}
-	for _, next := range []struct {
-		joining int
-		told    bool
-	}{{7, false}, {5, false}, {4, true}, {3, false}, {2, true}, {1, true}, {0, true}, {0, false}} {
-		p.of[key].at = now
-		if wait := p.next(key, joining(next.joining)); wait == 0 {
-			t.Errorf("with %d that join it is notified more often than every %s", next.joining, arrivalsEvery)
-		}
-		p.of[key].at = now.Add(-arrivalsEvery)
-		wait := p.next(key, joining(next.joining))
-		if told := wait == 0; told != next.told {
-			t.Errorf("with %d that join it waits for %s, want told at once: %t", next.joining, wait, next.told)
-		}
-		if wait == 0 {
-			p.tell(key, joining(next.joining))
-		}
-	}
-	now = now.Add(machinegroup.TellEvery)
-	if wait := p.next(key, joining(0)); wait != 0 {
-		t.Errorf("it waits for %s when it is its turn", wait)
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			now := time.Now()
+			p := newPace(func() time.Time { return now })
+			p.notified(key, tc.was)
+			now = now.Add(tc.since - tc.changed)
+			p.delay(key, tc.is, tc.gone)
+			now = now.Add(tc.changed)
+			if got := p.delay(key, tc.is, tc.gone); got != tc.want {
+				t.Errorf("%s The delay is %s, want %s", tc.reason, got, tc.want)
+			}
+		})
 	}
 }
 
-func TestMachinesThatAreGoneAreReportedTogether(t *testing.T) {
+func TestAPaceOfAnUnknownGroupWaitsForMoreChangesOnly(t *testing.T) {
 	now := time.Now()
 	p := newPace(func() time.Time { return now })
-	ending := func(n int) onTheWay { return onTheWay{v1alpha1.MachineTerminating: n} }
-	for range tellBurst {
-		if wait := p.nextGone(key, ending(8)); wait != 0 {
-			t.Fatalf("one of the first waits for %s", wait)
-		}
-		p.tell(key, ending(8))
+	if got := p.delay(key, nil, false); got != settleFor {
+		t.Errorf("the delay is %s, want %s", got, settleFor)
 	}
-	now = now.Add(200 * time.Millisecond)
-	if wait := p.nextGone(key, ending(7)); wait != goneEvery-200*time.Millisecond {
-		t.Errorf("it waits for %s, want the rest of %s", wait, goneEvery)
-	}
-	now = now.Add(goneEvery)
-	if wait := p.nextGone(key, ending(6)); wait != 0 {
-		t.Errorf("it waits for %s when the time is over", wait)
+	now = now.Add(settleFor)
+	if got := p.delay(key, nil, false); got != 0 {
+		t.Errorf("the delay is %s, want none", got)
 	}
 }

@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/drover-dev/drover/apis/machine/v1alpha1"
-	"github.com/drover-dev/drover/internal/machinegroup"
+	"github.com/drover-dev/drover/internal/plan/group"
 )
 
 // atOnce is how many Machines of a group are written at a time.
@@ -43,7 +43,7 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		return reconcile.Result{}, err
 	}
 
-	p := machinegroup.PlanOf(g, owner.UID, seen.machines)
+	p := group.PlanOf(g, owner.UID, seen.machines)
 	if p.Creates() {
 		if old, err := r.isOld(ctx, g); err != nil || old {
 			return reconcile.Result{RequeueAfter: afterConflict}, err
@@ -53,9 +53,10 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		}
 	}
 	created, err := r.write(ctx, g, p)
+	seen.pending[v1alpha1.MachineProvisioning] += len(created)
 	gone, lerr := r.gone(ctx, g.Namespace, p.Missing)
 	err = errors.Join(errors.Join(p.Errors...), err, lerr)
-	if wait, serr := r.report(ctx, g, machinegroup.Status(g, p, created, gone, seen.digest, err), seen.onTheWay); serr != nil || wait > 0 {
+	if wait, serr := r.report(ctx, g, group.Status(g, p, created, gone, seen.digest, err), seen.pending); serr != nil || wait > 0 {
 		return reconcile.Result{RequeueAfter: wait}, errors.Join(err, serr)
 	}
 	return reconcile.Result{}, err
@@ -90,8 +91,8 @@ func (r *reconciler) metadata(ctx context.Context, gvk schema.GroupVersionKind, 
 type sight struct {
 	// machines that the group names, or that its set controls, by name.
 	machines map[string]*v1alpha1.Machine
-	// onTheWay are those that the set controls.
-	onTheWay onTheWay
+	// pending Machines of those that the set controls.
+	pending pendingCounts
 	// digest of what the set sees.
 	digest string
 }
@@ -126,8 +127,8 @@ func (r *reconciler) look(ctx context.Context, g *v1alpha1.MachineGroup, owner t
 	if err != nil {
 		return sight{}, err
 	}
-	digest, err := machinegroup.Digest(owner, slices.Concat(ours, others))
-	return sight{machines, onTheWayOf(ours), digest}, err
+	digest, err := group.Digest(owner, slices.Concat(ours, others))
+	return sight{machines, countPending(ours), digest}, err
 }
 
 // others are Machines that the set's selector matches, and that it does not control.
@@ -152,7 +153,7 @@ func (r *reconciler) others(ctx context.Context, g *v1alpha1.MachineGroup, owner
 // write what the plan says, and return the names of the Machines that it created. What goes, goes first: what
 // replaces it comes when it does. One that cannot be written holds up no other of its
 // sort.
-func (r *reconciler) write(ctx context.Context, g *v1alpha1.MachineGroup, p machinegroup.Plan) ([]string, error) {
+func (r *reconciler) write(ctx context.Context, g *v1alpha1.MachineGroup, p group.Plan) ([]string, error) {
 	err := each(p.Delete, func(m *v1alpha1.Machine) error {
 		// In the foreground, as package finalizer would have it.
 		return client.IgnoreNotFound(r.client.Delete(ctx, &v1alpha1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: m.Namespace, Name: m.Name}},
@@ -163,7 +164,7 @@ func (r *reconciler) write(ctx context.Context, g *v1alpha1.MachineGroup, p mach
 	}
 	var mu sync.Mutex
 	var created []string
-	err = each(p.Apply, func(ch machinegroup.Change) error {
+	err = each(p.Apply, func(ch group.Change) error {
 		if err := apply(ctx, r.client, g, ch); err != nil {
 			return err
 		}

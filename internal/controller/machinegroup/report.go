@@ -15,14 +15,14 @@ import (
 // afterConflict the cache has what it lacked.
 const afterConflict = 50 * time.Millisecond
 
-// report the status, if it says anything new. What is not urgent waits for its turn: it
-// returns how long.
-func (r *reconciler) report(ctx context.Context, g *v1alpha1.MachineGroup, s v1alpha1.MachineGroupStatus, is onTheWay) (time.Duration, error) {
+// report writes the status if it differs. A change that is not urgent is delayed: report
+// returns for how long.
+func (r *reconciler) report(ctx context.Context, g *v1alpha1.MachineGroup, s v1alpha1.MachineGroupStatus, is pendingCounts) (time.Duration, error) {
 	if equality.Semantic.DeepEqual(g.Status, s) {
 		return 0, nil
 	}
-	if wait := r.wait(g, s, is); wait > 0 {
-		return wait, nil
+	if delay := r.delay(g, s, is); delay > 0 {
+		return delay, nil
 	}
 	now := g.DeepCopy()
 	now.Status = s
@@ -32,20 +32,16 @@ func (r *reconciler) report(ctx context.Context, g *v1alpha1.MachineGroup, s v1a
 	} else if err != nil {
 		return 0, err
 	}
-	r.pace.tell(client.ObjectKeyFromObject(g), is)
+	r.pace.notified(client.ObjectKeyFromObject(g), is)
 	return 0, nil
 }
 
-// wait is how long a status has to wait for its turn.
-func (r *reconciler) wait(g *v1alpha1.MachineGroup, s v1alpha1.MachineGroupStatus, is onTheWay) time.Duration {
-	key := client.ObjectKeyFromObject(g)
-	switch {
-	case isUrgent(g.Status, s):
+// delay returns how long a status has to wait.
+func (r *reconciler) delay(g *v1alpha1.MachineGroup, s v1alpha1.MachineGroupStatus, is pendingCounts) time.Duration {
+	if isUrgent(g.Status, s) {
 		return 0
-	case !sets.New(g.Status.Gone...).HasAll(s.Gone...):
-		return r.pace.nextGone(key, is)
 	}
-	return r.pace.next(key, is)
+	return r.pace.delay(client.ObjectKeyFromObject(g), is, !sets.New(g.Status.Gone...).HasAll(s.Gone...))
 }
 
 // isUrgent reports whether a status has what must be recorded before anything else is done:

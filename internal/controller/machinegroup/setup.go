@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/drover-dev/drover/apis/machine/v1alpha1"
-	"github.com/drover-dev/drover/internal/machinegroup"
+	"github.com/drover-dev/drover/internal/plan/group"
 )
 
 const (
@@ -59,7 +59,7 @@ func groupsOf(reader client.Reader) handler.MapFunc {
 		groups := &v1alpha1.MachineGroupList{}
 		if reader.List(ctx, groups, client.InNamespace(m.GetNamespace()), client.UnsafeDisableDeepCopy) == nil { // It fails only while the cache stops.
 			for i := range groups.Items {
-				if machinegroup.Matches(&groups.Items[i], m) {
+				if group.Matches(&groups.Items[i], m) {
 					names.Insert(groups.Items[i].Name)
 				}
 			}

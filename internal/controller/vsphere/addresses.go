@@ -13,8 +13,10 @@ import (
 // notACard is the device of what a guest made itself, like the bridge of its pods.
 const notACard = -1
 
-// addressesOf a guest, as its tools report them: the addresses of its network cards,
-// and its host name. networks say which type those of a network are of.
+// addressesOf a guest, as its tools report them: the addresses of its network cards.
+// networks say which type those of a network are of. The guest chooses what its tools
+// report, so the addresses prove nothing. The host name is left out: no user needs it, as
+// the VM has the name of its Node.
 func addressesOf(guest *types.GuestInfo, networks []v1alpha1.Network) []v1alpha1.Address {
 	if guest == nil {
 		return nil
@@ -39,14 +41,11 @@ func addressesOf(guest *types.GuestInfo, networks []v1alpha1.Network) []v1alpha1
 		}
 		for _, text := range card.IpAddress {
 			a, err := netip.ParseAddr(text)
-			if err != nil || a.IsLoopback() || a.IsLinkLocalUnicast() || a.IsUnspecified() {
+			if err != nil || a.IsLoopback() || a.IsLinkLocalUnicast() || a.IsUnspecified() || a.IsMulticast() {
 				continue
 			}
 			add(v1alpha1.Address{Type: string(t), Address: a.Unmap().WithZone("").String()})
 		}
-	}
-	if guest.HostName != "" {
-		add(v1alpha1.Address{Type: "Hostname", Address: guest.HostName})
 	}
 	return out
 }

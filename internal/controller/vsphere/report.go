@@ -53,13 +53,11 @@ func (x *external) wake(vm *v1alpha1.VirtualMachine, s sight) {
 		}
 	case stepNone:
 		since := vm.GetCondition(xpv1.TypeReady).LastTransitionTime
-		if s.wantOn && !slices.ContainsFunc(vm.Status.AtProvider.Addresses, isIP) && x.now().Sub(since.Time) < patienceForAddresses {
+		if s.wantOn && len(vm.Status.AtProvider.Addresses) == 0 && x.now().Sub(since.Time) < patienceForAddresses {
 			x.again.After(vm, untilAddresses)
 		}
 	}
 }
-
-func isIP(a v1alpha1.Address) bool { return a.Type != "Hostname" }
 
 // providerID of a VM's Node, as vSphere's cloud-controller-manager writes it: of the
 // UUID that the guest's BIOS shows, in small letters.

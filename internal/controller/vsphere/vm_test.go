@@ -75,7 +75,7 @@ func TestAddresses(t *testing.T) {
 		HostName: "node-1",
 		Net: []types.GuestNicInfo{
 			{Network: "VM Network", DeviceConfigId: 4000, IpAddress: []string{"10.0.0.7", "fe80::1", "2001:db8::7", "10.0.0.7", "nonsense"}},
-			{Network: "public", DeviceConfigId: 4001, IpAddress: []string{"192.0.2.7", "169.254.1.1", "::ffff:192.0.2.8"}},
+			{Network: "public", DeviceConfigId: 4001, IpAddress: []string{"192.0.2.7", "169.254.1.1", "::ffff:192.0.2.8", "224.0.0.1", "::"}},
 			{Network: "", DeviceConfigId: notACard, IpAddress: []string{"10.244.0.1"}},
 		},
 	}
@@ -83,12 +83,20 @@ func TestAddresses(t *testing.T) {
 	want := []v1alpha1.Address{
 		{Type: "InternalIP", Address: "10.0.0.7"}, {Type: "InternalIP", Address: "2001:db8::7"},
 		{Type: "ExternalIP", Address: "192.0.2.7"}, {Type: "ExternalIP", Address: "192.0.2.8"},
-		{Type: "Hostname", Address: "node-1"},
 	}
 	if d := cmp.Diff(want, addressesOf(guest, networks)); d != "" {
 		t.Errorf("(-want +got):\n%s", d)
 	}
 	if got := addressesOf(nil, nil); got != nil {
 		t.Errorf("of a guest without tools: %v", got)
+	}
+}
+
+func TestTheHostNameThatAGuestReportsIsNoAddress(t *testing.T) {
+	guest := &types.GuestInfo{HostName: "kubernetes.default.svc", Net: []types.GuestNicInfo{{DeviceConfigId: 4000, IpAddress: []string{"10.96.0.1"}}}}
+	for _, a := range addressesOf(guest, nil) {
+		if a.Address == guest.HostName {
+			t.Errorf("%+v is an address of the VM", a)
+		}
 	}
 }

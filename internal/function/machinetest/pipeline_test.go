@@ -19,7 +19,7 @@ import (
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/function"
-	"github.com/drover-dev/drover/internal/function/step"
+	"github.com/drover-dev/drover/internal/plan"
 	"github.com/drover-dev/drover/internal/workernode"
 )
 
@@ -72,60 +72,60 @@ func TestAMachineGoesFromNothingToRunning(t *testing.T) {
 			name: "TheJoinTokenIsAwaited", world: func() { p.TargetError = "connect failed: timeout" },
 			phase: "Pending", desired: nil,
 			conditions: []string{"InfrastructureReady=Waiting", "NodeReady=NodeNotJoined", "Valid=Valid"},
-			ttl:        step.InFlight,
+			ttl:        plan.InFlight,
 		},
 		{
 			name: "TheUserDataIsPublishedAndTheVMIsRequestedAtOnce", world: p.TokenIsThere,
 			phase: "Provisioning", desired: []string{"vm"},
 			conditions: []string{"InfrastructureReady=VMCreating", "NodeReady=NodeNotJoined", "Valid=Valid"},
 			events:     []string{"VMRequested"},
-			ttl:        step.InFlight,
+			ttl:        plan.InFlight,
 		},
 		{
 			name: "TheVMIsCreatedAndItsNodeIsAwaited", world: p.VMIsCreated,
 			phase: "Provisioning", desired: []string{"vm"}, node: true,
 			conditions: []string{"InfrastructureReady=VMCreating", "NodeReady=NodeNotJoined", "Valid=Valid"},
-			ttl:        step.InFlight,
+			ttl:        plan.InFlight,
 		},
 		{
 			name: "TheVMRuns", world: p.VMRuns,
 			phase: "Joining", desired: []string{"vm"}, node: true,
 			conditions: []string{"InfrastructureReady=VMRunning", "NodeReady=NodeNotJoined", "Valid=Valid"},
 			events:     []string{"VMRunning"},
-			ttl:        step.InFlight,
+			ttl:        plan.InFlight,
 		},
 		{
 			name: "TheNodeIsThereAndTheTokenIsRevoked", world: func() { p.NodeIs("False", p.Now) },
 			phase: "Joining", desired: []string{"vm"}, node: true,
 			conditions: []string{"InfrastructureReady=VMRunning", "NodeReady=NodeNotReady", "Valid=Valid"},
-			ttl:        step.InFlight,
+			ttl:        plan.InFlight,
 		},
 		{
 			name: "TheNodeIsReady", world: func() { p.NodeIs("True", p.Now) },
 			phase: "Running", desired: []string{"vm"}, node: true,
 			conditions: []string{"InfrastructureReady=VMRunning", "NodeReady=NodeReady", "Valid=Valid"},
 			events:     []string{"NodeReady"},
-			ttl:        step.AtRest,
+			ttl:        plan.AtRest,
 		},
 		{
 			name: "TheNodeStopsToBeReady", world: func() { p.NodeIs("False", p.Now) },
 			phase: "Unknown", desired: []string{"vm"}, node: true,
 			conditions: []string{"InfrastructureReady=VMRunning", "NodeHealthy=NodeUnhealthy", "NodeReady=NodeNotReady", "Valid=Valid"},
 			events:     []string{"NodeNotReady"},
-			ttl:        step.InFlight,
+			ttl:        plan.InFlight,
 		},
 		{
 			name: "TheNodeIsGone", world: func() { p.NodeIs("", p.Now) },
 			phase: "Unknown", desired: []string{"vm"}, node: true,
 			conditions: []string{"InfrastructureReady=VMRunning", "NodeHealthy=NodeUnhealthy", "NodeReady=NodeGone", "Valid=Valid"},
-			ttl:        step.InFlight,
+			ttl:        plan.InFlight,
 		},
 		{
 			name: "TheNodeIsReadyAgain", world: func() { p.NodeIs("True", p.Now) },
 			phase: "Running", desired: []string{"vm"}, node: true,
 			conditions: []string{"InfrastructureReady=VMRunning", "NodeHealthy=NodeHealthy", "NodeReady=NodeReady", "Valid=Valid"},
 			events:     []string{"NodeReady"},
-			ttl:        step.AtRest,
+			ttl:        plan.AtRest,
 		},
 		{
 			name: "TheVMVanishes", world: func() {
@@ -134,7 +134,7 @@ func TestAMachineGoesFromNothingToRunning(t *testing.T) {
 			phase: "Failed", desired: []string{"vm"}, node: true,
 			conditions: []string{"InfrastructureReady=VMLost", "NodeHealthy=NodeHealthy", "NodeReady=NodeReady", "Valid=Valid"},
 			events:     []string{"VMLost"},
-			ttl:        step.AtRest,
+			ttl:        plan.AtRest,
 		},
 	}
 	for _, s := range stages {
@@ -189,7 +189,7 @@ func TestWhatIsComposedIsAsTheContractSays(t *testing.T) {
 	}, p.Composed["vm"].Object["spec"]); diff != "" {
 		t.Errorf("VM: -want +got:\n%s", diff)
 	}
-	if diff := cmp.Diff([]string{step.FinalizerManaged, machinev1alpha1.FinalizerDrain}, p.Composed["vm"].GetFinalizers()); diff != "" {
+	if diff := cmp.Diff([]string{plan.FinalizerManaged, machinev1alpha1.FinalizerDrain}, p.Composed["vm"].GetFinalizers()); diff != "" {
 		t.Errorf("finalizers of the VM: -want +got:\n%s", diff)
 	}
 	if diff := cmp.Diff(&workernode.Parameters{
@@ -237,8 +237,8 @@ func TestAJoinTokenOfTheMachineIsAskedFor(t *testing.T) {
 	p := newPlane(t)
 	r := p.Reconcile()
 	template := r.Bootstrap.Join.UserData
-	if diff := cmp.Diff(step.Bootstrap{
-		Join: &step.JoinRequest{
+	if diff := cmp.Diff(plan.Bootstrap{
+		Join: &plan.JoinRequest{
 			UserData: template, TTL: metav1.Duration{Duration: time.Hour}, MaxLife: metav1.Duration{Duration: 20*time.Minute + time.Hour},
 			Groups: []string{"system:bootstrappers:kubeadm:default-node-token"},
 		},
@@ -286,7 +286,7 @@ func TestAVMThatIsThereIsTouchedByNothing(t *testing.T) {
 		"ItsClassIsOfAnotherProvider":  func(p *Plane) { Set(p.Others[0], "nimbus", "spec", "provider") },
 		"ItsClassAsksForSomethingElse": func(p *Plane) { Set(p.Others[0], "large", "spec", "forProvider", "size") },
 		"ItsKindIsGone":                func(p *Plane) { p.Schemas = nil },
-		"ItsUserDataIsGone":            func(p *Plane) { p.Connection, p.join = map[string]map[string][]byte{}, step.JoinState{} },
+		"ItsUserDataIsGone":            func(p *Plane) { p.Connection, p.join = map[string]map[string][]byte{}, plan.JoinState{} },
 		"TheLabelsOfItsNodeChange":     func(p *Plane) { Set(p.Machine, "b", "spec", "metadata", "labels", "pool") },
 		"ItWasUpdatedInPlaceToAnotherVersionAndClass": func(p *Plane) {
 			Set(p.Machine, "v1.36.0", "spec", "version")
@@ -377,7 +377,7 @@ func TestAVMThatIsGoneIsNotMadeAgain(t *testing.T) {
 	}
 }
 
-// TestAForgedStatusHasNoAuthority is the attack S1: a tenant who may write the status of a
+// TestAForgedStatusHasNoAuthority: a tenant who may write the status of a
 // Machine names the VM and the Node of others.
 func TestAForgedStatusHasNoAuthority(t *testing.T) {
 	for name, change := range map[string]func(*Plane){
@@ -640,7 +640,7 @@ func TestAMachineIsReconciledAgainWhenTheTimeToJoinIsOver(t *testing.T) {
 		t.Errorf("TTL %s, phase %s", r.TTL, phase(p))
 	}
 	p.Now = p.Now.Add(3 * time.Second)
-	if r := p.Reconcile(); phase(p) != "Failed" || field(p, "failureReason") != "JoinTimeout" || r.TTL != step.AtRest {
+	if r := p.Reconcile(); phase(p) != "Failed" || field(p, "failureReason") != "JoinTimeout" || r.TTL != plan.AtRest {
 		t.Errorf("TTL %s, status %v", r.TTL, p.Machine.Object["status"])
 	}
 }

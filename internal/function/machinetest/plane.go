@@ -17,8 +17,8 @@ import (
 	"k8s.io/kube-openapi/pkg/validation/spec"
 	"sigs.k8s.io/yaml"
 
-	"github.com/drover-dev/drover/internal/function/step"
 	"github.com/drover-dev/drover/internal/pipeline"
+	"github.com/drover-dev/drover/internal/plan"
 	"github.com/drover-dev/drover/internal/workernode"
 )
 
@@ -58,7 +58,7 @@ type Plane struct {
 	Pipeline []*structpb.Struct
 
 	// join is what is known of the join token and the user data.
-	join step.JoinState
+	join plan.JoinState
 	// world is the Node as it is in the target cluster, and applied what was patched onto it.
 	world   workernode.Observation
 	applied workernode.Parameters

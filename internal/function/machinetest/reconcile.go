@@ -13,7 +13,7 @@ import (
 
 	clusterv1alpha1 "github.com/drover-dev/drover/apis/cluster/v1alpha1"
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
-	"github.com/drover-dev/drover/internal/function/step"
+	"github.com/drover-dev/drover/internal/plan"
 	"github.com/drover-dev/drover/internal/userdata"
 	"github.com/drover-dev/drover/internal/workernode"
 )
@@ -44,7 +44,7 @@ func (p *Plane) Reconcile() Result {
 }
 
 // keepToken is the keeper of join tokens. The result reports whether it changed what is known.
-func (p *Plane) keepToken(r *step.JoinRequest) (changed bool) {
+func (p *Plane) keepToken(r *plan.JoinRequest) (changed bool) {
 	if r == nil {
 		return false
 	}

@@ -15,6 +15,7 @@ import (
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/function/step"
 	"github.com/drover-dev/drover/internal/pipeline"
+	"github.com/drover-dev/drover/internal/plan"
 	"github.com/drover-dev/drover/internal/workernode"
 )
 
@@ -22,8 +23,8 @@ import (
 type Result struct {
 	Desired *fnv1.State
 	// Bootstrap and VM are the answers of the steps in the context.
-	Bootstrap step.Bootstrap
-	VM        step.VM
+	Bootstrap plan.Bootstrap
+	VM        plan.VM
 	// Node has the parameters for the Node, nil if there are none.
 	Node *workernode.Parameters
 	// Conditions of the Machine by type.

@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/drover-dev/drover/internal/function/step"
+	"github.com/drover-dev/drover/internal/plan"
 )
 
 // TestAMachineIsUpdatedInPlace takes a Machine through two updates: one that its agent
@@ -45,53 +45,53 @@ func TestAMachineIsUpdatedInPlace(t *testing.T) {
 	}{
 		{
 			name: "ACandidateRunsOn", world: ask("two", "v1.36.0", "large", false),
-			phase: "Running", state: "Candidate", node: []any{"candidate", "two", false}, upTo: "UpdateCandidate", ttl: step.AtRest,
+			phase: "Running", state: "Candidate", node: []any{"candidate", "two", false}, upTo: "UpdateCandidate", ttl: plan.AtRest,
 		},
 		{
 			name: "SelectedItIsDrained", world: ask("two", "v1.36.0", "large", true),
 			phase: "Updating", state: "Draining", node: []any{"candidate", "two", true}, upTo: "UpdateDraining",
-			events: []string{"UpdateDraining"}, ttl: step.InFlight,
+			events: []string{"UpdateDraining"}, ttl: plan.InFlight,
 		},
 		{
 			name: "AnAnswerFromBeforeItIsAskedIsNone", world: says(agentDone, "two", ""),
-			phase: "Updating", state: "Draining", node: []any{"candidate", "two", true}, upTo: "UpdateDraining", ttl: step.InFlight,
+			phase: "Updating", state: "Draining", node: []any{"candidate", "two", true}, upTo: "UpdateDraining", ttl: plan.InFlight,
 		},
 		{
 			name: "DrainedItsAgentIsAsked", world: func() { says(agentDone, "one", "")(); p.NodeIsEmptied() },
 			phase: "Updating", state: "Updating", node: []any{"ready", "two", true}, upTo: "UpdateUpdating",
-			events: []string{"UpdateUpdating"}, ttl: step.InFlight,
+			events: []string{"UpdateUpdating"}, ttl: plan.InFlight,
 		},
 		{
 			name: "ItsNodeMayRebootMeanwhile", world: func() { p.NodeIs("Unknown", p.Now); p.NodeIsEmptied() },
-			phase: "Updating", state: "Updating", node: []any{"ready", "two", true}, upTo: "UpdateUpdating", ttl: step.InFlight,
+			phase: "Updating", state: "Updating", node: []any{"ready", "two", true}, upTo: "UpdateUpdating", ttl: plan.InFlight,
 		},
 		{
 			name: "OrBeGone", world: func() { p.NodeIs("", p.Now) },
-			phase: "Updating", state: "Updating", node: []any{"ready", "two", true}, upTo: "UpdateUpdating", ttl: step.InFlight,
+			phase: "Updating", state: "Updating", node: []any{"ready", "two", true}, upTo: "UpdateUpdating", ttl: plan.InFlight,
 		},
 		{
 			name: "AFailureIsTold", world: func() { p.NodeIs("True", p.Now); p.NodeIsEmptied(); says(agentFailed, "two", "no space left")() },
 			phase: "Updating", state: "Failed", node: []any{"ready", "two", true}, upTo: "UpdateFailed",
-			events: []string{"UpdateFailed"}, ttl: step.AtRest,
+			events: []string{"UpdateFailed"}, ttl: plan.AtRest,
 		},
 		{
 			name: "ARetryIsAnotherRequest", world: ask("two-retry", "v1.36.0", "large", true),
 			phase: "Updating", state: "Updating", node: []any{"ready", "two-retry", true}, upTo: "UpdateUpdating",
-			events: []string{"UpdateUpdating"}, ttl: step.InFlight,
+			events: []string{"UpdateUpdating"}, ttl: plan.InFlight,
 		},
 		{
 			name: "WhatFailedBeforeIsNoAnswer", world: func() {},
-			phase: "Updating", state: "Updating", node: []any{"ready", "two-retry", true}, upTo: "UpdateUpdating", ttl: step.InFlight,
+			phase: "Updating", state: "Updating", node: []any{"ready", "two-retry", true}, upTo: "UpdateUpdating", ttl: plan.InFlight,
 		},
 		{
 			name: "NoAnswerInTimeIsAFailure", after: 20 * time.Minute, world: func() {},
 			phase: "Updating", state: "Failed", node: []any{"ready", "two-retry", true}, upTo: "UpdateFailed",
-			events: []string{"UpdateFailed"}, ttl: step.AtRest,
+			events: []string{"UpdateFailed"}, ttl: plan.AtRest,
 		},
 		{
 			name: "ALateSuccessCounts", world: says(agentDone, "two-retry", ""),
 			phase: "Updating", state: "Succeeded", node: []any{"ready", "two-retry", true}, upTo: "UpdateSucceeded",
-			events: []string{"UpdateSucceeded"}, ttl: step.InFlight,
+			events: []string{"UpdateSucceeded"}, ttl: plan.InFlight,
 		},
 		{
 			name: "ItsSetWritesThatDownAndTheNodeIsToBeUncordoned", world: func() {
@@ -100,26 +100,26 @@ func TestAMachineIsUpdatedInPlace(t *testing.T) {
 				unstructured.RemoveNestedField(p.Machine.Object, "spec", "inPlaceUpdate")
 				p.TargetError = "connect failed: timeout"
 			},
-			phase: "Updating", state: "Succeeded", node: []any{"", "", false}, upTo: "UpdateSucceeded", ttl: step.InFlight,
+			phase: "Updating", state: "Succeeded", node: []any{"", "", false}, upTo: "UpdateSucceeded", ttl: plan.InFlight,
 		},
 		{
 			name: "UncordonedItRuns", world: func() { p.TargetError = "" },
-			phase: "Running", state: "", node: []any{"", "", false}, upTo: "UpToDate", events: []string{"NodeReady"}, ttl: step.AtRest,
+			phase: "Running", state: "", node: []any{"", "", false}, upTo: "UpToDate", events: []string{"NodeReady"}, ttl: plan.AtRest,
 		},
 		{
 			name: "AnotherUpdateBeginsAnew", world: ask("three", "v1.37.0", "large", true),
 			phase: "Updating", state: "Draining", node: []any{"candidate", "three", true}, upTo: "UpdateDraining",
-			events: []string{"UpdateDraining"}, ttl: step.InFlight,
+			events: []string{"UpdateDraining"}, ttl: plan.InFlight,
 		},
 		{
 			name: "AndIsReplacedByAnotherBeforeItBegan", world: func() { ask("four", "v1.38.0", "large", true)(); p.NodeIsEmptied() },
 			phase: "Updating", state: "Updating", node: []any{"ready", "four", true}, upTo: "UpdateUpdating",
-			events: []string{"UpdateUpdating"}, ttl: step.InFlight,
+			events: []string{"UpdateUpdating"}, ttl: plan.InFlight,
 		},
 		{
 			name: "WhoseAnswerCounts", world: says(agentDone, "four", ""),
 			phase: "Updating", state: "Succeeded", node: []any{"ready", "four", true}, upTo: "UpdateSucceeded",
-			events: []string{"UpdateSucceeded"}, ttl: step.InFlight,
+			events: []string{"UpdateSucceeded"}, ttl: plan.InFlight,
 		},
 	}
 	for _, s := range stages {

@@ -6,6 +6,8 @@ import (
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/structpb"
+
+	"github.com/drover-dev/drover/internal/plan"
 )
 
 // Crossplane's watch circuit breaker drops events of an XR that had too many: with
@@ -38,7 +40,7 @@ func MindTheBreaker(now time.Time, req *fnv1.RunFunctionRequest, rsp *fnv1.RunFu
 		return
 	}
 	idle := now.Sub(lastWrite(req))
-	if most > InFlight && idle >= quiet {
+	if most > plan.InFlight && idle >= quiet {
 		return
 	}
 	rsp.GetMeta().Ttl = durationpb.New(min(most, deaf(idle, len(rsp.GetDesired().GetResources()))))

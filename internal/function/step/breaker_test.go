@@ -7,6 +7,8 @@ import (
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/structpb"
+
+	"github.com/drover-dev/drover/internal/plan"
 )
 
 func TestMindTheBreaker(t *testing.T) {
@@ -29,27 +31,27 @@ func TestMindTheBreaker(t *testing.T) {
 		ttl, want                     time.Duration
 	}{
 		"AClosedBreakerMissesNothing": {
-			map[string]any{"metadata": written(time.Second), "status": responsive("True")}, map[string]any{}, nil, AtRest, AtRest},
+			map[string]any{"metadata": written(time.Second), "status": responsive("True")}, map[string]any{}, nil, plan.AtRest, plan.AtRest},
 		"WhatIsInFlightKeepsItsPace": {
-			map[string]any{"metadata": written(time.Second)}, map[string]any{}, nil, InFlight, InFlight},
+			map[string]any{"metadata": written(time.Second)}, map[string]any{}, nil, plan.InFlight, plan.InFlight},
 		"AnOpenBreakerQuickensWhatIsInFlight": {
-			map[string]any{"metadata": written(time.Second), "status": responsive("False")}, map[string]any{}, nil, InFlight, soonest},
+			map[string]any{"metadata": written(time.Second), "status": responsive("False")}, map[string]any{}, nil, plan.InFlight, soonest},
 		"TheLongerNothingHappensTheLaterItIsCalled": {
-			map[string]any{"metadata": written(20 * time.Second), "status": responsive("False")}, map[string]any{}, nil, InFlight, 2500 * time.Millisecond},
+			map[string]any{"metadata": written(20 * time.Second), "status": responsive("False")}, map[string]any{}, nil, plan.InFlight, 2500 * time.Millisecond},
 		"WhatTakesForEverIsStillCalled": {
-			map[string]any{"metadata": written(time.Hour), "status": responsive("False")}, map[string]any{}, nil, InFlight, latest},
+			map[string]any{"metadata": written(time.Hour), "status": responsive("False")}, map[string]any{}, nil, plan.InFlight, latest},
 		"AnOpenBreakerCallsAgainWhatWasWrittenLately": {
-			map[string]any{"metadata": written(30 * time.Second), "status": responsive("False")}, map[string]any{}, nil, AtRest, 30 * time.Second / 8},
+			map[string]any{"metadata": written(30 * time.Second), "status": responsive("False")}, map[string]any{}, nil, plan.AtRest, 30 * time.Second / 8},
 		"AnOpenBreakerCallsAgainWhatComposesSomethingWrittenLately": {
-			map[string]any{"metadata": written(time.Hour), "status": responsive("False")}, map[string]any{"metadata": written(30 * time.Second)}, nil, AtRest, 30 * time.Second / 8},
+			map[string]any{"metadata": written(time.Hour), "status": responsive("False")}, map[string]any{"metadata": written(30 * time.Second)}, nil, plan.AtRest, 30 * time.Second / 8},
 		"AnOpenBreakerCallsAgainWhatRequiresSomethingWrittenLately": {
-			map[string]any{"metadata": written(time.Hour), "status": responsive("False")}, map[string]any{}, map[string]any{"metadata": written(30 * time.Second)}, AtRest, 30 * time.Second / 8},
+			map[string]any{"metadata": written(time.Hour), "status": responsive("False")}, map[string]any{}, map[string]any{"metadata": written(30 * time.Second)}, plan.AtRest, 30 * time.Second / 8},
 		"AnOpenBreakerLetsTheNextEventOfWhatIsQuietThrough": {
-			map[string]any{"metadata": written(2 * time.Minute), "status": responsive("False")}, map[string]any{"metadata": written(2 * time.Minute)}, nil, AtRest, AtRest},
+			map[string]any{"metadata": written(2 * time.Minute), "status": responsive("False")}, map[string]any{"metadata": written(2 * time.Minute)}, nil, plan.AtRest, plan.AtRest},
 		"AShorterDeadlineStays": {
 			map[string]any{"metadata": written(time.Second), "status": responsive("False")}, map[string]any{}, nil, 100 * time.Millisecond, 100 * time.Millisecond},
 		"GarbageInManagedFieldsIsPassedOver": {
-			map[string]any{"metadata": map[string]any{"managedFields": []any{"x", map[string]any{"time": "yesterday"}}}, "status": responsive("False")}, map[string]any{}, nil, AtRest, AtRest},
+			map[string]any{"metadata": map[string]any{"managedFields": []any{"x", map[string]any{"time": "yesterday"}}}, "status": responsive("False")}, map[string]any{}, nil, plan.AtRest, plan.AtRest},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

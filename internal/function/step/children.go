@@ -7,34 +7,25 @@ import (
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-)
 
-// A Child is a resource that the XR composed.
-type Child struct {
-	Object
-	// Observed is false for a child that the XR's references do not name: one
-	// that is terminating, or that a stale write forgot. Crossplane cannot delete
-	// it until it is composed, and so named, again.
-	Observed bool
-	// Terminating means that the child is being deleted.
-	Terminating bool
-}
+	"github.com/drover-dev/drover/internal/plan"
+)
 
 // Children returns all of a kind that the XR controls, sorted by name: those that
 // its references name, and those that the requirement found. It is false while
 // Crossplane has not looked for the requirement yet.
-func Children(req *fnv1.RunFunctionRequest, requirement, kind string, owner types.UID) ([]Child, bool) {
+func Children(req *fnv1.RunFunctionRequest, requirement, kind string, owner types.UID) ([]plan.Child, bool) {
 	found, ok := Required(req, requirement)
 	if !ok {
 		return nil, false
 	}
-	children := map[string]Child{}
+	children := map[string]plan.Child{}
 	ours := map[string]bool{}
 	for _, o := range found {
 		if o.GetName() == "" {
 			continue // Nobody knows what that is. It must not count as one more.
 		}
-		children[o.GetName()] = Child{Object: o, Terminating: o.GetDeletionTimestamp() != nil}
+		children[o.GetName()] = plan.Child{Object: o, Terminating: o.GetDeletionTimestamp() != nil}
 		ours[o.GetName()] = isControlledBy(o, owner)
 	}
 	for name, o := range Observed(req) {
@@ -55,26 +46,26 @@ func Children(req *fnv1.RunFunctionRequest, requirement, kind string, owner type
 		ours[o.GetName()] = ours[o.GetName()] || isControlledBy(o, owner)
 	}
 
-	out := make([]Child, 0, len(children))
+	out := make([]plan.Child, 0, len(children))
 	for name, c := range children {
 		if ours[name] {
 			out = append(out, c)
 		}
 	}
-	slices.SortFunc(out, func(a, b Child) int { return strings.Compare(a.GetName(), b.GetName()) })
+	slices.SortFunc(out, func(a, b plan.Child) int { return strings.Compare(a.GetName(), b.GetName()) })
 	return out, true
 }
 
-func isControlledBy(o Object, owner types.UID) bool {
+func isControlledBy(o plan.Object, owner types.UID) bool {
 	by := metav1.GetControllerOfNoCopy(o)
 	return by != nil && by.UID == owner
 }
 
 // Others returns what the requirement found that the XR does not control, sorted by
 // name, without what is being deleted: what nobody controls, and what somebody else does.
-func Others(req *fnv1.RunFunctionRequest, requirement string, owner types.UID) (orphans, foreign []Object) {
+func Others(req *fnv1.RunFunctionRequest, requirement string, owner types.UID) (orphans, foreign []plan.Object) {
 	found, _ := Required(req, requirement)
-	slices.SortFunc(found, func(a, b Object) int { return strings.Compare(a.GetName(), b.GetName()) })
+	slices.SortFunc(found, func(a, b plan.Object) int { return strings.Compare(a.GetName(), b.GetName()) })
 	for _, o := range found {
 		by := metav1.GetControllerOfNoCopy(o)
 		switch {

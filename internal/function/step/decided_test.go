@@ -10,6 +10,7 @@ import (
 
 	"github.com/drover-dev/drover/internal/function/step"
 	"github.com/drover-dev/drover/internal/pipeline"
+	"github.com/drover-dev/drover/internal/plan"
 )
 
 func TestWhatIsOnlyLookedAtIsNotRequiredInTheEnd(t *testing.T) {
@@ -38,7 +39,7 @@ func TestWhatIsOnlyLookedAtIsNotRequiredInTheEnd(t *testing.T) {
 		}
 		decided++
 		rsp.Ready(true)
-		rsp.Events(step.Event{Reason: "Decided", Message: "once"})
+		rsp.Events(plan.Event{Reason: "Decided", Message: "once"})
 		return rsp.RunFunctionResponse, rsp.Decided("machines")
 	}
 	in := pipeline.Input{Context: &structpb.Struct{Fields: map[string]*structpb.Value{"other": structpb.NewStringValue("kept")}}}

@@ -10,6 +10,8 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	kjson "sigs.k8s.io/json"
+
+	"github.com/drover-dev/drover/internal/plan"
 )
 
 // Composite decodes the observed XR. Unknown fields are passed over. A status that
@@ -42,17 +44,10 @@ func strictly(m map[string]any, into any) error {
 	return kjson.UnmarshalCaseSensitivePreserveInts(b, into)
 }
 
-// An Object is a resource that was observed, without its managed fields.
-type Object struct {
-	*unstructured.Unstructured
-	// Connection details of the resource, if it publishes any.
-	Connection map[string][]byte
-}
-
 // Observed returns the observed composed resources by their composition resource
 // names.
-func Observed(req *fnv1.RunFunctionRequest) map[string]Object {
-	out := make(map[string]Object, len(req.GetObserved().GetResources()))
+func Observed(req *fnv1.RunFunctionRequest) map[string]plan.Object {
+	out := make(map[string]plan.Object, len(req.GetObserved().GetResources()))
 	for name, r := range req.GetObserved().GetResources() {
 		out[name] = object(r)
 	}
@@ -60,10 +55,10 @@ func Observed(req *fnv1.RunFunctionRequest) map[string]Object {
 }
 
 // Desired returns a resource that a step before this one desires.
-func Desired(req *fnv1.RunFunctionRequest, name string) (Object, bool) {
+func Desired(req *fnv1.RunFunctionRequest, name string) (plan.Object, bool) {
 	r, ok := req.GetDesired().GetResources()[name]
 	if !ok {
-		return Object{}, false
+		return plan.Object{}, false
 	}
 	return object(r), true
 }
@@ -71,12 +66,12 @@ func Desired(req *fnv1.RunFunctionRequest, name string) (Object, bool) {
 // Required returns the resources that a requirement of this step selects, and
 // false while Crossplane has not looked for them yet: the step then returns only
 // its requirements, and is called again at once.
-func Required(req *fnv1.RunFunctionRequest, requirement string) ([]Object, bool) {
+func Required(req *fnv1.RunFunctionRequest, requirement string) ([]plan.Object, bool) {
 	rs, ok := req.GetRequiredResources()[requirement]
 	if !ok {
 		return nil, false
 	}
-	out := make([]Object, 0, len(rs.GetItems()))
+	out := make([]plan.Object, 0, len(rs.GetItems()))
 	for _, r := range rs.GetItems() {
 		out = append(out, object(r))
 	}
@@ -84,7 +79,7 @@ func Required(req *fnv1.RunFunctionRequest, requirement string) ([]Object, bool)
 }
 
 // As decodes an observed resource into a typed one. Unknown fields are passed over.
-func As[T any](o Object) (*T, error) {
+func As[T any](o plan.Object) (*T, error) {
 	into := new(T)
 	if err := strictly(o.Object, into); err != nil {
 		return nil, fmt.Errorf("cannot decode %s %q: %w", o.GetKind(), o.GetName(), err)
@@ -103,8 +98,8 @@ func Input(req *fnv1.RunFunctionRequest, into any) error {
 	return nil
 }
 
-func object(r *fnv1.Resource) Object {
-	return Object{
+func object(r *fnv1.Resource) plan.Object {
+	return plan.Object{
 		Unstructured: &unstructured.Unstructured{Object: resource(r.GetResource())},
 		Connection:   r.GetConnectionDetails(),
 	}

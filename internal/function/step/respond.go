@@ -9,39 +9,11 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/structpb"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/ptr"
+
+	"github.com/drover-dev/drover/internal/plan"
 )
-
-// How long Crossplane may wait until it calls again, if nothing happens meanwhile.
-const (
-	// InFlight is for anything that is not settled. Events tell sooner what
-	// happens, and MindTheBreaker knows when they do not: this is a safety net,
-	// and each call of a fleet that comes up slowly slows it more.
-	InFlight = time.Minute
-	// AtRest is for what is settled.
-	AtRest = time.Hour
-	// Soonest is the least that a step asks for, so that a deadline that passed
-	// is not asked for again at once.
-	Soonest = 250 * time.Millisecond
-)
-
-// An Event tells a user of a decision, once: it belongs into the response that
-// carries the decision out, and into no later one.
-type Event struct {
-	Warning bool
-	// Reason is one stable word in CamelCase.
-	Reason  string
-	Message string
-}
-
-// A Condition of the XR.
-type Condition struct {
-	Type string
-	// Status is "True", "False" or "Unknown".
-	Status  string
-	Reason  string
-	Message string
-}
 
 // A Response is built up by a step. It starts with all that earlier steps desire.
 type Response struct {
@@ -50,7 +22,7 @@ type Response struct {
 
 // NewResponse returns a response that asks to be called again when at rest.
 func NewResponse(req *fnv1.RunFunctionRequest) Response {
-	rsp := response.To(req, AtRest)
+	rsp := response.To(req, plan.AtRest)
 	if rsp.Desired == nil {
 		rsp.Desired = &fnv1.State{}
 	}
@@ -116,7 +88,7 @@ func (r Response) Compose(name string, obj any, ready bool) error {
 }
 
 // Events emits events on the XR.
-func (r Response) Events(events ...Event) {
+func (r Response) Events(events ...plan.Event) {
 	for _, e := range events {
 		severity := fnv1.Severity_SEVERITY_NORMAL
 		if e.Warning {
@@ -132,7 +104,7 @@ func (r Response) Events(events ...Event) {
 }
 
 // SetConditions sets conditions of the XR.
-func (r Response) SetConditions(conditions ...Condition) {
+func (r Response) SetConditions(conditions ...plan.Condition) {
 	statuses := map[string]fnv1.Status{
 		"True":  fnv1.Status_STATUS_CONDITION_TRUE,
 		"False": fnv1.Status_STATUS_CONDITION_FALSE,
@@ -148,6 +120,16 @@ func (r Response) SetConditions(conditions ...Condition) {
 		}
 		r.RunFunctionResponse.Conditions = append(r.RunFunctionResponse.Conditions, out)
 	}
+}
+
+// Report sets the status of an XR of the kind, and all else that a planner reports of it.
+func (r Response) Report(kind schema.GroupVersionKind, status any, report plan.Report) error {
+	r.Ready(report.Ready)
+	r.SetConditions(report.Conditions...)
+	r.Events(report.Events...)
+	r.CallAgain(report.CallAgain)
+	apiVersion, name := kind.ToAPIVersionAndKind()
+	return r.Status(apiVersion, name, status)
 }
 
 // RequireByName asks for one resource. Namespace is empty for cluster scope.
@@ -173,8 +155,8 @@ func (r Response) RequireByLabels(requirement, apiVersion, kind, namespace strin
 // CallAgain asks to be called again after d at the latest. The shortest of all
 // calls counts.
 func (r Response) CallAgain(d time.Duration) {
-	if d < Soonest {
-		d = Soonest
+	if d < plan.Soonest {
+		d = plan.Soonest
 	}
 	if r.Meta.GetTtl() == nil || d < r.Meta.GetTtl().AsDuration() {
 		r.Meta.Ttl = durationpb.New(d)

@@ -4,6 +4,8 @@ import (
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
 	"github.com/crossplane/function-sdk-go/response"
 	"google.golang.org/protobuf/types/known/structpb"
+
+	"github.com/drover-dev/drover/internal/plan"
 )
 
 // contextStarted marks a first reconcile.
@@ -19,7 +21,7 @@ const contextStarted = "drover.dev/started"
 // never makes the time longer.
 func MindTheStart(req *fnv1.RunFunctionRequest, rsp *fnv1.RunFunctionResponse) {
 	if _, first := req.GetContext().GetFields()[contextStarted]; first {
-		Response{rsp}.CallAgain(InFlight)
+		Response{rsp}.CallAgain(plan.InFlight)
 		return
 	}
 	if len(req.GetRequiredResources()) == 0 && len(rsp.GetRequirements().GetResources()) > 0 {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/drover-dev/drover/internal/function/step"
 	"github.com/drover-dev/drover/internal/pipeline"
+	"github.com/drover-dev/drover/internal/plan"
 )
 
 func TestAFirstReconcileIsSoonFollowedByAnother(t *testing.T) {
@@ -21,14 +22,14 @@ func TestAFirstReconcileIsSoonFollowedByAnother(t *testing.T) {
 		want    time.Duration
 		calls   int
 	}{
-		"CrossplaneStarted":                  {nil, group, step.AtRest, step.InFlight, 2},
-		"CrossplaneKnowsWhatTheXRDependsOn":  {group, group, step.AtRest, step.AtRest, 1},
+		"CrossplaneStarted":                  {nil, group, plan.AtRest, plan.InFlight, 2},
+		"CrossplaneKnowsWhatTheXRDependsOn":  {group, group, plan.AtRest, plan.AtRest, 1},
 		"OneThatIsCalledSoonerAnywayStaysSo": {nil, group, time.Second, time.Second, 2},
 		"AStepThatRequiresMoreThanItDid": {group, func(r step.Response) {
 			group(r)
 			r.RequireByName("class", "v1", "Class", "ns", "a")
-		}, step.AtRest, step.AtRest, 2},
-		"AStepThatRequiresNothingCannotTell": {nil, func(step.Response) {}, step.AtRest, step.AtRest, 1},
+		}, plan.AtRest, plan.AtRest, 2},
+		"AStepThatRequiresNothingCannotTell": {nil, func(step.Response) {}, plan.AtRest, plan.AtRest, 1},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -76,6 +76,11 @@ func (s *server) listImages(*http.Request) (int, any, error) {
 	return http.StatusOK, localcloud.ImageList{Items: cloud.Images()}, nil
 }
 
+func (s *server) getHistory(*http.Request) (int, any, error) {
+	changes, err := s.cloud.History()
+	return http.StatusOK, localcloud.History{Items: changes}, err
+}
+
 func (s *server) getQuota(*http.Request) (int, any, error) {
 	return http.StatusOK, s.cloud.Quota(), nil
 }

@@ -51,6 +51,7 @@ func New(c *cloud.Cloud, token string, clk clock.Clock, log *slog.Logger) http.H
 	for pattern, h := range map[string]handler{
 		"GET /v1/quota":          s.getQuota,
 		"PUT /v1/quota":          s.setQuota,
+		"GET /v1/history":        s.getHistory,
 		"GET /v1/settings":       s.getSettings,
 		"PUT /v1/settings":       s.setSettings,
 		"POST /v1/faults":        s.createFault,

@@ -48,6 +48,7 @@ type Cloud struct {
 	vmFiles  *store.Dir
 	files    *store.Dir
 	consoles consoles
+	history  history
 	wake     chan struct{}
 
 	mu      sync.Mutex
@@ -61,7 +62,7 @@ func Open(dir string, settings localcloud.Settings, guests Guests, c clock.Clock
 	if err := validateSettings(settings); err != nil {
 		return nil, err
 	}
-	cl := &Cloud{clock: c, guests: guests, log: log, consoles: consoles{filepath.Join(dir, "consoles")},
+	cl := &Cloud{clock: c, guests: guests, log: log, consoles: consoles{filepath.Join(dir, "consoles")}, history: history{filepath.Join(dir, "history")},
 		wake: make(chan struct{}, 1), vms: map[string]*Record{}, account: account{Settings: settings}}
 	var err error
 	if cl.files, err = store.Open(dir); err != nil {
@@ -140,8 +141,14 @@ func (c *Cloud) advance() (next time.Time, err error) {
 	return next, errors.Join(errs...)
 }
 
-// put keeps a record, and then lets what is in the VM follow it.
+// put keeps a record, and then lets what is in the VM follow it. The history comes first:
+// what is created is in it, whenever the process is killed.
 func (c *Cloud) put(r Record) error {
+	if kind := changeOf(c.vms[r.VM.ID], &r); kind != "" {
+		if err := c.history.add(c.clock.Now(), kind, &r); err != nil {
+			return err
+		}
+	}
 	if err := c.vmFiles.Put(r.VM.ID, r); err != nil {
 		return err
 	}
@@ -158,6 +165,9 @@ func (c *Cloud) put(r Record) error {
 
 // remove forgets a VM: from here on nothing of it runs.
 func (c *Cloud) remove(id string) error {
+	if err := c.history.add(c.clock.Now(), localcloud.ChangeGone, c.vms[id]); err != nil {
+		return err
+	}
 	if err := c.vmFiles.Delete(id); err != nil {
 		return err
 	}
@@ -327,6 +337,16 @@ func (c *Cloud) Delete(id string) error {
 	})
 	c.poke()
 	return err
+}
+
+// History is what happened to all VMs that there ever were, oldest first.
+func (c *Cloud) History() ([]localcloud.Change, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if _, err := c.advance(); err != nil {
+		return nil, err
+	}
+	return c.history.read()
 }
 
 // Console is what a VM wrote to its console.

@@ -519,3 +519,41 @@ func tags(n int) map[string]string {
 	}
 	return out
 }
+
+func TestTheHistoryHasEveryVMAlsoThoseThatAreGone(t *testing.T) {
+	b := newBench(t)
+	kinds := func() map[string][]localcloud.ChangeKind {
+		t.Helper()
+		changes, err := b.History()
+		b.must(err)
+		out := map[string][]localcloud.ChangeKind{}
+		for _, c := range changes {
+			if c.Name != c.Tags["k"] {
+				t.Errorf("change %+v lacks the tags of its VM", c)
+			}
+			out[c.Name+" "+c.VM] = append(out[c.Name+" "+c.VM], c.Kind)
+		}
+		return out
+	}
+	if got := kinds(); len(got) != 0 {
+		t.Errorf("a new cloud has the history %v", got)
+	}
+	deleted, vanished, again := b.create("deleted"), b.create("vanished"), b.create("deleted")
+	b.fault(localcloud.Fault{Kind: localcloud.FaultCreateFails})
+	if _, _, err := b.Create(request("refused")); err == nil {
+		t.Fatal("the creation was not refused")
+	}
+	b.must(b.Delete(deleted))
+	b.must(b.Delete(deleted))
+	b.restart()
+	b.pass(time.Minute)
+	b.fault(localcloud.Fault{Kind: localcloud.FaultVanish, Match: localcloud.FaultMatch{Name: "vanished"}})
+	want := map[string][]localcloud.ChangeKind{
+		"deleted " + deleted:   {localcloud.ChangeCreated, localcloud.ChangeTerminating, localcloud.ChangeGone},
+		"vanished " + vanished: {localcloud.ChangeCreated, localcloud.ChangeGone},
+		"deleted " + again:     {localcloud.ChangeCreated},
+	}
+	if d := cmp.Diff(want, kinds()); d != "" {
+		t.Errorf("history (-want +got):\n%s", d)
+	}
+}

@@ -1,0 +1,43 @@
+package machine
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
+
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/workernode"
+)
+
+// permitted are the parameters without the labels and taints that the configuration of the
+// cluster does not allow. A Machine with these gets no VM; here they are of a Machine that was
+// changed, or whose configuration was, after its VM was created. The rest of its Node is kept in
+// step.
+func (x *nodeKeeper) permitted(wn *machineNode, p workernode.Parameters) workernode.Parameters {
+	var refused []string
+	keep := func(allows func(string) bool, list, key string) bool {
+		if allows == nil || isOwnKey(key) || allows(key) {
+			return true
+		}
+		refused = append(refused, fmt.Sprintf("%s (%s)", key, list))
+		return false
+	}
+	p.Labels = maps.Clone(p.Labels)
+	maps.DeleteFunc(p.Labels, func(key, _ string) bool { return !keep(x.allowsLabel, "allowedNodeLabels", key) })
+	p.Taints = slices.DeleteFunc(slices.Clone(p.Taints), func(t workernode.Taint) bool { return !keep(x.allowsTaint, "allowedNodeTaints", t.Key) })
+	if len(refused) > 0 {
+		slices.Sort(refused)
+		x.record.Event(wn.Machine, event.Warning(reasonNotAllowed, errors.New("the configuration of the target cluster does not allow these keys on the Node, so they are left out: "+strings.Join(slices.Compact(refused), ", "))))
+	}
+	return p
+}
+
+// isOwnKey reports whether a key is one of Drover's.
+func isOwnKey(key string) bool {
+	domain, _, _ := strings.Cut(key, "/")
+	return domain == machinev1alpha1.Domain || strings.HasSuffix(domain, "."+machinev1alpha1.Domain)
+}

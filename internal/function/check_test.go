@@ -1,0 +1,165 @@
+package function
+
+import (
+	"strings"
+	"testing"
+
+	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
+	"github.com/crossplane/function-sdk-go/resource"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	fn "github.com/drover-dev/drover/apis/fn/v1alpha1"
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/function/step"
+	"github.com/drover-dev/drover/internal/plan"
+	"github.com/drover-dev/drover/internal/plan/vm"
+)
+
+// schemaJSON is as Crossplane shows it: size is required by a rule, as at the
+// providers of large clouds.
+const schemaJSON = `{"type": "object", "properties": {"spec": {"type": "object", "properties": {
+	"managementPolicies": {"type": "array", "items": {"type": "string"}, "default": ["*"]},
+	"providerConfigRef": {"type": "object", "properties": {"kind": {"type": "string"}, "name": {"type": "string"}}},
+	"forProvider": {"type": "object", "properties": {
+		"name": {"type": "string", "maxLength": 20}, "cores": {"type": "integer"}, "size": {"type": "string"}, "zone": {"type": "string"},
+		"disks": {"type": "array", "items": {"type": "object", "properties": {"kind": {"type": "string", "enum": ["ssd", "hdd"]}}}}
+	}}
+}, "x-kubernetes-validations": [{"rule": "has(self.forProvider.size)", "message": "spec.forProvider.size is a required parameter"}]}}}`
+
+func composition(t *testing.T, change func(input map[string]any)) plan.Object {
+	t.Helper()
+	in, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&fn.Infrastructure{
+		Provider: "test",
+		VirtualMachine: fn.VirtualMachineBinding{
+			APIVersion: "test.drover.dev/v1", Kind: "VM",
+			Fields: []fn.FieldBinding{{Path: "spec.forProvider.name", Value: "name"}},
+		},
+		Status: fn.StatusBinding{ProviderID: `vm.status.?id.orValue("")`},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	in["apiVersion"], in["kind"] = "fn.drover.dev/v1alpha1", "Infrastructure"
+	if change != nil {
+		change(in)
+	}
+	c := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"pipeline": []any{
+		map[string]any{"step": "bootstrap", "input": map[string]any{"apiVersion": "fn.drover.dev/v1alpha1", "kind": "Bootstrap"}},
+		map[string]any{"step": "infrastructure", "input": in},
+	}}}}
+	c.SetName("machine-test")
+	return plan.Object{Unstructured: c}
+}
+
+func TestCheck(t *testing.T) {
+	field := func(path, value string) func(map[string]any) {
+		return func(in map[string]any) {
+			_ = unstructured.SetNestedSlice(in, []any{map[string]any{"path": path, "value": value}}, "virtualMachine", "fields")
+		}
+	}
+	cases := map[string]struct {
+		forProvider string
+		change      func(map[string]any)
+		// provider of the class, if not test.
+		provider string
+		// unseen means that Crossplane shows no schemas, notLooked that it has not yet,
+		// and notInstalled that there is none.
+		unseen, notLooked, notInstalled bool
+		reason                          string
+		want                            []string
+		incomplete                      bool
+	}{
+		"AClassOfWhichAVMCanBeMade": {forProvider: `{"size": "small", "cores": 2, "disks": [{"kind": "ssd"}]}`},
+		"AFieldThatThereIsNot": {
+			forProvider: `{"size": "small", "flavour": "sweet"}`,
+			reason:      vm.ReasonForProviderInvalid, want: []string{`MachineClass "a"`, "forProvider.flavour: unknown field"},
+		},
+		"AValueOfAnotherType": {
+			forProvider: `{"size": "small", "cores": "two"}`,
+			reason:      vm.ReasonForProviderInvalid, want: []string{`forProvider.cores: Invalid value: "string"`},
+		},
+		"AValueOfAnotherTypeWhereTheBindingLeavesIt": {
+			forProvider: `{"size": "small", "zone": 1}`,
+			reason:      vm.ReasonForProviderInvalid, want: []string{`forProvider.zone: Invalid value: "integer"`},
+		},
+		"AValueThatIsNotAllowed": {
+			forProvider: `{"size": "small", "disks": [{"kind": "floppy"}]}`,
+			reason:      vm.ReasonForProviderInvalid, want: []string{`forProvider.disks[0].kind: Unsupported value: "floppy"`, `"ssd", "hdd"`},
+		},
+		"ARuleOfTheKind": {
+			forProvider: `{"cores": 2}`,
+			reason:      vm.ReasonForProviderInvalid, want: []string{"spec.forProvider.size is a required parameter"},
+		},
+		"ABindingThatDoesNotFitTheKind": {
+			forProvider: `{"size": "small"}`, change: field("spec.forProvider.name", `"a-name-that-is-much-too-long"`),
+			reason: vm.ReasonBindingInvalid, want: []string{"virtualMachine.fields[0] (of spec.forProvider.name): Too long"},
+		},
+		"AnExpressionThatIsNone": {
+			forProvider: `{"size": "small"}`, change: field("spec.forProvider.name", "nam"),
+			reason: vm.ReasonBindingInvalid, want: []string{`Composition "machine-test", input Infrastructure: virtualMachine.fields[0].value (of spec.forProvider.name): "nam": line 1, column 1`},
+		},
+		"AnExpressionThatFails": {
+			forProvider: `{"size": "small"}`, change: field("spec.forProvider.zone", "machine.spec.nothing"),
+			reason: vm.ReasonBindingInvalid, want: []string{"no such key: nothing"},
+		},
+		"AnInputOfAnotherForm": {
+			forProvider: `{"size": "small"}`, change: func(in map[string]any) { in["status"] = "good" },
+			reason: vm.ReasonBindingInvalid, want: []string{"machine-test"},
+		},
+		"ACompositionWithTheLabelOfAnother": {
+			forProvider: `{"size": "small"}`, provider: "other",
+			reason: vm.ReasonBindingInvalid, want: []string{`provider: is "test", but the Composition has the label provider: other`},
+		},
+		"AKindThatIsNotInstalled": {
+			forProvider: `{"size": "small"}`, notInstalled: true,
+			reason: vm.ReasonBindingInvalid, want: []string{"no kind VM of test.drover.dev/v1"},
+		},
+		"WhatIsNotSeenIsLeftToTheAPIServer":     {forProvider: `{"size": 3}`, unseen: true},
+		"WhatWasNotLookedAtYetIsAskedFor":       {forProvider: `{"size": 3}`, notLooked: true, incomplete: true},
+		"AnotherStepThanOursIsSomebodyElses":    {forProvider: `{"size": 3}`, change: func(in map[string]any) { in["kind"] = "Other" }},
+		"ACompositionOfAnotherFormIsUnknowable": {forProvider: `{}`, change: func(in map[string]any) { clear(in) }},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			req := &fnv1.RunFunctionRequest{Meta: &fnv1.RequestMeta{Capabilities: []fnv1.Capability{
+				fnv1.Capability_CAPABILITY_CAPABILITIES, fnv1.Capability_CAPABILITY_REQUIRED_SCHEMAS,
+			}}}
+			switch {
+			case tc.unseen:
+				req.Meta.Capabilities = nil
+			case tc.notInstalled:
+				req.RequiredSchemas = map[string]*fnv1.Schema{requirementSchema: {}}
+			case !tc.notLooked:
+				req.RequiredSchemas = map[string]*fnv1.Schema{requirementSchema: {OpenapiV3: resource.MustStructJSON(schemaJSON)}}
+			}
+			class := &machinev1alpha1.MachineClass{}
+			class.Name, class.Spec.Provider = "a", "test"
+			if tc.provider != "" {
+				class.Spec.Provider = tc.provider
+			}
+			class.Spec.ForProvider = &runtime.RawExtension{Raw: []byte(tc.forProvider)}
+			template := &machinev1alpha1.Machine{}
+			template.Name = "set"
+
+			rsp := step.NewResponse(req)
+			problem, complete := checkClass(req, rsp, composition(t, tc.change), class, template)
+			if complete == tc.incomplete {
+				t.Errorf("complete: %t", complete)
+			}
+			switch {
+			case (problem == nil) != (tc.reason == ""):
+				t.Fatalf("problem %+v", problem)
+			case problem == nil:
+				return
+			case problem.Reason != tc.reason:
+				t.Errorf("reason %s", problem.Reason)
+			}
+			for _, want := range tc.want {
+				if !strings.Contains(problem.Message, want) {
+					t.Errorf("%q is not in %s", want, problem.Message)
+				}
+			}
+		})
+	}
+}

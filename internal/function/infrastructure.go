@@ -1,0 +1,262 @@
+package function
+
+import (
+	"crypto/sha256"
+	"strings"
+	"time"
+
+	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
+	"github.com/crossplane/function-sdk-go/request"
+	"github.com/crossplane/function-sdk-go/response"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/structpb"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/lru"
+
+	fn "github.com/drover-dev/drover/apis/fn/v1alpha1"
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/function/step"
+	"github.com/drover-dev/drover/internal/names"
+	"github.com/drover-dev/drover/internal/plan"
+	"github.com/drover-dev/drover/internal/plan/vm"
+)
+
+const (
+	requirementSchema = "virtual-machine-schema"
+	requirementVM     = "virtual-machine"
+
+	// Those of companions have their names before them.
+	suffixSchema    = "-schema"
+	suffixCompanion = "-companion"
+)
+
+// runInfrastructure runs the step. An error means that nothing can be said of the Machine, and that
+// all shall stay as it is.
+func runInfrastructure(_ time.Time, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
+	input := &fn.Infrastructure{}
+	if err := step.Input(req, input); err != nil {
+		return nil, err
+	}
+	b, err := vm.Bind(input)
+	var invalid *plan.Problem
+	if err != nil {
+		invalid = vm.InvalidInput(err)
+	}
+	o, err := observeVM(req)
+	if err != nil {
+		return nil, err
+	}
+
+	rsp := step.NewResponse(req)
+	complete := true
+	switch {
+	case b == nil:
+	case o.VM == nil || !o.Begun():
+		invalid, complete = lookUp(req, rsp, b, &o)
+	default:
+		complete = lookUpForgotten(req, rsp, b, &o)
+	}
+	if !complete {
+		return rsp.RunFunctionResponse, nil
+	}
+
+	d := vm.Plan(b, invalid, o)
+	if d.VM != nil {
+		if err := rsp.Compose(machinev1alpha1.ResourceVM, d.VM, d.Word.State == plan.VMRunning); err != nil {
+			return nil, err
+		}
+	}
+	for name, c := range d.Companions {
+		ready := o.Companions[name].Unstructured != nil && vm.IsReady(o.Companions[name])
+		if err := rsp.Compose(machinev1alpha1.ResourceCompanionPrefix+name, c, ready); err != nil {
+			return nil, err
+		}
+	}
+	return rsp.RunFunctionResponse, rsp.SetContext(step.ContextVM, d.Word)
+}
+
+// lookUp what is needed to create a VM: the class, the schema of the VM, and the
+// VM itself, which a stale write of the Machine may have forgotten. It is false
+// while Crossplane has not looked for all of it yet.
+func lookUp(req *fnv1.RunFunctionRequest, rsp step.Response, b *vm.Binding, o *vm.Observed) (invalid *plan.Problem, complete bool) {
+	class, problem, looked := rsp.Class(req, o.Machine, "spec.classRef.name")
+	installation, unknown, looked2 := rsp.Installation(req)
+	if !looked || !looked2 {
+		return nil, false
+	}
+	o.Class, o.ClassProblem = class, problem
+	o.Installation, o.InstallationProblem = installation, unknown
+
+	// To look for a VM of a kind that is not there is an error of the whole pipeline.
+	if problem, complete := requireSchemas(req, rsp, b, o); problem != nil || !complete {
+		return problem, complete
+	}
+	complete = true
+	if o.VM == nil {
+		found, looked := lookFor(req, rsp, requirementVM, b.VM, names.OfMachine(o.Machine.Name, o.Machine.UID), o.Machine)
+		o.VM, complete = found, looked
+	}
+	for _, c := range b.CompanionsOf(o.Class) {
+		complete = lookForCompanion(req, rsp, c, o) && complete
+	}
+	return nil, complete
+}
+
+// lookUpForgotten looks for companions of a VM that is there: nobody deletes those that
+// the Machine does not refer to. It is false while Crossplane has not looked for them.
+func lookUpForgotten(req *fnv1.RunFunctionRequest, rsp step.Response, b *vm.Binding, o *vm.Observed) bool {
+	complete := true
+	for _, c := range b.CompanionsMade(*o.VM) {
+		if _, ok := o.Companions[c.Name]; ok {
+			continue
+		}
+		// The API server may have lost the kind since.
+		there, looked := hasKind(req, rsp, c.Name+suffixSchema, c.Template)
+		if !looked {
+			complete = false
+			continue
+		}
+		if there {
+			complete = lookForCompanion(req, rsp, c, o) && complete
+		}
+	}
+	return complete
+}
+
+func lookForCompanion(req *fnv1.RunFunctionRequest, rsp step.Response, c vm.Companion, o *vm.Observed) bool {
+	if _, ok := o.Companions[c.Name]; ok {
+		return true
+	}
+	found, looked := lookFor(req, rsp, c.Name+suffixCompanion, c.Template, names.OfCompanion(o.Machine.Name, o.Machine.UID, c.Name), o.Machine)
+	if found != nil {
+		o.Companions[c.Name] = *found
+	}
+	return looked
+}
+
+// lookFor a resource of the Machine, by its name. It is false while Crossplane has not.
+func lookFor(req *fnv1.RunFunctionRequest, rsp step.Response, requirement string, t vm.Template, name string, m *machinev1alpha1.Machine) (*plan.Object, bool) {
+	apiVersion, kind := t.GVK.ToAPIVersionAndKind()
+	rsp.RequireByName(requirement, apiVersion, kind, m.Namespace, name)
+	found, looked := step.Required(req, requirement)
+	if len(found) == 1 && metav1.IsControlledBy(found[0], m) {
+		return &found[0], looked
+	}
+	return nil, looked
+}
+
+// requireSchemas of the VM's kind and of its companions', if Crossplane shows any. It is
+// false while it has not looked for them.
+func requireSchemas(req *fnv1.RunFunctionRequest, rsp step.Response, b *vm.Binding, o *vm.Observed) (missing *plan.Problem, complete bool) {
+	if !request.HasCapability(req, fnv1.Capability_CAPABILITY_REQUIRED_SCHEMAS) {
+		return nil, true
+	}
+	complete = true
+	o.Validators = map[string]*vm.Validator{}
+	one := func(requirement string, t vm.Template) *vm.Validator {
+		apiVersion, kind := t.GVK.ToAPIVersionAndKind()
+		response.RequireSchema(rsp.RunFunctionResponse, requirement, apiVersion, kind)
+		schema, looked := request.GetRequiredSchema(req, requirement)
+		switch {
+		case !looked:
+			complete = false
+		case schema == nil && missing == nil:
+			missing = t.NotInstalled()
+		case schema != nil:
+			// A schema that is not understood is left to the API server.
+			v, _ := validatorOf(schema)
+			return v
+		}
+		return nil
+	}
+	o.Validator = one(requirementSchema, b.VM)
+	for _, c := range b.CompanionsOf(o.Class) {
+		o.Validators[c.Name] = one(c.Name+suffixSchema, c.Template)
+	}
+	if !complete {
+		return nil, false
+	}
+	return missing, true
+}
+
+// hasKind says whether the API server has a kind, and is false while Crossplane has not
+// looked for it. Without the capability nobody knows, and it is taken to have it.
+func hasKind(req *fnv1.RunFunctionRequest, rsp step.Response, requirement string, t vm.Template) (has, looked bool) {
+	if !request.HasCapability(req, fnv1.Capability_CAPABILITY_REQUIRED_SCHEMAS) {
+		return true, true
+	}
+	apiVersion, kind := t.GVK.ToAPIVersionAndKind()
+	response.RequireSchema(rsp.RunFunctionResponse, requirement, apiVersion, kind)
+	schema, looked := request.GetRequiredSchema(req, requirement)
+	return schema != nil, looked
+}
+
+func observeVM(req *fnv1.RunFunctionRequest) (vm.Observed, error) {
+	o := vm.Observed{Machine: &machinev1alpha1.Machine{}, Companions: map[string]plan.Object{}}
+	if err := step.Composite(req, o.Machine); err != nil {
+		return o, err
+	}
+	raw := struct {
+		Metadata map[string]any `json:"metadata"`
+		Spec     map[string]any `json:"spec"`
+	}{}
+	if err := step.Composite(req, &raw); err != nil {
+		return o, err
+	}
+	o.RawMachine = map[string]any{"metadata": raw.Metadata, "spec": raw.Spec}
+
+	observed := step.Observed(req)
+	for name, there := range observed {
+		switch {
+		case name == machinev1alpha1.ResourceVM:
+			o.VM = &there
+		case machinev1alpha1.IsCompanion(name):
+			o.Companions[strings.TrimPrefix(name, machinev1alpha1.ResourceCompanionPrefix)] = there
+		}
+	}
+	if _, err := step.Context(req, step.ContextBootstrap, &o.Bootstrap); err != nil {
+		return o, err
+	}
+	if o.Bootstrap.Key != "" {
+		o.UserData = string(observed[machinev1alpha1.ResourceUserData].Connection[o.Bootstrap.Key])
+	}
+	return o, nil
+}
+
+// checkClass says what is wrong with the VMs that Machines of a class and a template would
+// get, before there is any: it renders one by the Composition's input Infrastructure, and
+// goes by the schema of its kind. It is false while Crossplane has not looked for that.
+//
+// A schema that Crossplane does not show is left to the API server.
+func checkClass(req *fnv1.RunFunctionRequest, rsp step.Response, composition plan.Object, class *machinev1alpha1.MachineClass, template *machinev1alpha1.Machine) (problem *plan.Problem, complete bool) {
+	b, problem := vm.BindingOf(composition, class)
+	if b == nil {
+		return problem, true
+	}
+	o := vm.Specimen(class, template)
+	if problem, complete := requireSchemas(req, rsp, b, &o); problem != nil || !complete {
+		return problem, complete
+	}
+	return vm.Check(b, o), true
+}
+
+// validators by the hash of their schema: reading one costs more than using it.
+var validators = lru.New(32)
+
+// validatorOf a kind's published OpenAPI schema. Only its spec is looked at.
+func validatorOf(schema *structpb.Struct) (*vm.Validator, error) {
+	b, err := proto.MarshalOptions{Deterministic: true}.Marshal(schema)
+	if err != nil {
+		return nil, err
+	}
+	key := sha256.Sum256(b)
+	if v, ok := validators.Get(key); ok {
+		return v.(*vm.Validator), nil
+	}
+	v, err := vm.NewValidator(schema.AsMap())
+	if err != nil {
+		return nil, err
+	}
+	validators.Add(key, v)
+	return v, nil
+}

@@ -1,0 +1,131 @@
+package function
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
+
+	fn "github.com/drover-dev/drover/apis/fn/v1alpha1"
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/function/step"
+	"github.com/drover-dev/drover/internal/plan"
+	"github.com/drover-dev/drover/internal/plan/machine"
+	"github.com/drover-dev/drover/internal/workernode"
+)
+
+// runLifecycle runs the step. An error means that nothing can be said of the Machine, and that
+// all shall stay as it is.
+func runLifecycle(now time.Time, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
+	input := &fn.Lifecycle{}
+	if err := step.Input(req, input); err != nil {
+		return nil, err
+	}
+	o, err := observeMachine(req)
+	if err != nil {
+		return nil, err
+	}
+	o.CloudNamesNodes = input.CloudNamesNodes
+	grace, err := machine.ReturnGrace(input)
+	if err != nil {
+		return nil, err
+	}
+	rsp := step.NewResponse(req)
+	if err := holdVM(req, rsp, o.Machine); err != nil {
+		return nil, err
+	}
+
+	d := machine.Plan(now, o)
+	if o.NeedsTarget(d) {
+		c, looked := rsp.Cluster(req, o.Machine.Namespace, o.Machine.Spec.ClusterRef)
+		if !looked {
+			return rsp.RunFunctionResponse, nil
+		}
+		o.ObserveTarget(c, grace)
+		d = machine.Plan(now, o)
+	}
+	if d.WorkerNode != nil {
+		if err := rsp.SetContext(step.ContextNode, workernode.WorkerNode{Parameters: *d.WorkerNode}); err != nil {
+			return nil, err
+		}
+	}
+	return rsp.RunFunctionResponse, rsp.Report(machinev1alpha1.MachineGroupVersionKind, &d.Status, d.Report)
+}
+
+func observeMachine(req *fnv1.RunFunctionRequest) (machine.Observed, error) {
+	o := machine.Observed{Machine: &machinev1alpha1.Machine{}, VM: plan.VM{State: plan.VMAbsent}}
+	if err := step.Composite(req, o.Machine); err != nil {
+		return o, err
+	}
+	if _, err := step.Context(req, step.ContextBootstrap, &o.Bootstrap); err != nil {
+		return o, err
+	}
+	if _, err := step.Context(req, step.ContextVM, &o.VM); err != nil {
+		return o, err
+	}
+	wn := &workernode.WorkerNode{}
+	known, err := step.Context(req, step.ContextNode, wn)
+	if known {
+		o.WorkerNode = wn
+	}
+	return o, err
+}
+
+// holdVM gives the VM, and its companions, the finalizer that keeps it until its Node
+// is drained, and them until it is gone. What no step desires, although it is there, is
+// kept: only the deletion of its Machine deletes it.
+func holdVM(req *fnv1.RunFunctionRequest, rsp step.Response, m *machinev1alpha1.Machine) error {
+	all := step.Observed(req)
+	names := map[string]bool{}
+	for name := range all {
+		names[name] = true
+	}
+	for name := range req.GetDesired().GetResources() {
+		names[name] = true
+	}
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		if name != machinev1alpha1.ResourceVM && !machinev1alpha1.IsCompanion(name) {
+			continue
+		}
+		observed, exists := all[name]
+		if err := hold(req, rsp, m, name, observed, exists); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// finalizersOf a resource that exists: what it was created with is kept, and nothing is
+// added while it is being deleted.
+func finalizersOf(observed plan.Object) []string {
+	var out []string
+	for _, f := range []string{machinev1alpha1.FinalizerDrain, plan.FinalizerManaged} {
+		if slices.Contains(observed.GetFinalizers(), f) || f == machinev1alpha1.FinalizerDrain && observed.GetDeletionTimestamp() == nil {
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+func hold(req *fnv1.RunFunctionRequest, rsp step.Response, m *machinev1alpha1.Machine, name string, observed plan.Object, exists bool) error {
+	held, ok := step.Desired(req, name)
+	if !ok {
+		held = plan.Object{Unstructured: plan.AsObserved(observed, m)}
+	}
+	wanted := []string{machinev1alpha1.FinalizerDrain}
+	if exists {
+		wanted = finalizersOf(observed)
+	}
+	for _, f := range wanted {
+		if have := held.GetFinalizers(); !slices.Contains(have, f) {
+			held.SetFinalizers(append(have, f))
+		}
+		if !slices.Contains(held.GetFinalizers(), f) {
+			return fmt.Errorf("cannot hold the %s until its Node is drained: metadata and finalizers of the resource that an earlier step desires are malformed", name)
+		}
+	}
+	ready := req.GetDesired().GetResources()[name].GetReady() == fnv1.Ready_READY_TRUE
+	return rsp.Compose(name, held.Unstructured, ready)
+}

@@ -1,7 +1,0 @@
-// Package lifecycle is the step that sums up a Machine: it decides what the Machine's Node
-// shall be like, keeps the VM from being deleted before that Node is drained, and writes
-// the Machine's status.
-//
-// It decides a Machine's phase from the answers of the steps before it and from what is
-// known of the Node. Failed is final: a Machine that failed is replaced, not repaired.
-package lifecycle

@@ -1,0 +1,195 @@
+package function
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	xpv1 "github.com/crossplane/crossplane-runtime/v2/apis/common/v1"
+	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	fn "github.com/drover-dev/drover/apis/fn/v1alpha1"
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/function/step"
+	"github.com/drover-dev/drover/internal/installations"
+	"github.com/drover-dev/drover/internal/names"
+	"github.com/drover-dev/drover/internal/plan"
+	"github.com/drover-dev/drover/internal/plan/orphans"
+	"github.com/drover-dev/drover/internal/plan/vm"
+)
+
+const (
+	requirementAdopted       = "adopted"
+	requirementInstallations = "installations"
+)
+
+// runOrphans runs the step. An error means that nothing can be said of the collector, and that all
+// shall stay as it is.
+func runOrphans(_ time.Time, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
+	in := &fn.Orphans{}
+	if err := step.Input(req, in); err != nil {
+		return nil, err
+	}
+	if err := validateOrphans(in); err != nil {
+		return nil, err
+	}
+	c := &machinev1alpha1.OrphanCollector{}
+	if err := step.Composite(req, c); err != nil {
+		return nil, err
+	}
+
+	rsp := step.NewResponse(req)
+	rsp.RequireByLabels(requirementAdopted, in.VirtualMachine.APIVersion, in.VirtualMachine.Kind, namespaceOf(c), labels(c))
+
+	o := orphans.Observed{Collector: c}
+	var looked bool
+	if o.Installation, o.InstallationProblem, looked = rsp.Installation(req); !looked {
+		return rsp.RunFunctionResponse, nil
+	}
+	if o.Gone, looked = readGone(req, rsp, c, o.Installation); !looked {
+		return rsp.RunFunctionResponse, nil
+	}
+	children, looked := step.Children(req, requirementAdopted, in.VirtualMachine.Kind, c.UID)
+	if !looked {
+		return rsp.RunFunctionResponse, nil
+	}
+	var err error
+	if o.Inventory, err = readInventory(req); err != nil {
+		return nil, err
+	}
+	observed := step.Observed(req)
+	for _, child := range children {
+		a, ok := readAdopted(child)
+		if !ok {
+			a, ok = readObserved(child, observed)
+		}
+		if ok {
+			o.Adopted = append(o.Adopted, a)
+		}
+	}
+	if !lookUpOwners(req, rsp, in, &o) {
+		return rsp.RunFunctionResponse, nil
+	}
+	return rsp.RunFunctionResponse, respondOrphans(req, rsp, in, o, orphans.Plan(o))
+}
+
+// readGone reads which former installations are proven to be gone, if the collector looks
+// for VMs of any. It is false while Crossplane has not looked for the record yet.
+func readGone(req *fnv1.RunFunctionRequest, rsp step.Response, c *machinev1alpha1.OrphanCollector, present string) (map[string]bool, bool) {
+	if len(c.Spec.FormerInstallations) == 0 {
+		return nil, true
+	}
+	rsp.RequireByName(requirementInstallations, "v1", "ConfigMap", machinev1alpha1.NamespaceOfInstallations, machinev1alpha1.ConfigMapOfInstallations)
+	found, looked := step.Required(req, requirementInstallations)
+	if !looked || len(found) == 0 {
+		return nil, looked
+	}
+	record, _, err := unstructured.NestedStringMap(found[0].Object, "data")
+	if err != nil {
+		return nil, true // What cannot be read proves nothing.
+	}
+	return installations.Gone(record, present), true
+}
+
+func validateOrphans(in *fn.Orphans) error {
+	for _, field := range [][2]string{
+		{"inventory.apiVersion", in.Inventory.APIVersion},
+		{"inventory.kind", in.Inventory.Kind},
+		{"virtualMachine.apiVersion", in.VirtualMachine.APIVersion},
+		{"virtualMachine.kind", in.VirtualMachine.Kind},
+	} {
+		if field[1] == "" {
+			return fmt.Errorf("the Composition's input Orphans: %s is required", field[0])
+		}
+	}
+	return nil
+}
+
+// lookUpOwners looks for the Machine and the VM resource of each VM in question. It is
+// false while Crossplane has not looked for all of them yet.
+func lookUpOwners(req *fnv1.RunFunctionRequest, rsp step.Response, in *fn.Orphans, o *orphans.Observed) bool {
+	complete := true
+	stand := func(of orphans.Owner) orphans.Standing {
+		if of == (orphans.Owner{}) {
+			return orphans.Standing{Machine: true} // Nobody can say that it is not.
+		}
+		key := names.Hash(of.Namespace, of.Machine, string(of.UID))
+		machine, resource := "machine-"+key, "vm-"+key
+		rsp.RequireByName(machine, machinev1alpha1.SchemeGroupVersion.String(), machinev1alpha1.MachineGroupVersionKind.Kind, of.Namespace, of.Machine)
+		rsp.RequireByName(resource, in.VirtualMachine.APIVersion, in.VirtualMachine.Kind, of.Namespace, names.OfMachine(of.Machine, of.UID))
+		machines, ok := step.Required(req, machine)
+		resources, ok2 := step.Required(req, resource)
+		if !ok || !ok2 {
+			complete = false
+			return orphans.Standing{Machine: true}
+		}
+		return orphans.Standing{Machine: len(machines) > 0 && machines[0].GetUID() == of.UID, Resource: len(resources) > 0}
+	}
+	for i := range o.Inventory.Unclaimed {
+		if u := &o.Inventory.Unclaimed[i]; u.ConfirmedAt != nil {
+			u.Standing = stand(u.Owner)
+		}
+	}
+	for i := range o.Adopted {
+		o.Adopted[i].Standing = stand(o.Adopted[i].Owner)
+	}
+	return complete
+}
+
+func respondOrphans(req *fnv1.RunFunctionRequest, rsp step.Response, in *fn.Orphans, o orphans.Observed, d orphans.Decision) error {
+	if inventory := newInventory(in, o, d.Ignored()); inventory != nil {
+		if err := rsp.Compose(machinev1alpha1.ResourceInventory, inventory, d.Ready); err != nil {
+			return err
+		}
+	} else if was, ok := step.Observed(req)[machinev1alpha1.ResourceInventory]; ok {
+		if err := rsp.Compose(machinev1alpha1.ResourceInventory, asObserved(was), d.Ready); err != nil {
+			return err
+		}
+	}
+	for _, r := range d.Resources {
+		vm, err := newVM(in, o.Collector, r)
+		if err != nil {
+			return err
+		}
+		if err := rsp.Compose(machinev1alpha1.ResourceOrphanPrefix+names.Hash(r.ExternalName), vm, true); err != nil {
+			return err
+		}
+	}
+	if err := rsp.Report(machinev1alpha1.OrphanCollectorGroupVersionKind, &d.Status, d.Report); err != nil {
+		return err
+	}
+	rsp.IfUnchanged(req)
+	return nil
+}
+
+// syncedAt is the Synced condition of a managed resource of whatever kind, and whether
+// it is about the resource's present spec.
+func syncedAt(o plan.Object) (c xpv1.Condition, current bool) {
+	var status xpv1.ResourceStatus
+	s, err := step.As[struct {
+		Status xpv1.ResourceStatus `json:"status"`
+	}](o)
+	if err == nil {
+		status = s.Status
+	}
+	c = status.GetCondition(xpv1.TypeSynced)
+	return c, c.ObservedGeneration == 0 || c.ObservedGeneration == o.GetGeneration()
+}
+
+// look reads from a VM resource whether its provider found the VM.
+func look(o plan.Object) (seen, missing bool, trouble string) {
+	s, err := step.As[struct {
+		Status xpv1.ResourceStatus `json:"status"`
+	}](o)
+	if err != nil {
+		return false, false, err.Error()
+	}
+	synced, current := syncedAt(o)
+	missing = s.Status.GetCondition(xpv1.TypeReady).Reason == vm.ReasonMissing || strings.Contains(synced.Message, vm.NotExist)
+	if synced.Status == corev1.ConditionFalse {
+		trouble = synced.Message
+	}
+	return current && !missing && synced.Status == corev1.ConditionTrue, missing, trouble
+}

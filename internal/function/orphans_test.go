@@ -1,0 +1,215 @@
+package function
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
+	"github.com/crossplane/function-sdk-go/resource"
+
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/names"
+)
+
+const (
+	inputJSON = `{"apiVersion": "fn.drover.dev/v1alpha1", "kind": "Orphans",
+		"inventory": {"apiVersion": "cloud.example.org/v1", "kind": "Inventory"},
+		"virtualMachine": {"apiVersion": "cloud.example.org/v1", "kind": "Server"}}`
+
+	collectorJSON = `{"apiVersion": "machine.drover.dev/v1alpha1", "kind": "OrphanCollector",
+		"metadata": {"name": "local", "uid": "uid-of-collector", "generation": 3, "resourceVersion": "7"},
+		"spec": {"namespace": "ns", "providerConfigRef": {"kind": "ClusterProviderConfig", "name": "default"}, "policy": "Delete", "gracePeriod": "15m", "interval": "5m", "maxOrphans": 10, "formerInstallations": ["former"], "forProvider": {"region": "north"}}}`
+
+	definitionJSON = `{"apiVersion": "apiextensions.crossplane.io/v2", "kind": "CompositeResourceDefinition", "metadata": {"name": "orphancollectors.machine.drover.dev", "uid": "ours"}}`
+
+	inventoryJSON = `{"apiVersion": "cloud.example.org/v1", "kind": "Inventory",
+		"metadata": {"namespace": "ns", "name": "local-x", "generation": 2, "ownerReferences": [{"apiVersion": "machine.drover.dev/v1alpha1", "kind": "OrphanCollector", "name": "local", "uid": "uid-of-collector", "controller": true}]},
+		"status": {"conditions": [{"type": "Synced", "status": %q, "observedGeneration": %d, "message": "slow down"}],
+			"atProvider": {"unclaimedCount": 1, "claimedCount": 100, "unclaimed": [{"externalName": "vm-1", "installation": "ours", "namespace": %q, "machine": %q, "machineUID": %q,
+				"firstSeen": "2030-01-01T12:00:00Z", "confirmedAt": "2030-01-01T12:15:00Z"}]}}}`
+
+	serverJSON = `{"apiVersion": "cloud.example.org/v1", "kind": "Server",
+		"metadata": {"namespace": "ns", "name": "local-1", "generation": 1, "annotations": {"crossplane.io/external-name": %q},
+			"ownerReferences": [{"apiVersion": "machine.drover.dev/v1alpha1", "kind": "OrphanCollector", "name": "local", "uid": "uid-of-collector", "controller": true}]},
+		"spec": {"managementPolicies": ["Observe", "Delete"]},
+		"status": {"conditions": [{"type": "Synced", "status": "True", "observedGeneration": 1}]}}`
+)
+
+// call the step as Crossplane does, until its requirements come to rest. There is
+// nothing but the definition, and what is given by kind and name.
+func callOrphans(t *testing.T, observed map[string]string, there map[string]string) *fnv1.RunFunctionResponse {
+	t.Helper()
+	req := &fnv1.RunFunctionRequest{
+		Input: resource.MustStructJSON(inputJSON),
+		Observed: &fnv1.State{
+			Composite: &fnv1.Resource{Resource: resource.MustStructJSON(collectorJSON)},
+			Resources: map[string]*fnv1.Resource{},
+		},
+		RequiredResources: map[string]*fnv1.Resources{},
+	}
+	for name, o := range observed {
+		req.Observed.Resources[name] = &fnv1.Resource{Resource: resource.MustStructJSON(o)}
+	}
+	for range 4 {
+		rsp, err := runOrphans(now, req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		asked := rsp.GetRequirements().GetResources()
+		if slices.Equal(slices.Sorted(maps.Keys(asked)), slices.Sorted(maps.Keys(req.GetRequiredResources()))) {
+			return rsp
+		}
+		for name, s := range asked {
+			found := &fnv1.Resources{}
+			if o, ok := there[s.GetKind()+" "+s.GetMatchName()]; ok {
+				found.Items = []*fnv1.Resource{{Resource: resource.MustStructJSON(o)}}
+			}
+			if s.GetMatchName() == machinev1alpha1.DefinitionOfInstallation {
+				found.Items = []*fnv1.Resource{{Resource: resource.MustStructJSON(definitionJSON)}}
+			}
+			req.RequiredResources[name] = found
+		}
+	}
+	t.Fatal("the requirements do not come to rest")
+	return nil
+}
+
+// servers that are desired, with their rights.
+func servers(rsp *fnv1.RunFunctionResponse) string {
+	var out []string
+	for name, r := range rsp.GetDesired().GetResources() {
+		if name == machinev1alpha1.ResourceInventory {
+			continue
+		}
+		f := r.GetResource().AsMap()
+		out = append(out, fmt.Sprint(name, " ", f["spec"].(map[string]any)["managementPolicies"], " ", f["spec"].(map[string]any)["forProvider"]))
+	}
+	slices.Sort(out)
+	return strings.Join(out, "; ")
+}
+
+func TestWhatTagsTellIsNotTrusted(t *testing.T) {
+	orphan := "orphan-" + names.Hash("vm-1") + " [Observe] map[region:north]"
+	cases := map[string]struct {
+		namespace, machine, uid string
+		want                    string
+	}{
+		"AMachineThatIsGone":       {"fleet", "web-0", "u-1", orphan},
+		"NoNamespace":              {"", "web-0", "u-1", ""},
+		"NoMachine":                {"fleet", "", "u-1", ""},
+		"NoUID":                    {"fleet", "web-0", "", ""},
+		"ANamespaceThatCannotBe":   {"../kube-system", "web-0", "u-1", ""},
+		"AMachineThatCannotBe":     {"fleet", "web/status", "u-1", ""},
+		"AMachineWithBlanksAround": {"fleet", " web-0 ", "u-1", ""},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			rsp := callOrphans(t, map[string]string{"inventory": fmt.Sprintf(inventoryJSON, "True", 2, tc.namespace, tc.machine, tc.uid)}, nil)
+			if got := servers(rsp); got != tc.want {
+				t.Errorf("desires %q, want %q", got, tc.want)
+			}
+			for _, s := range rsp.GetRequirements().GetResources() {
+				if strings.ContainsAny(s.GetMatchName()+s.GetNamespace(), "/ ") {
+					t.Errorf("it asks for %v", s)
+				}
+			}
+		})
+	}
+}
+
+func TestWhoStandsForAVM(t *testing.T) {
+	const uid = "u-1"
+	machine := func(uid string) string {
+		return fmt.Sprintf(`{"apiVersion": "machine.drover.dev/v1alpha1", "kind": "Machine", "metadata": {"namespace": "fleet", "name": "web-0", "uid": %q}}`, uid)
+	}
+	server := `{"apiVersion": "cloud.example.org/v1", "kind": "Server", "metadata": {"namespace": "fleet", "name": "any"}}`
+	cases := map[string]struct {
+		there  map[string]string
+		synced string
+		about  int
+		spared bool
+	}{
+		"Nobody":                           {nil, "True", 2, false},
+		"ItsMachine":                       {map[string]string{"Machine web-0": machine(uid)}, "True", 2, true},
+		"AnotherMachineOfItsName":          {map[string]string{"Machine web-0": machine("u-2")}, "True", 2, false},
+		"TheResourceThatMayBeCreatingIt":   {map[string]string{"Server " + names.OfMachine("web-0", uid): server}, "True", 2, true},
+		"AListThatFailed":                  {nil, "False", 2, true},
+		"AListThatIsOfWhatWasAskedBefore":  {nil, "True", 1, true},
+		"AListOfWhichNobodyKnowsHowItWent": {nil, "Unknown", 2, true},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			rsp := callOrphans(t, map[string]string{"inventory": fmt.Sprintf(inventoryJSON, tc.synced, tc.about, "fleet", "web-0", uid)}, tc.there)
+			if got := servers(rsp); (got == "") != tc.spared {
+				t.Errorf("desires %q, to be spared: %v", got, tc.spared)
+			}
+			if rsp.GetDesired().GetResources()["inventory"] == nil {
+				t.Error("the inventory is dropped")
+			}
+		})
+	}
+}
+
+// TestAResourceThatLostItsAnnotationsIsGivenBack: without them nobody can tell whether its
+// VM is in use, and to drop it as it is would delete the VM.
+func TestAResourceThatLostItsAnnotationsIsGivenBack(t *testing.T) {
+	name := "orphan-" + names.Hash("vm-1")
+	inventory := fmt.Sprintf(inventoryJSON, "True", 2, "", "", "")
+	rsp := callOrphans(t, map[string]string{"inventory": inventory, name: fmt.Sprintf(serverJSON, "vm-1")}, nil)
+	if want := name + " [Observe] map[region:north]"; servers(rsp) != want {
+		t.Errorf("desires %q, want %q", servers(rsp), want)
+	}
+}
+
+func TestTheRecordOfInstallationsDecidesAboutAFormerOne(t *testing.T) {
+	record := func(data string) map[string]string {
+		return map[string]string{"ConfigMap drover-installations": `{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"namespace": "crossplane-system", "name": "drover-installations"}, "data": ` + data + `}`}
+	}
+	cases := map[string]struct {
+		record  map[string]string
+		deletes bool
+	}{
+		"WithoutARecord":         {nil, false},
+		"WithoutData":            {record(`null`), false},
+		"WithDataThatIsNoText":   {record(`{"ours": "Current", "former": 7}`), false},
+		"Replaced":               {record(`{"ours": "Current since then", "former": "Replaced at then"}`), true},
+		"Lost":                   {record(`{"ours": "Current since then", "former": "Lost"}`), true},
+		"Unknown":                {record(`{"ours": "Current since then"}`), false},
+		"OfAnotherControlPlane":  {record(`{"theirs": "Current since then", "former": "Replaced at then"}`), false},
+		"ThatThisOneIsItsFormer": {record(`{"ours": "Replaced at then", "former": "Lost"}`), false},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			inventory := strings.Replace(fmt.Sprintf(inventoryJSON, "True", 2, "fleet", "web-0", "u-1"), `"installation": "ours"`, `"installation": "former"`, 1)
+			rsp := callOrphans(t, map[string]string{"inventory": inventory}, tc.record)
+			if got := servers(rsp); (got != "") != tc.deletes {
+				t.Errorf("desires %q, to be deleted: %v", got, tc.deletes)
+			}
+		})
+	}
+}
+
+func TestWhatACollectorComposesIsInItsNamespace(t *testing.T) {
+	rsp := callOrphans(t, map[string]string{"inventory": fmt.Sprintf(inventoryJSON, "True", 2, "fleet", "web-0", "u-1")}, nil)
+	if n := len(rsp.GetDesired().GetResources()); n != 2 {
+		t.Errorf("it desires %d resources, want the inventory and a VM", n)
+	}
+	for name, r := range rsp.GetDesired().GetResources() {
+		if ns := r.GetResource().AsMap()["metadata"].(map[string]any)["namespace"]; ns != "ns" {
+			t.Errorf("%s is in the namespace %v", name, ns)
+		}
+	}
+}
+
+func TestABadInputIsNamed(t *testing.T) {
+	req := &fnv1.RunFunctionRequest{
+		Input:    resource.MustStructJSON(`{"apiVersion": "fn.drover.dev/v1alpha1", "kind": "Orphans", "inventory": {"apiVersion": "a/v1", "kind": "I"}, "virtualMachine": {"apiVersion": "a/v1"}}`),
+		Observed: &fnv1.State{Composite: &fnv1.Resource{Resource: resource.MustStructJSON(collectorJSON)}},
+	}
+	if _, err := runOrphans(now, req); err == nil || !strings.Contains(err.Error(), "virtualMachine.kind is required") {
+		t.Errorf("error %v", err)
+	}
+}

@@ -1,0 +1,135 @@
+package function
+
+import (
+	"time"
+
+	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	fn "github.com/drover-dev/drover/apis/fn/v1alpha1"
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/function/step"
+	"github.com/drover-dev/drover/internal/plan"
+	"github.com/drover-dev/drover/internal/plan/group"
+	"github.com/drover-dev/drover/internal/plan/set"
+)
+
+const requirementMachines = "machines"
+
+// runReplicas runs the step. An error means that nothing can be said of the set, and that all
+// shall stay as it is.
+func runReplicas(now time.Time, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
+	if err := step.Input(req, &fn.Replicas{}); err != nil {
+		return nil, err
+	}
+	if rsp, decided, err := step.Again(req); decided || err != nil {
+		return rsp, err
+	}
+	s := &machinev1alpha1.MachineSet{}
+	if err := step.Composite(req, s); err != nil {
+		return nil, err
+	}
+
+	// The class is that of a Machine that would be created now.
+	next := &machinev1alpha1.Machine{ObjectMeta: s.ObjectMeta, Spec: s.Spec.Template.Spec}
+	rsp := step.NewResponse(req)
+	rsp.RequireByLabels(requirementMachines, machinev1alpha1.SchemeGroupVersion.String(), machinev1alpha1.MachineGroupVersionKind.Kind,
+		s.Namespace, set.MatchLabels(s))
+
+	o, looked, err := observeSet(req, rsp, s, next)
+	if err != nil || !looked {
+		return rsp.RunFunctionResponse, err
+	}
+	if err := expectGroup(req, rsp, &o); err != nil {
+		return nil, err
+	}
+	if err := respondSet(req, rsp, s, set.Plan(now, o)); err != nil {
+		return nil, err
+	}
+	// The set is woken by its MachineGroup, which tells of Machines in batches.
+	return rsp.RunFunctionResponse, rsp.Decided(requirementMachines)
+}
+
+// expectGroup adds what the set's MachineGroup says of its Machines.
+func expectGroup(req *fnv1.RunFunctionRequest, rsp step.Response, o *set.Observed) error {
+	for _, composed := range step.Observed(req) {
+		if composed.GetKind() != machinev1alpha1.MachineGroupGroupVersionKind.Kind {
+			continue
+		}
+		g, err := step.As[machinev1alpha1.MachineGroup](composed)
+		if err != nil {
+			return err
+		}
+		behind, err := o.Expect(g)
+		if behind {
+			rsp.CallAgain(group.TellEvery)
+		}
+		return err
+	}
+	return nil
+}
+
+func observeSet(req *fnv1.RunFunctionRequest, rsp step.Response, s *machinev1alpha1.MachineSet, next *machinev1alpha1.Machine) (set.Observed, bool, error) {
+	o := set.Observed{Set: s}
+	if _, err := step.Context(req, step.ContextSafety, &o.Safety); err != nil {
+		return o, false, err
+	}
+	class, problem, looked := rsp.Class(req, next, "spec.template.spec.classRef.name")
+	children, looked2 := step.Children(req, requirementMachines, machinev1alpha1.MachineGroupVersionKind.Kind, s.UID)
+	if !looked || !looked2 {
+		return o, false, nil
+	}
+	if class != nil {
+		var c plan.Object
+		if c, problem, looked = rsp.Composition(req, class); !looked {
+			return o, false, nil
+		}
+		// A MachineDeployment has looked before it made the set.
+		if problem == nil && metav1.GetControllerOfNoCopy(s) == nil {
+			if problem, looked = checkClass(req, rsp, c, class, next); !looked {
+				return o, false, nil
+			}
+		}
+	}
+	o.Problem = problem
+	for _, c := range children {
+		m, err := machineOf(c.Object)
+		if err != nil {
+			return o, false, err
+		}
+		m.Terminating = c.Terminating
+		o.Machines = append(o.Machines, m)
+	}
+	orphans, foreign := step.Others(req, requirementMachines, s.UID)
+	for _, orphan := range orphans {
+		// What cannot be read is not the set's yet, and nothing it has to keep.
+		if m, err := machineOf(orphan); err == nil {
+			o.Orphans = append(o.Orphans, m)
+		}
+	}
+	for _, f := range foreign {
+		o.Foreign = append(o.Foreign, &machinev1alpha1.Machine{ObjectMeta: metav1.ObjectMeta{Name: f.GetName(), OwnerReferences: f.GetOwnerReferences()}})
+	}
+	return o, true, nil
+}
+
+func respondSet(req *fnv1.RunFunctionRequest, rsp step.Response, s *machinev1alpha1.MachineSet, d set.Decision) error {
+	g, err := set.Group(s, d)
+	if err != nil {
+		return err
+	}
+	if err := rsp.Compose(machinev1alpha1.ResourceMachines, g, d.Ready); err != nil {
+		return err
+	}
+	if err := rsp.Report(machinev1alpha1.MachineSetGroupVersionKind, &d.Status, d.Report); err != nil {
+		return err
+	}
+	rsp.IfUnchanged(req)
+	return nil
+}
+
+// machineOf decodes a Machine that exists.
+func machineOf(o plan.Object) (set.Machine, error) {
+	m, err := step.As[machinev1alpha1.Machine](o)
+	return set.Machine{Machine: m}, err
+}

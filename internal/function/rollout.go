@@ -1,0 +1,90 @@
+package function
+
+import (
+	"slices"
+	"time"
+
+	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
+
+	fn "github.com/drover-dev/drover/apis/fn/v1alpha1"
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/function/step"
+	"github.com/drover-dev/drover/internal/plan/deployment"
+)
+
+const requirementSets = "machine-sets"
+
+// runRollout runs the step. An error means that nothing can be said of the deployment, and that
+// all shall stay as it is.
+func runRollout(now time.Time, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
+	if err := step.Input(req, &fn.Rollout{}); err != nil {
+		return nil, err
+	}
+	d := &machinev1alpha1.MachineDeployment{}
+	if err := step.Composite(req, d); err != nil {
+		return nil, err
+	}
+
+	// The class is that of a Machine that would be created now.
+	template := deployment.Template(d)
+	next := &machinev1alpha1.Machine{ObjectMeta: d.ObjectMeta, Spec: template.Spec}
+	rsp := step.NewResponse(req)
+	rsp.RequireByLabels(requirementSets, machinev1alpha1.SchemeGroupVersion.String(), machinev1alpha1.MachineSetGroupVersionKind.Kind,
+		d.Namespace, map[string]string{machinev1alpha1.LabelDeployment: d.Name})
+
+	o, looked, err := observeDeployment(req, rsp, d, next)
+	if err != nil || !looked {
+		return rsp.RunFunctionResponse, err
+	}
+	return rsp.RunFunctionResponse, respondDeployment(req, rsp, deployment.Plan(now, o))
+}
+
+func observeDeployment(req *fnv1.RunFunctionRequest, rsp step.Response, d *machinev1alpha1.MachineDeployment, next *machinev1alpha1.Machine) (deployment.Observed, bool, error) {
+	o := deployment.Observed{Deployment: d}
+	if _, err := step.Context(req, step.ContextSafety, &o.Safety); err != nil {
+		return o, false, err
+	}
+	class, _, looked := rsp.Class(req, next, "spec.template.spec.classRef.name")
+	children, looked2 := step.Children(req, requirementSets, machinev1alpha1.MachineSetGroupVersionKind.Kind, d.UID)
+	if !looked || !looked2 {
+		return o, false, nil
+	}
+	o.ClassFound = class != nil
+	for _, c := range children {
+		s, err := step.As[machinev1alpha1.MachineSet](c.Object)
+		if err != nil {
+			return o, false, err
+		}
+		o.Sets = append(o.Sets, deployment.Set{MachineSet: s, Observed: c.Observed, Terminating: c.Terminating})
+	}
+	if class == nil || proven(o.Sets, next) {
+		return o, true, nil
+	}
+	composition, problem, looked := rsp.Composition(req, class)
+	if looked && problem == nil {
+		problem, looked = checkClass(req, rsp, composition, class, next)
+	}
+	o.ClassProblem = problem
+	return o, looked, nil
+}
+
+// proven says whether there are Nodes of the class, which nobody can change: what there
+// is to say of it is said then.
+func proven(sets []deployment.Set, next *machinev1alpha1.Machine) bool {
+	return slices.ContainsFunc(sets, func(s deployment.Set) bool {
+		return s.Spec.Template.Spec.ClassRef == next.Spec.ClassRef && s.Spec.InPlaceUpdate == nil && s.Status.ReadyReplicas > 0
+	})
+}
+
+func respondDeployment(req *fnv1.RunFunctionRequest, rsp step.Response, d deployment.Decision) error {
+	for _, s := range d.Sets {
+		if err := rsp.Compose(s.Name, s.MachineSet, s.Ready); err != nil {
+			return err
+		}
+	}
+	if err := rsp.Report(machinev1alpha1.MachineDeploymentGroupVersionKind, &d.Status, d.Report); err != nil {
+		return err
+	}
+	rsp.IfUnchanged(req)
+	return nil
+}

@@ -1,0 +1,92 @@
+package step
+
+import (
+	"slices"
+	"strings"
+
+	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
+
+	clusterv1alpha1 "github.com/drover-dev/drover/apis/cluster/v1alpha1"
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/plan"
+)
+
+// Requirements that several steps have.
+const (
+	requirementClass        = "class"
+	requirementCluster      = "cluster"
+	requirementCompositions = "compositions"
+	requirementInstallation = "installation"
+)
+
+// Class requires a Machine's class. It returns nil and a problem if there is none: the
+// problem names the field of the XR that the class's name stands in. The last result is
+// false while Crossplane has not looked for the class yet.
+func (r Response) Class(req *fnv1.RunFunctionRequest, m *machinev1alpha1.Machine, field string) (*machinev1alpha1.MachineClass, *plan.Problem, bool) {
+	r.RequireByName(requirementClass, machinev1alpha1.SchemeGroupVersion.String(), machinev1alpha1.MachineClassGroupVersionKind.Kind, m.Namespace, m.Spec.ClassRef.Name)
+	found, ok := Required(req, requirementClass)
+	if !ok {
+		return nil, nil, false
+	}
+	if len(found) == 0 {
+		return nil, plan.NoClass(m, field), true
+	}
+	c, err := As[machinev1alpha1.MachineClass](found[0])
+	if err != nil {
+		return nil, &plan.Problem{Reason: plan.ReasonClassNotFound, Message: err.Error()}, true
+	}
+	return c, nil, true
+}
+
+// Composition requires the Compositions of a class's provider. It returns the one of the
+// class's Machines, or a problem if there is none. The last result is false while
+// Crossplane has not looked for them yet.
+func (r Response) Composition(req *fnv1.RunFunctionRequest, class *machinev1alpha1.MachineClass) (plan.Object, *plan.Problem, bool) {
+	labels := map[string]string{machinev1alpha1.LabelProvider: class.Spec.Provider}
+	r.RequireByLabels(requirementCompositions, "apiextensions.crossplane.io/v1", "Composition", "", labels)
+	compositions, looked := Required(req, requirementCompositions)
+	if !looked {
+		return plan.Object{}, nil, false
+	}
+	compositions = slices.DeleteFunc(compositions, func(c plan.Object) bool { return !plan.ComposesMachines(c.Unstructured) })
+	if len(compositions) == 0 {
+		return plan.Object{}, plan.NoComposition(class), true
+	}
+	// Any would do; the same one for the same view.
+	return slices.MinFunc(compositions, func(a, b plan.Object) int { return strings.Compare(a.GetName(), b.GetName()) }), nil, true
+}
+
+// Cluster requires the configuration of the cluster that Machines of a namespace join,
+// whichever of the two kinds it is of. Crossplane does not watch it. It returns nil if
+// there is none that can be read. The last result is false while Crossplane has not
+// looked for it yet.
+func (r Response) Cluster(req *fnv1.RunFunctionRequest, namespace string, ref machinev1alpha1.ClusterReference) (*clusterv1alpha1.ClusterProviderConfig, bool) {
+	if ref.Kind != clusterv1alpha1.ProviderConfigGroupVersionKind.Kind {
+		namespace = ""
+	}
+	r.RequireByName(requirementCluster, clusterv1alpha1.SchemeGroupVersion.String(), ref.Kind, namespace, ref.Name)
+	found, ok := Required(req, requirementCluster)
+	if !ok || len(found) == 0 {
+		return nil, ok
+	}
+	c, err := As[clusterv1alpha1.ClusterProviderConfig](found[0])
+	if err != nil {
+		return nil, true
+	}
+	return c, true
+}
+
+// Installation requires the ID of this installation of Drover: its VMs carry it, so that
+// they are not taken for those of another installation at the same account. The last
+// result is false while Crossplane has not looked for it yet.
+func (r Response) Installation(req *fnv1.RunFunctionRequest) (string, *plan.Problem, bool) {
+	r.RequireByName(requirementInstallation, "apiextensions.crossplane.io/v2", "CompositeResourceDefinition", "", machinev1alpha1.DefinitionOfInstallation)
+	found, ok := Required(req, requirementInstallation)
+	if !ok {
+		return "", nil, false
+	}
+	if len(found) == 0 || found[0].GetUID() == "" {
+		return "", plan.NoInstallation(), true
+	}
+	return string(found[0].GetUID()), nil, true
+}

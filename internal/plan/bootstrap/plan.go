@@ -1,0 +1,146 @@
+package bootstrap
+
+import (
+	"fmt"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	clusterv1alpha1 "github.com/drover-dev/drover/apis/cluster/v1alpha1"
+	fn "github.com/drover-dev/drover/apis/fn/v1alpha1"
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/names"
+	"github.com/drover-dev/drover/internal/plan"
+	"github.com/drover-dev/drover/internal/userdata"
+)
+
+// waitingForToken is the reason of a wait that takes a moment, as a rule.
+const waitingForToken = "waiting for the join token and user data"
+
+// ReasonUserDataInvalid is the reason of a problem with the sources of the user data.
+const ReasonUserDataInvalid = "UserDataInvalid"
+
+// Observed is the input of the planner.
+type Observed struct {
+	Machine *machinev1alpha1.Machine
+	// Class of the Machine, or the problem with it. Neither is needed once
+	// VMMayExist.
+	Class        *machinev1alpha1.MachineClass
+	ClassProblem *plan.Problem
+	// Join is what is known of the join token and the user data.
+	Join plan.JoinState
+	// VMMayExist from the moment that its provider began to create it.
+	VMMayExist bool
+	// VMLost means that there was a VM, and that its resource is gone.
+	VMLost bool
+	// NodeJoined once the Node was there.
+	NodeJoined bool
+}
+
+// Settings of the step.
+type Settings struct {
+	// TokenTTL is the life of one lease of a join token.
+	TokenTTL time.Duration
+	// TokenGroups that a join token authenticates as, beside system:bootstrappers.
+	TokenGroups []string
+	// ExternalCloudProvider and ProviderIDCommand: see the input.
+	ExternalCloudProvider bool
+	ProviderIDCommand     string
+	// Encoding is how the Secret holds the user data.
+	Encoding clusterv1alpha1.UserDataEncoding
+}
+
+// Defaults are those of the input's schema, which Crossplane does not apply.
+const defaultTokenTTL = time.Hour
+
+// defaultTokenGroup is what kubeadm lets join.
+const defaultTokenGroup = "system:bootstrappers:kubeadm:default-node-token"
+
+// SettingsOf an input.
+func SettingsOf(input *fn.Bootstrap) Settings {
+	s := Settings{
+		TokenTTL: input.TokenTTL.Duration, TokenGroups: input.TokenGroups,
+		ExternalCloudProvider: input.CloudProvider == fn.ExternalCloudProvider,
+		ProviderIDCommand:     input.ProviderIDCommand,
+		Encoding:              input.Encoding,
+	}
+	if s.TokenTTL <= 0 {
+		s.TokenTTL = defaultTokenTTL
+	}
+	if s.TokenGroups == nil {
+		s.TokenGroups = []string{defaultTokenGroup}
+	}
+	return s
+}
+
+// Plan decides what a Machine needs to join.
+func Plan(o Observed, settings Settings) plan.Bootstrap {
+	d := plan.Bootstrap{}
+	template := ""
+	if !o.VMMayExist && !o.VMLost {
+		template, d.Problem = render(o, settings)
+	}
+	request := &plan.JoinRequest{
+		UserData: template, Encoding: settings.Encoding,
+		TTL: metav1.Duration{Duration: settings.TokenTTL}, MaxLife: maxLife(o.Machine), Groups: settings.TokenGroups,
+		Revoked: !wantsToken(o),
+		// What cannot be rendered now stays as it is.
+		Frozen: template == "",
+	}
+	if request.Revoked || template != "" || o.VMMayExist || o.Join.Published {
+		d.Join = request
+	}
+	if d.Problem != nil || o.VMLost {
+		return d
+	}
+	d.Waiting = waitsFor(o, *request)
+	if d.Waiting == "" {
+		d.SecretName, d.Key = names.UserData(o.Machine.Name, o.Machine.UID), clusterv1alpha1.ConnectionUserData
+	}
+	return d
+}
+
+// wantsToken reports whether the Machine may still join.
+func wantsToken(o Observed) bool {
+	return !o.NodeJoined && !o.VMLost && o.Machine.Status.Phase != machinev1alpha1.MachineFailed
+}
+
+// waitsFor says what the user data waits for, and nothing when it is published.
+func waitsFor(o Observed, r plan.JoinRequest) string {
+	switch {
+	case o.VMMayExist:
+		return ""
+	case o.Join.Error != "":
+		return "waiting for the join token: " + o.Join.Error
+	case !o.Join.Published, o.Join.Hash != userdata.Hash(r.UserData, r.Encoding):
+		return waitingForToken
+	}
+	return ""
+}
+
+func maxLife(m *machinev1alpha1.Machine) metav1.Duration {
+	return metav1.Duration{Duration: plan.CreationTimeout(m) + plan.TokenSlack}
+}
+
+func render(o Observed, settings Settings) (string, *plan.Problem) {
+	if o.ClassProblem != nil {
+		return "", o.ClassProblem
+	}
+	m := o.Machine
+	b, err := userdata.CloudInit(userdata.Input{
+		Hostname:      names.OfMachine(m.Name, m.UID),
+		Version:       m.Spec.Version,
+		DownloadURL:   o.Class.Spec.OperatingSystem.KubeletDownloadURL,
+		Labels:        m.Spec.Metadata.Labels,
+		Taints:        m.Spec.Taints,
+		StartupTaints: m.Spec.StartupTaints,
+		Kubelet:       o.Class.Spec.Kubelet,
+
+		ExternalCloudProvider: settings.ExternalCloudProvider,
+		ProviderIDCommand:     settings.ProviderIDCommand,
+	})
+	if err != nil {
+		return "", &plan.Problem{Reason: ReasonUserDataInvalid, Message: fmt.Sprintf("class %q: %v", o.Class.Name, err)}
+	}
+	return string(b), nil
+}

@@ -1,0 +1,86 @@
+package deployment
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	shared "github.com/drover-dev/drover/internal/plan"
+	"github.com/drover-dev/drover/internal/plan/remediation"
+)
+
+const reasonInvalidStrategy = "InvalidStrategy"
+
+// bounds of a rollout.
+type bounds struct {
+	replicas int32
+	// surge is how many Machines there may be above replicas.
+	surge int32
+	// unavailable is how many may be missing from replicas.
+	unavailable int32
+}
+
+// Most is how many Machines a deployment may have at once, those that are being
+// deleted included. Each Machine that is replaced because it failed may be one more; for
+// one at a time there are margins.
+func Most(d *machinev1alpha1.MachineDeployment) int32 {
+	b, _ := boundsOf(d)
+	l, _ := remediation.LimitsOf(d.Spec.Remediation, d.Spec.Replicas)
+	return b.most() + max(0, min(l.InFlight, d.Spec.Replicas)-1)
+}
+
+func boundsOf(d *machinev1alpha1.MachineDeployment) (bounds, *shared.Problem) {
+	s := d.Spec.Strategy
+	switch s.Type {
+	case machinev1alpha1.Recreate, machinev1alpha1.OnDelete:
+		return bounds{replicas: d.Spec.Replicas}, nil
+	case machinev1alpha1.InPlaceUpdate:
+		return resolve("inPlaceUpdate", d.Spec.Replicas, s.InPlaceUpdate.MaxSurge, 0, s.InPlaceUpdate.MaxUnavailable, 1)
+	default:
+		return resolve("rollingUpdate", d.Spec.Replicas, s.RollingUpdate.MaxSurge, 1, s.RollingUpdate.MaxUnavailable, 0)
+	}
+}
+
+func resolve(strategy string, replicas int32, maxSurge *intstr.IntOrString, surge int32, maxUnavailable *intstr.IntOrString, unavailable int32) (bounds, *shared.Problem) {
+	b := bounds{replicas: replicas}
+	var problem *shared.Problem
+	if b.surge, problem = scaled(strategy+".maxSurge", maxSurge, surge, replicas, true); problem != nil {
+		return b, problem
+	}
+	if b.unavailable, problem = scaled(strategy+".maxUnavailable", maxUnavailable, unavailable, replicas, false); problem != nil {
+		return b, problem
+	}
+	// Percentages of few Machines may both round to nothing, and then no Machine
+	// could ever be replaced.
+	if b.surge == 0 && b.unavailable == 0 {
+		b.unavailable = 1
+	}
+	return b, nil
+}
+
+func scaled(field string, v *intstr.IntOrString, otherwise, replicas int32, roundUp bool) (int32, *shared.Problem) {
+	if v == nil {
+		return otherwise, nil
+	}
+	n, err := intstr.GetScaledValueFromIntOrPercent(v, int(replicas), roundUp)
+	if err != nil || n < 0 {
+		return 0, &shared.Problem{
+			Reason:  reasonInvalidStrategy,
+			Message: fmt.Sprintf("spec.strategy.%s: %q must be a number from 0, or a percentage from 0%% to 100%%", field, v.String()),
+		}
+	}
+	return int32(n), nil
+}
+
+// most Machines that there may be. None are wanted where replicas is 0: a rollout
+// has nothing to replace then.
+func (b bounds) most() int32 {
+	if b.replicas == 0 {
+		return 0
+	}
+	return b.replicas + b.surge
+}
+
+// least Machines that must be available.
+func (b bounds) least() int32 { return max(0, b.replicas-b.unavailable) }

@@ -1,0 +1,146 @@
+package deployment
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/names"
+)
+
+// newSet is the MachineSet of the template, before it exists.
+func (p *plan) newSet() *machinev1alpha1.MachineSet {
+	d, r := p.Deployment, p.target
+	name := names.MachineSet(d.Name, d.UID, r.hash())
+	for slices.ContainsFunc(p.Sets, func(s Set) bool { return s.Name == name }) {
+		r.Collision++
+		name = names.MachineSet(d.Name, d.UID, r.hash())
+	}
+
+	s := &machinev1alpha1.MachineSet{}
+	s.Name = name
+	s.Spec.Template = p.template
+	s.Spec.Template.Metadata.Labels = merged(p.template.Metadata.Labels, map[string]machinev1alpha1.LabelValue{
+		machinev1alpha1.LabelDeployment:   machinev1alpha1.LabelValue(d.Name),
+		machinev1alpha1.LabelTemplateHash: machinev1alpha1.LabelValue(r.hash()),
+	})
+	s.Spec.Selector.MatchLabels = merged(d.Spec.Selector.MatchLabels, map[string]machinev1alpha1.LabelValue{
+		machinev1alpha1.LabelTemplateHash: machinev1alpha1.LabelValue(r.hash()),
+	})
+	return s
+}
+
+// composed is a set as it shall be. It is told what was decided before: what is
+// decided now is carried out when it is read back.
+func (p *plan) composed(s *set) *machinev1alpha1.MachineSet {
+	d := p.Deployment
+	t := p.templateOf(s)
+	labels := map[string]string{}
+	for k, v := range t.Metadata.Labels {
+		labels[k] = string(v)
+	}
+	labels[machinev1alpha1.LabelAutoscalerDeployment] = d.Name
+	annotations := map[string]string{machinev1alpha1.AnnotationRevision: strconv.FormatInt(s.revision, 10)}
+	if p.Safety.Sets != "" {
+		labels[machinev1alpha1.LabelFreeze] = p.Safety.Sets
+	}
+	if p.Safety.Sets == "true" {
+		annotations[machinev1alpha1.AnnotationFreezeReason] = p.Safety.Reason
+	}
+	if s.Annotations[machinev1alpha1.AnnotationClassProven] == "true" || s.missing && p.isClassProven(s) {
+		annotations[machinev1alpha1.AnnotationClassProven] = "true"
+	}
+	creation := machinev1alpha1.CreationEnabled
+	if d.Spec.Strategy.Type == machinev1alpha1.OnDelete && s != p.head() {
+		creation = machinev1alpha1.CreationDisabled
+	}
+
+	return &machinev1alpha1.MachineSet{
+		TypeMeta: metav1.TypeMeta{
+			APIVersion: machinev1alpha1.SchemeGroupVersion.String(),
+			Kind:       machinev1alpha1.MachineSetGroupVersionKind.Kind,
+		},
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace:   d.Namespace,
+			Name:        s.Name,
+			Labels:      labels,
+			Annotations: annotations,
+			Finalizers:  []string{machinev1alpha1.FinalizerTerminator},
+		},
+		Spec: machinev1alpha1.MachineSetSpec{
+			Replicas:                     s.told,
+			Selector:                     *s.Spec.Selector.DeepCopy(),
+			Template:                     t,
+			NodeMarks:                    p.nodeMarks(s),
+			MinReadySeconds:              d.Spec.MinReadySeconds,
+			Deletion:                     d.Spec.Deletion,
+			Creation:                     creation,
+			InPlaceUpdate:                p.updates(s),
+			Remediation:                  p.remediation(s),
+			AutoPreserveFailedMachineMax: p.mayPreserve(s),
+		},
+	}
+}
+
+// isClassProven reports whether another set has available Machines of the set's class in its
+// failure domain.
+func (p *plan) isClassProven(s *set) bool {
+	of := s.Spec.Template.Spec
+	return slices.ContainsFunc(p.others(s), func(other *set) bool {
+		by := other.Spec.Template.Spec
+		return other.Status.AvailableReplicas > 0 && by.ClassRef == of.ClassRef && equality.Semantic.DeepEqual(by.FailureDomain, of.FailureDomain)
+	})
+}
+
+// templateOf a set: its own, but for what does not start a rollout.
+func (p *plan) templateOf(s *set) machinev1alpha1.MachineTemplate {
+	own := s.Spec.Template
+	if s == p.current && p.inPlace() && !p.held() {
+		labels := own.Metadata.Labels
+		own = p.template
+		own.Metadata.Labels = merged(own.Metadata.Labels, map[string]machinev1alpha1.LabelValue{
+			machinev1alpha1.LabelDeployment:   labels[machinev1alpha1.LabelDeployment],
+			machinev1alpha1.LabelTemplateHash: labels[machinev1alpha1.LabelTemplateHash],
+		})
+	}
+	return inPlace(own, p.Deployment.Spec.Template)
+}
+
+// nodeMarks are what Nodes of a set show during a rollout.
+func (p *plan) nodeMarks(s *set) machinev1alpha1.NodeMarks {
+	m := machinev1alpha1.NodeMarks{}
+	if p.rolls() && s != p.head() {
+		m.Taints = []machinev1alpha1.Taint{{Key: machinev1alpha1.TaintOutdated, Effect: string(corev1.TaintEffectPreferNoSchedule)}}
+	}
+	if p.Deployment.Spec.Rollout.DisableScaleDown && !p.complete() && !p.wasComplete() {
+		m.Annotations = map[string]string{machinev1alpha1.AnnotationScaleDownDisabled: "true"}
+	}
+	return m
+}
+
+// rolls means that Machines of old sets are on their way out.
+func (p *plan) rolls() bool {
+	return p.Deployment.Spec.Strategy.Type != machinev1alpha1.OnDelete && !p.alone()
+}
+
+// mayPreserve is how many Failed Machines a set may preserve by itself: those that
+// other sets preserve count.
+func (p *plan) mayPreserve(s *set) int32 {
+	n := p.Deployment.Spec.AutoPreserveFailedMachineMax
+	for _, other := range p.others(s) {
+		n -= other.Status.PreservedFailedReplicas
+	}
+	return max(0, n)
+}
+
+func merged[V any](a, b map[string]V) map[string]V {
+	out := make(map[string]V, len(a)+len(b))
+	maps.Copy(out, a)
+	maps.Copy(out, b)
+	return out
+}

@@ -1,0 +1,190 @@
+package deployment
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	fn "github.com/drover-dev/drover/apis/fn/v1alpha1"
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	shared "github.com/drover-dev/drover/internal/plan"
+)
+
+// Types of a MachineDeployment's conditions, beside those of Crossplane, of kstatus and
+// of the step safety.
+const (
+	conditionValid          = "Valid"
+	conditionAvailable      = "Available"
+	conditionProgressing    = "Progressing"
+	conditionReplicaFailure = "ReplicaFailure"
+)
+
+// Reasons of Progressing.
+const (
+	reasonMachineSetCreated        = "MachineSetCreated"
+	reasonMachineSetUpdated        = "MachineSetUpdated"
+	reasonNewMachineSetAvailable   = "NewMachineSetAvailable"
+	reasonProgressDeadlineExceeded = "ProgressDeadlineExceeded"
+	reasonPaused                   = "MachineDeploymentPaused"
+)
+
+const (
+	isTrue    = string(metav1.ConditionTrue)
+	isFalse   = string(metav1.ConditionFalse)
+	isUnknown = string(metav1.ConditionUnknown)
+)
+
+func (p *plan) conditions(s machinev1alpha1.MachineDeploymentStatus) []shared.Condition {
+	valid, progressing, failure := p.valid(), p.progressing(s), p.replicaFailure()
+	out := []shared.Condition{
+		valid, p.available(s), progressing, failure,
+		p.reconciling(progressing), stalled(valid, progressing, failure),
+	}
+	for _, c := range []*shared.Condition{p.exhaustedCondition(s), p.remediationAllowed()} {
+		if c != nil {
+			out = append(out, *c)
+		}
+	}
+	return out
+}
+
+// condition that was observed, nil if there was none.
+func (p *plan) condition(typ string) *metav1.Condition {
+	return meta.FindStatusCondition(p.Deployment.Status.Conditions, typ)
+}
+
+func classNotFound(d *machinev1alpha1.MachineDeployment, t machinev1alpha1.MachineTemplate) *shared.Problem {
+	field := "spec.template.spec.classRef.name"
+	if d.Spec.RollbackTo != nil {
+		field = fmt.Sprintf("spec.rollbackTo.revision: %d has a class that is gone", d.Spec.RollbackTo.Revision)
+	}
+	return &shared.Problem{
+		Reason: shared.ReasonClassNotFound,
+		Message: fmt.Sprintf("%s: there is no MachineClass %q in namespace %q; the Machines that exist stay as they are until there is",
+			field, t.Spec.ClassRef.Name, d.Namespace),
+	}
+}
+
+// classUnusable means that no VM can be made from the class.
+func classUnusable(problem *shared.Problem) *shared.Problem {
+	return &shared.Problem{
+		Reason:  problem.Reason,
+		Message: problem.Message + "; the Machines that exist stay as they are until spec.template.spec.classRef.name names a class that can be used",
+	}
+}
+
+func (p *plan) valid() shared.Condition {
+	if p.problem != nil {
+		return shared.Condition{Type: conditionValid, Status: isFalse, Reason: p.problem.Reason, Message: p.problem.Message}
+	}
+	return shared.Condition{Type: conditionValid, Status: isTrue, Reason: "Valid"}
+}
+
+// available does not count on what is preserved for analysis.
+func (p *plan) available(s machinev1alpha1.MachineDeploymentStatus) shared.Condition {
+	least := max(0, p.bounds.least()-s.PreservedFailedReplicas)
+	// What is available now stands in the status. A text that followed it would have
+	// every change of a rollout reconciled two times more.
+	if s.AvailableReplicas >= least {
+		return shared.Condition{
+			Type: conditionAvailable, Status: isTrue, Reason: "MinimumReplicasAvailable",
+			Message: fmt.Sprintf("At least %d Machines are available, of %d that are wanted", least, p.bounds.replicas),
+		}
+	}
+	return shared.Condition{
+		Type: conditionAvailable, Status: isFalse, Reason: "MinimumReplicasUnavailable",
+		Message: fmt.Sprintf("Fewer than %d Machines are available, of %d that are wanted", least, p.bounds.replicas),
+	}
+}
+
+// isDone means that there is no rollout: the revision is, or once was, complete, and
+// nothing is left of others.
+func (p *plan) isDone() bool { return p.complete() || p.wasComplete() && p.alone() }
+
+// rollsOn means that a rollout is under way and nothing keeps it from going on.
+func (p *plan) rollsOn() bool { return !p.isDone() && !p.held() && p.problem == nil }
+
+func (p *plan) progressing(s machinev1alpha1.MachineDeploymentStatus) shared.Condition {
+	c := shared.Condition{Type: conditionProgressing, Status: isTrue}
+	switch {
+	case p.isDone():
+		c.Reason = reasonNewMachineSetAvailable
+		c.Message = fmt.Sprintf("All Machines are of revision %d, MachineSet %s", p.current.revision, p.current.Name)
+	case p.Safety.Frozen:
+		c.Status, c.Reason, c.Message = isFalse, shared.ReasonFrozen, p.Safety.Message
+	case p.problem != nil:
+		c.Status, c.Reason, c.Message = isFalse, p.problem.Reason, p.problem.Message
+	case p.paused():
+		c.Status, c.Reason, c.Message = isUnknown, reasonPaused, "spec.paused is true: no Machine is replaced or updated until it is false"
+	case p.untilDeadline(s) <= 0:
+		c.Status, c.Reason = isFalse, reasonProgressDeadlineExceeded
+		c.Message = fmt.Sprintf("The rollout of revision %d, MachineSet %s, made no progress for %d seconds; it goes on all the same",
+			p.current.revision, p.current.Name, p.Deployment.Spec.ProgressDeadlineSeconds)
+	case p.current.missing:
+		c.Reason = reasonMachineSetCreated
+		c.Message = fmt.Sprintf("Created MachineSet %s for revision %d", p.current.Name, p.current.revision)
+	default:
+		c.Reason = reasonMachineSetUpdated
+		c.Message = fmt.Sprintf("Rolling out revision %d, MachineSet %s", p.current.revision, p.current.Name)
+	}
+	return c
+}
+
+// replicaFailure is that of the newest set that has one.
+func (p *plan) replicaFailure() shared.Condition {
+	sets := p.live()
+	for i := len(sets) - 1; i >= 0; i-- {
+		c := meta.FindStatusCondition(sets[i].Status.Conditions, conditionReplicaFailure)
+		if c != nil && c.Status == metav1.ConditionTrue {
+			return shared.Condition{Type: conditionReplicaFailure, Status: isTrue, Reason: c.Reason,
+				Message: fmt.Sprintf("MachineSet %s: %s", sets[i].Name, c.Message)}
+		}
+	}
+	return shared.Condition{Type: conditionReplicaFailure, Status: isFalse, Reason: "NoFailure"}
+}
+
+// reconciling is True while something is on its way to what the spec says.
+func (p *plan) reconciling(progressing shared.Condition) shared.Condition {
+	c := shared.Condition{Type: shared.ConditionReconciling, Status: isFalse, Reason: progressing.Reason}
+	switch {
+	case p.complete() || progressing.Status != isTrue:
+	case p.isDone():
+		c.Status, c.Reason, c.Message = isTrue, shared.ReasonScaling, "Machines are created, deleted or replaced"
+	default:
+		c.Status, c.Message = isTrue, progressing.Message
+	}
+	return c
+}
+
+// exhaustedCondition is nil for a deployment that never met with it.
+func (p *plan) exhaustedCondition(s machinev1alpha1.MachineDeploymentStatus) *shared.Condition {
+	const typ = machinev1alpha1.ConditionCapacityExhausted
+	for _, set := range p.live() {
+		c := meta.FindStatusCondition(set.Status.Conditions, typ)
+		if set.Status.Exhausted != nil && c != nil && c.Status == metav1.ConditionTrue {
+			return &shared.Condition{Type: typ, Status: isTrue, Reason: c.Reason, Message: fmt.Sprintf("MachineSet %s: %s", set.Name, c.Message)}
+		}
+	}
+	switch {
+	case len(s.Exhausted) > 0:
+		// The set's condition comes with a later view.
+		return &shared.Condition{Type: typ, Status: isTrue, Reason: s.Exhausted[0].Code}
+	case p.condition(typ) != nil:
+		return &shared.Condition{Type: typ, Status: isFalse, Reason: "RoomAvailable"}
+	}
+	return nil
+}
+
+// stalled is True when nothing comes further without somebody's help.
+func stalled(valid, progressing, failure shared.Condition) shared.Condition {
+	for _, c := range []shared.Condition{valid, progressing} {
+		if c.Status == isFalse && c.Reason != shared.ReasonFrozen {
+			return shared.Stalled(&c)
+		}
+	}
+	if failure.Status == isTrue && fn.ErrorCode(failure.Reason).NeedsSomebody() {
+		return shared.Stalled(&failure)
+	}
+	return shared.Stalled(nil)
+}

@@ -1,0 +1,217 @@
+package deployment
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	shared "github.com/drover-dev/drover/internal/plan"
+)
+
+// progressed says when the rollout last came further, and how far it was.
+func progressed(ago time.Duration, revision int64, updated, total, ready int32) deploymentOption {
+	return func(d *machinev1alpha1.MachineDeployment) {
+		t := metav1.NewTime(now.Add(-ago))
+		d.Status.LastProgressTime, d.Status.Revision = &t, revision
+		d.Status.Replicas, d.Status.UpdatedReplicas, d.Status.ReadyReplicas, d.Status.AvailableReplicas = total, updated, ready, ready
+	}
+}
+
+func deadline(seconds int32) deploymentOption {
+	return func(d *machinev1alpha1.MachineDeployment) { d.Spec.ProgressDeadlineSeconds = seconds }
+}
+
+func was(typ, reason string) deploymentOption {
+	return func(d *machinev1alpha1.MachineDeployment) {
+		d.Status.Conditions = append(d.Status.Conditions, metav1.Condition{Type: typ, Status: "Unknown", Reason: reason})
+	}
+}
+
+func failing(s *Set) {
+	s.Status.Conditions = []metav1.Condition{{Type: "ReplicaFailure", Status: "True", Reason: "QuotaExceeded", Message: "no more than 3"}}
+}
+
+func refusing(code string) setOption {
+	return func(s *Set) {
+		s.Status.Conditions = []metav1.Condition{{Type: "ReplicaFailure", Status: "True", Reason: code, Message: "no"}}
+	}
+}
+
+// exhaustedIn a failure domain until so long from now, or while Machines wait there.
+func exhaustedIn(domain string, until time.Duration) setOption {
+	return func(s *Set) {
+		s.Status.Exhausted = &machinev1alpha1.Exhaustion{FailureDomain: domain, Code: "QuotaExceeded", Since: metav1.NewTime(now)}
+		if until != 0 {
+			s.Status.Exhausted.Until = &metav1.Time{Time: now.Add(until)}
+		}
+		s.Status.Conditions = []metav1.Condition{{Type: "CapacityExhausted", Status: "True", Reason: "QuotaExceeded", Message: "no more than 3"}}
+	}
+}
+
+func TestExhaustedFailureDomainsAreThoseOfTheSets(t *testing.T) {
+	d := Plan(now, Observed{ClassFound: true, Deployment: deployment(3), Sets: []Set{
+		machineSet("v1", 1, 3, exhaustedIn("b", time.Minute)),
+		machineSet("v2", 2, 1, exhaustedIn("b", 0)),
+		machineSet("v3", 3, 1, exhaustedIn("a", 0)),
+		machineSet("v4", 4, 1),
+	}})
+	var got []string
+	for _, e := range d.Status.Exhausted {
+		until := "while waited for"
+		if e.Until != nil {
+			until = e.Until.Sub(now).String()
+		}
+		got = append(got, e.FailureDomain+" "+until)
+	}
+	if diff := cmp.Diff([]string{"a while waited for", "b while waited for"}, got); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+func TestConditions(t *testing.T) {
+	middle := func(options ...setOption) []Set {
+		return []Set{machineSet("v1", 1, 3), machineSet("v2", 2, 1, options...)}
+	}
+	type want map[string]string
+	cases := map[string]struct {
+		d    *machinev1alpha1.MachineDeployment
+		sets []Set
+		// problem with the class.
+		problem *shared.Problem
+		want    want
+		event   string
+		again   time.Duration
+	}{
+		"ARolloutIsReconciling": {
+			d: deployment(3), sets: middle(available(0)),
+			want: want{"Progressing": "True MachineSetUpdated", "Reconciling": "True MachineSetUpdated", "Stalled": "False NotStalled", "ReplicaFailure": "False NoFailure"},
+		},
+		"ACompleteOneIsNot": {
+			d: deployment(3, told("v2", 3)), sets: []Set{machineSet("v2", 1, 3)},
+			want:  want{"Progressing": "True NewMachineSetAvailable", "Reconciling": "False NewMachineSetAvailable", "Stalled": "False NotStalled"},
+			event: "RolloutComplete",
+		},
+		"ScalingIsReconcilingToo": {
+			d: deployment(5, completed(1), told("v2", 5)), sets: []Set{machineSet("v2", 1, 5, available(3))},
+			want: want{"Progressing": "True NewMachineSetAvailable", "Reconciling": "True Scaling"},
+		},
+		"WithoutProgressForTooLongItIsStalled": {
+			d: deployment(3, deadline(600), progressed(601*time.Second, 2, 1, 4, 3), told("v1", 3), told("v2", 1)), sets: middle(available(0)),
+			want:  want{"Progressing": "False ProgressDeadlineExceeded", "Reconciling": "False ProgressDeadlineExceeded", "Stalled": "True ProgressDeadlineExceeded"},
+			event: "ProgressDeadlineExceeded",
+		},
+		"TheDeadlineIsToldOnce": {
+			d: deployment(3, deadline(600), progressed(700*time.Second, 2, 1, 4, 3), told("v1", 3), told("v2", 1), was("Progressing", "ProgressDeadlineExceeded")), sets: middle(available(0)),
+			want: want{"Progressing": "False ProgressDeadlineExceeded"},
+		},
+		"BeforeTheDeadlineItIsNot": {
+			d: deployment(3, deadline(600), progressed(599*time.Second, 2, 1, 4, 3), told("v1", 3), told("v2", 1)), sets: middle(available(0)),
+			want: want{"Progressing": "True MachineSetUpdated"}, again: time.Second,
+		},
+		"ProgressEndsIt": {
+			d: deployment(3, deadline(600), progressed(700*time.Second, 2, 1, 4, 3), was("Progressing", "ProgressDeadlineExceeded")), sets: middle(),
+			want: want{"Progressing": "True MachineSetUpdated", "Stalled": "False NotStalled"},
+		},
+		"ANewTemplateStartsAnew": {
+			d: deployment(3, deadline(600), progressed(700*time.Second, 1, 1, 4, 3)), sets: middle(available(0)),
+			want: want{"Progressing": "True MachineSetUpdated"},
+		},
+		"PausedIsNeitherReconcilingNorStalled": {
+			d: deployment(3, deadline(600), paused, progressed(700*time.Second, 2, 1, 4, 3)), sets: middle(available(0)),
+			want:  want{"Progressing": "Unknown MachineDeploymentPaused", "Reconciling": "False MachineDeploymentPaused", "Stalled": "False NotStalled"},
+			event: "MachineDeploymentPaused",
+		},
+		"ThePauseDoesNotCount": {
+			d: deployment(3, deadline(600), progressed(700*time.Second, 2, 1, 4, 3), was("Progressing", "MachineDeploymentPaused")), sets: middle(available(0)),
+			want:  want{"Progressing": "True MachineSetUpdated"},
+			event: "MachineDeploymentResumed",
+		},
+		"AFailureOfASetIsTheDeployments": {
+			d: deployment(3), sets: middle(available(0), failing),
+			want: want{"ReplicaFailure": "True QuotaExceeded"},
+		},
+		"WhatNeedsSomebodyIsStalled": {
+			d: deployment(3), sets: middle(available(0), refusing("PermissionDenied")),
+			want: want{"ReplicaFailure": "True PermissionDenied", "Stalled": "True PermissionDenied"},
+		},
+		"WhatPassesIsNot": {
+			d: deployment(3), sets: middle(available(0), refusing("Throttled")),
+			want: want{"ReplicaFailure": "True Throttled", "Stalled": "False NotStalled"},
+		},
+		"AnExhaustedFailureDomainIsTold": {
+			d: deployment(3), sets: middle(exhaustedIn("b", 0)),
+			want: want{"CapacityExhausted": "True QuotaExceeded"},
+		},
+		"AndThatItIsNoLonger": {
+			d: deployment(3, was("CapacityExhausted", "QuotaExceeded")), sets: middle(),
+			want: want{"CapacityExhausted": "False RoomAvailable"},
+		},
+		"APreservedMachineIsNotMissed": {
+			d: deployment(3, completed(1), told("v2", 3)), sets: []Set{machineSet("v2", 1, 3, available(2), func(s *Set) { s.Status.PreservedFailedReplicas = 1 })},
+			want: want{"Available": "True MinimumReplicasAvailable"},
+		},
+		"AClassThatCannotBeUsedIsBadInput": {
+			d: deployment(3, rolledOut("v1"), completed(1), told("v1", 3)), sets: []Set{machineSet("v1", 1, 3)},
+			problem: &shared.Problem{Reason: "ForProviderInvalid", Message: "size: must be small"},
+			want:    want{"Valid": "False ForProviderInvalid", "Stalled": "True ForProviderInvalid"},
+			event:   "ForProviderInvalid",
+		},
+		"BadInputIsStalled": {
+			d: deployment(3, backTo(9), rolledOut("v1"), completed(1), told("v1", 3)), sets: []Set{machineSet("v1", 1, 3)},
+			want:  want{"Valid": "False RevisionNotFound", "Progressing": "True NewMachineSetAvailable", "Stalled": "True RevisionNotFound"},
+			event: "RevisionNotFound",
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			p := Plan(now, Observed{Deployment: tc.d, Sets: tc.sets, ClassFound: true, ClassProblem: tc.problem})
+			got := want{}
+			for typ := range tc.want {
+				got[typ] = condition(p, typ)
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+			var told string
+			for _, e := range p.Events {
+				if e.Reason != "ScalingMachineSet" && e.Reason != "NewMachineSet" {
+					told = e.Reason
+				}
+			}
+			if told != tc.event {
+				t.Errorf("told %q, want %q", told, tc.event)
+			}
+			if tc.again > 0 && p.CallAgain != tc.again {
+				t.Errorf("called again after %s, want %s", p.CallAgain, tc.again)
+			}
+		})
+	}
+}
+
+func TestTheTimeOfProgressIsWrittenWithIt(t *testing.T) {
+	sets := []Set{machineSet("v1", 1, 3), machineSet("v2", 2, 1)}
+	still := Plan(now, Observed{Deployment: deployment(3, progressed(time.Minute, 2, 1, 4, 4)), Sets: sets, ClassFound: true})
+	if got := still.Status.LastProgressTime; !got.Time.Equal(now.Add(-time.Minute)) {
+		t.Errorf("without progress it is %s", got)
+	}
+	further := Plan(now, Observed{Deployment: deployment(3, progressed(time.Minute, 2, 1, 4, 3)), Sets: sets, ClassFound: true})
+	if got := further.Status.LastProgressTime; !got.Time.Equal(now) {
+		t.Errorf("with progress it is %s", got)
+	}
+}
+
+func TestATimeThatIsAskedForWakes(t *testing.T) {
+	d := deployment(3, completed(1), told("v2", 3), rollAfter(now.Add(10*time.Minute)))
+	p := Plan(now, Observed{Deployment: d, Sets: []Set{machineSet("v2", 1, 3)}, ClassFound: true})
+	if p.CallAgain != 10*time.Minute {
+		t.Errorf("called again after %s", p.CallAgain)
+	}
+	d.Spec.Rollout.After.Time = now.Add(48 * time.Hour)
+	p = Plan(now, Observed{Deployment: d, Sets: []Set{machineSet("v2", 1, 3)}, ClassFound: true})
+	if p.CallAgain != shared.AtRest {
+		t.Errorf("called again after %s", p.CallAgain)
+	}
+}

@@ -1,0 +1,103 @@
+package deployment
+
+import (
+	"fmt"
+	"slices"
+
+	shared "github.com/drover-dev/drover/internal/plan"
+	"github.com/drover-dev/drover/internal/plan/remediation"
+)
+
+// allEvents of this decision, in the order in which things happen.
+func (p *plan) allEvents(conditions []shared.Condition) []shared.Event {
+	events := p.conditionEvents(conditions)
+	events = append(events, remediation.Events(p.remediationAllowed(), p.Deployment.Status.Conditions)...)
+	events = append(events, p.rollbackEvents()...)
+	for _, s := range p.live() {
+		switch {
+		case !s.recorded:
+			events = append(events, shared.Event{Reason: "NewMachineSet", Message: fmt.Sprintf("Created machine set %s for revision %d", s.Name, s.revision)})
+		case !s.Observed:
+			events = append(events, shared.Event{Reason: "ReadoptedMachineSet", Message: "Adopted again what a stale write had forgotten: machine set " + s.Name})
+		}
+		if p.isWorthTelling(s) {
+			direction := "up"
+			if s.wants < s.told {
+				direction = "down"
+			}
+			events = append(events, shared.Event{
+				Reason:  "ScalingMachineSet",
+				Message: fmt.Sprintf("Scaled %s machine set %s from %d to %d", direction, s.Name, s.told, s.wants),
+			})
+		}
+	}
+	if p.updatesInPlace() {
+		events = append(events, shared.Event{
+			Reason:  "UpdatingMachineSet",
+			Message: fmt.Sprintf("Updating machine set %s in place to revision %d", p.current.Name, p.current.revision),
+		})
+	}
+	for _, recorded := range p.Deployment.Status.MachineSets {
+		if !slices.ContainsFunc(p.live(), func(s *set) bool { return s.Name == recorded.Name }) {
+			events = append(events, shared.Event{Reason: "DeletedMachineSet", Message: "Deleted machine set " + recorded.Name})
+		}
+	}
+	if p.complete() && !p.wasComplete() {
+		events = append(events, shared.Event{
+			Reason:  "RolloutComplete",
+			Message: fmt.Sprintf("Revision %d is rolled out: %d Machines of machine set %s are available", p.current.revision, p.bounds.replicas, p.current.Name),
+		})
+	}
+	return events
+}
+
+// isWorthTelling says whether what a set is told is told to people too: in the middle
+// of a rollout as a set begins to move, and at half of the way. Its end has an event of
+// its own. An API client lets twenty-five events of an object through and then one in
+// five minutes; Crossplane itself uses up to seven as an object is made, and the end of
+// the story shall be told of the rollout after this one too.
+func (p *plan) isWorthTelling(s *set) bool {
+	if s.wants == s.told {
+		return false
+	}
+	begins := s.told == 0 || s.told >= p.bounds.replicas
+	half := func(n int32) bool { return 2*n >= p.bounds.replicas }
+	return p.alone() || p.rescaled() || begins || half(s.wants) != half(s.told)
+}
+
+// conditionEvents tell of bad input, of a deadline, and of a pause, when they begin.
+func (p *plan) conditionEvents(conditions []shared.Condition) []shared.Event {
+	var events []shared.Event
+	for _, c := range conditions {
+		before := p.condition(c.Type)
+		switch {
+		case c.Type == conditionValid && c.Status == isFalse && c.IsNew(p.Deployment.Status.Conditions),
+			c.Reason == reasonProgressDeadlineExceeded && c.Type == conditionProgressing && (before == nil || before.Reason != c.Reason):
+			events = append(events, shared.Event{Warning: true, Reason: c.Reason, Message: c.Message})
+		case c.Type == conditionProgressing && c.Reason == reasonPaused && (before == nil || before.Reason != c.Reason):
+			events = append(events, shared.Event{Reason: reasonPaused, Message: c.Message})
+		case c.Type == conditionProgressing && before != nil && before.Reason == reasonPaused && c.Reason != reasonPaused:
+			events = append(events, shared.Event{Reason: "MachineDeploymentResumed", Message: "Machines are replaced and updated again"})
+		}
+	}
+	return events
+}
+
+func (p *plan) rollbackEvents() []shared.Event {
+	before := p.Deployment.Status.Rollback
+	switch {
+	case p.rollback != nil && p.current != nil && (before == nil || before.Requested != p.rollback.Requested):
+		return []shared.Event{{
+			Reason:  "RolledBack",
+			Message: fmt.Sprintf("Going back to spec.rollbackTo.revision %d, as revision %d", p.rollback.Requested, p.rollback.Revision),
+		}}
+	case p.rollback == nil && before != nil && p.problem == nil:
+		return []shared.Event{{Reason: "RollbackEnded", Message: "spec.rollbackTo is gone: spec.template is rolled out"}}
+	}
+	return nil
+}
+
+// updatesInPlace means that the current set gets a template now that it did not have.
+func (p *plan) updatesInPlace() bool {
+	return p.inPlace() && p.current != nil && p.current.recorded && p.current.revision != revisionOf(p.current.MachineSet)
+}

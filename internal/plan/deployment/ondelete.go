@@ -1,0 +1,26 @@
+package deployment
+
+// onDelete lets the other sets keep what they have, and the head make up for what
+// they lose. They create none anew, so that a Machine that goes is gone from them.
+func (p *plan) onDelete(head *set, rest []*set) {
+	for _, s := range rest {
+		if !p.held() && s.settled() && s.createsNone() {
+			p.tell(s, min(s.told, s.Status.Replicas))
+		}
+	}
+	tooMuch := max(0, sum(p.live(), (*set).wanted)-p.bounds.replicas)
+	for _, takes := range []func(*set) int32{(*set).marked, (*set).unavailable, (*set).wanted} {
+		for _, s := range rest {
+			n := min(takes(s), s.wants, tooMuch)
+			if p.tellLess(s, n) {
+				tooMuch -= n
+			}
+		}
+	}
+	has := int32(0)
+	for _, s := range rest {
+		// What a set was told to give up, it still has until it has done so.
+		has += max(s.wants, min(s.told, s.Status.Replicas))
+	}
+	p.tell(head, max(0, head.told-tooMuch)+max(0, p.bounds.replicas-has-head.told))
+}

@@ -1,0 +1,194 @@
+package deployment
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
+
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	shared "github.com/drover-dev/drover/internal/plan"
+)
+
+// mayReplace says what the set was told of the budget, and has acted on.
+func mayReplace(n int32) setOption {
+	return func(s *Set) { s.Spec.Remediation.MaxInFlight = ptr.To(intstr.FromInt32(n)) }
+}
+
+func starting(n int32) setOption { return func(s *Set) { s.Status.StartingReplicas = n } }
+
+// sick Machines there are, and those of them that wait to be replaced.
+func sick(unhealthy, waiting int32) setOption {
+	return func(s *Set) { s.Status.UnhealthyReplicas, s.Status.ReplaceableReplicas = unhealthy, waiting }
+}
+
+func backsOff(s *Set) {
+	s.Status.Backoff = &machinev1alpha1.Backoff{Failures: 1, Until: metav1.NewTime(now.Add(time.Minute))}
+}
+
+func remediate(inFlight, unhealthy string) deploymentOption {
+	return func(d *machinev1alpha1.MachineDeployment) {
+		d.Spec.Remediation.MaxInFlight, d.Spec.Remediation.MaxUnhealthy = ptr.To(intstr.Parse(inFlight)), ptr.To(intstr.Parse(unhealthy))
+	}
+}
+
+// allotted writes down what was decided of a version's set.
+func allotted(version string, n int32) deploymentOption {
+	return func(d *machinev1alpha1.MachineDeployment) {
+		i := slices.IndexFunc(d.Status.MachineSets, func(s machinev1alpha1.MachineSetReplicas) bool { return s.Name == nameOf(version) })
+		d.Status.MachineSets[i].MaxInFlight = &n
+	}
+}
+
+func TestTheBudgetOfReplacements(t *testing.T) {
+	both := func(options ...deploymentOption) *machinev1alpha1.MachineDeployment {
+		return deployment(6, append([]deploymentOption{ints(1, 0), told("v1", 3), told("v2", 3), paused}, options...)...)
+	}
+	cases := map[string]struct {
+		deployment *machinev1alpha1.MachineDeployment
+		sets       []Set
+		frozen     bool
+		// decided is what is written down, and now what sets are told.
+		decided, now map[string]int32
+		allowed      string
+	}{
+		"TheOnlySetHasAllOfIt": {
+			deployment: deployment(10, told("v2", 10), remediate("30%", "100%")),
+			sets:       []Set{machineSet("v2", 1, 10, mayReplace(1))},
+			decided:    map[string]int32{"v2": 3}, now: map[string]int32{"v2": 1},
+		},
+		"WhatWasWrittenDownIsTold": {
+			deployment: deployment(10, told("v2", 10), allotted("v2", 3), remediate("30%", "100%")),
+			sets:       []Set{machineSet("v2", 1, 10, mayReplace(1))},
+			decided:    map[string]int32{"v2": 3}, now: map[string]int32{"v2": 3},
+		},
+		"ANewSetGetsItOnceItIsThere": {
+			deployment: deployment(3),
+			decided:    map[string]int32{"v2": 1}, now: map[string]int32{"v2": 0},
+		},
+		"TheSetThatHasItKeepsItWhileNobodyNeedsIt": {
+			deployment: both(allotted("v1", 1), allotted("v2", 0)),
+			sets:       []Set{machineSet("v1", 1, 3, mayReplace(1)), machineSet("v2", 2, 3, mayReplace(0))},
+			decided:    map[string]int32{"v1": 1, "v2": 0}, now: map[string]int32{"v1": 1, "v2": 0},
+		},
+		"ItIsTakenFromASetThatDoesNotNeedIt": {
+			deployment: both(allotted("v1", 1), allotted("v2", 0)),
+			sets:       []Set{machineSet("v1", 1, 3, mayReplace(1)), machineSet("v2", 2, 3, mayReplace(0), sick(1, 1))},
+			decided:    map[string]int32{"v1": 0, "v2": 0}, now: map[string]int32{"v1": 1, "v2": 0},
+		},
+		"AndNotGivenToAnotherBeforeTheSetWasTold": {
+			deployment: both(allotted("v1", 0), allotted("v2", 0)),
+			sets:       []Set{machineSet("v1", 1, 3, mayReplace(1)), machineSet("v2", 2, 3, mayReplace(0), sick(1, 1))},
+			decided:    map[string]int32{"v1": 0, "v2": 0}, now: map[string]int32{"v1": 0, "v2": 0},
+		},
+		"NorBeforeItHasActedOnThat": {
+			deployment: both(allotted("v1", 0), allotted("v2", 0)),
+			sets:       []Set{machineSet("v1", 1, 3, mayReplace(0), unsettled, starting(1)), machineSet("v2", 2, 3, mayReplace(0), sick(1, 1))},
+			decided:    map[string]int32{"v1": 0, "v2": 0}, now: map[string]int32{"v1": 0, "v2": 0},
+			allowed: "False WaitingForMachines: 1 wait to be replaced, 1 come up, and the next is replaced when fewer than 1 do",
+		},
+		"ThenItIsGivenToTheOther": {
+			deployment: both(allotted("v1", 0), allotted("v2", 0)),
+			sets:       []Set{machineSet("v1", 1, 3, mayReplace(0)), machineSet("v2", 2, 3, mayReplace(0), sick(1, 1))},
+			decided:    map[string]int32{"v1": 0, "v2": 1}, now: map[string]int32{"v1": 0, "v2": 0},
+		},
+		"WithoutWhatTheFirstHasInFlight": {
+			deployment: both(allotted("v1", 0), allotted("v2", 0), remediate("3", "100%")),
+			sets:       []Set{machineSet("v1", 1, 3, mayReplace(0), starting(1)), machineSet("v2", 2, 3, mayReplace(0), sick(2, 2))},
+			decided:    map[string]int32{"v1": 0, "v2": 2}, now: map[string]int32{"v1": 0, "v2": 0},
+		},
+		"OfTwoThatNeedItTheNewerGetsIt": {
+			deployment: both(allotted("v1", 0), allotted("v2", 0)),
+			sets:       []Set{machineSet("v1", 1, 3, mayReplace(0), sick(1, 1)), machineSet("v2", 2, 3, mayReplace(0), sick(1, 1))},
+			decided:    map[string]int32{"v1": 0, "v2": 1}, now: map[string]int32{"v1": 0, "v2": 0},
+		},
+		"ASetWhoseTemplateFailsDoesNotStarveTheOther": {
+			deployment: both(allotted("v1", 0), allotted("v2", 1)),
+			sets:       []Set{machineSet("v1", 1, 3, mayReplace(0), sick(1, 1)), machineSet("v2", 2, 3, mayReplace(1), sick(1, 1), backsOff)},
+			decided:    map[string]int32{"v1": 0, "v2": 0}, now: map[string]int32{"v1": 0, "v2": 1},
+		},
+		"TooManyAreUnhealthyInAllSetsTogether": {
+			deployment: both(allotted("v1", 0), allotted("v2", 1), remediate("1", "50%")),
+			sets:       []Set{machineSet("v1", 1, 3, mayReplace(0), sick(2, 0)), machineSet("v2", 2, 3, mayReplace(1), sick(2, 1))},
+			decided:    map[string]int32{"v1": 0, "v2": 0}, now: map[string]int32{"v1": 0, "v2": 1},
+			allowed: "False TooManyUnhealthy: 4 of 6 Machines are unhealthy: none is replaced while more than 3 are",
+		},
+		"AnInvalidBudgetReplacesNone": {
+			deployment: deployment(3, told("v2", 3), remediate("some", "100%")),
+			sets:       []Set{machineSet("v2", 1, 3)},
+			decided:    map[string]int32{"v2": 0}, now: map[string]int32{"v2": 1},
+			allowed: `False InvalidRemediation: spec.remediation.maxInFlight: "some" must be a number from 0, or a percentage from 0% to 100%; no Machine is replaced until it is`,
+		},
+		"AFreezeChangesNothing": {
+			deployment: deployment(10, told("v2", 10), remediate("3", "100%")), frozen: true,
+			sets:    []Set{machineSet("v2", 1, 10)},
+			decided: map[string]int32{"v2": 1}, now: map[string]int32{"v2": 1},
+		},
+		"WhatAnOldSetGaveUpAndNobodyWasToldToCreateIsInFlight": {
+			deployment: deployment(4, by(machinev1alpha1.OnDelete), told("v1", 4), told("v2", 0), allotted("v1", 3), allotted("v2", 0), remediate("3", "100%")),
+			sets:       []Set{machineSet("v1", 1, 4, mayReplace(3), createsNone, has(2), available(2), starting(2), sick(2, 2)), machineSet("v2", 2, 0, mayReplace(0), unsettled)},
+			decided:    map[string]int32{"v1": 1, "v2": 0}, now: map[string]int32{"v1": 3, "v2": 0},
+		},
+		"ASetThatCreatesNoneHasNoMoreThanTheSetThatCreatesForItLeaves": {
+			deployment: deployment(4, by(machinev1alpha1.OnDelete), told("v1", 3), told("v2", 1), allotted("v1", 1), allotted("v2", 0)),
+			sets:       []Set{machineSet("v1", 1, 3, mayReplace(1), createsNone, has(2), available(2), starting(1)), machineSet("v2", 2, 1, mayReplace(0))},
+			// In the same breath as another set is told to create what it gave up.
+			decided: map[string]int32{"v1": 0, "v2": 0}, now: map[string]int32{"v1": 1, "v2": 0},
+		},
+		"MachinesThatWaitForAnotherAreCounted": {
+			deployment: deployment(4, told("v2", 4), allotted("v2", 1)),
+			sets:       []Set{machineSet("v2", 1, 4, sick(2, 2), starting(1), available(1))},
+			decided:    map[string]int32{"v2": 1}, now: map[string]int32{"v2": 1},
+			allowed: "False WaitingForMachines: 2 wait to be replaced, 1 come up, and the next is replaced when fewer than 1 do",
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			d := Plan(now, Observed{Deployment: tc.deployment, Sets: tc.sets, ClassFound: true, Safety: shared.Safety{Frozen: tc.frozen}})
+			decided, told := map[string]int32{}, map[string]int32{}
+			for _, s := range d.Status.MachineSets {
+				decided[versionOf(s.Name)] = *s.MaxInFlight
+			}
+			for _, s := range d.Sets {
+				told[versionOf(s.Name)] = s.Spec.Remediation.MaxInFlight.IntVal
+			}
+			if diff := cmp.Diff(tc.decided, decided); diff != "" {
+				t.Errorf("decided: -want +got:\n%s", diff)
+			}
+			if diff := cmp.Diff(tc.now, told); diff != "" {
+				t.Errorf("told: -want +got:\n%s", diff)
+			}
+			allowed := ""
+			for _, c := range d.Conditions {
+				if c.Type == "RemediationAllowed" {
+					allowed = c.Status + " " + c.Reason + ": " + c.Message
+				}
+			}
+			if allowed != tc.allowed {
+				t.Errorf("the condition is %q, want %q", allowed, tc.allowed)
+			}
+			if !cmp.Equal(decided, told) && d.CallAgain != shared.Soonest {
+				t.Errorf("what was decided is carried out in %s", d.CallAgain)
+			}
+		})
+	}
+}
+
+func TestReplacementsMayBeAboveTheBoundsOfARollout(t *testing.T) {
+	for name, tc := range map[string]struct {
+		d    *machinev1alpha1.MachineDeployment
+		want int32
+	}{
+		"OneIsWithinTheMargins":          {deployment(10, ints(2, 0)), 12},
+		"EachOfMoreMayBeOneMore":         {deployment(10, ints(2, 0), remediate("30%", "100%")), 14},
+		"ThereAreNoMoreThanThereAreOnes": {deployment(2, ints(1, 0), remediate("100", "100%")), 4},
+	} {
+		if got := Most(tc.d); got != tc.want {
+			t.Errorf("%s: there may be %d, want %d", name, got, tc.want)
+		}
+	}
+}

@@ -1,0 +1,232 @@
+package deployment
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+)
+
+// rolledOut are the versions that there were, the last one now.
+func rolledOut(versions ...string) deploymentOption {
+	return func(d *machinev1alpha1.MachineDeployment) {
+		for i, v := range versions {
+			c := rollingOf(template(v))
+			d.Status.Revisions = append(d.Status.Revisions, machinev1alpha1.Revision{
+				Revision: int64(i + 1), ClassRef: c.ClassRef, Version: c.Version, Labels: c.Labels, ChangeCause: "because of " + v,
+			})
+		}
+		d.Status.Revision = int64(len(versions))
+	}
+}
+
+func backTo(revision int64) deploymentOption {
+	return func(d *machinev1alpha1.MachineDeployment) {
+		d.Spec.RollbackTo = &machinev1alpha1.RollbackTo{Revision: revision}
+	}
+}
+
+func rollAfter(t time.Time) deploymentOption {
+	return func(d *machinev1alpha1.MachineDeployment) { d.Spec.Rollout.After = &metav1.Time{Time: t} }
+}
+
+func causedBy(cause string) deploymentOption {
+	return func(d *machinev1alpha1.MachineDeployment) {
+		d.Annotations = map[string]string{machinev1alpha1.AnnotationChangeCause: cause}
+	}
+}
+
+func created(at time.Time) setOption {
+	return func(s *Set) { s.CreationTimestamp = metav1.NewTime(at) }
+}
+
+// again plans once more, with the status and the sets that were planned.
+func again(d *machinev1alpha1.MachineDeployment, p Decision) Decision {
+	d = d.DeepCopy()
+	conditions := d.Status.Conditions
+	d.Status = p.Status
+	d.Status.Conditions = conditions
+	o := Observed{Deployment: d, ClassFound: true}
+	for _, s := range p.Sets {
+		o.Sets = append(o.Sets, Set{MachineSet: s.MachineSet, Observed: true})
+	}
+	return Plan(now, o)
+}
+
+func TestRevisions(t *testing.T) {
+	type want struct {
+		// Revisions by number and version, the last one current.
+		Revisions []string
+		// Composed are the versions of the sets.
+		Composed []string
+		Valid    string
+	}
+	cases := map[string]struct {
+		d    *machinev1alpha1.MachineDeployment
+		sets []Set
+		want want
+	}{
+		"TheFirstTemplateIsRevisionOne": {
+			d:    deployment(3),
+			want: want{[]string{"1 v2"}, []string{"v2"}, "True Valid"},
+		},
+		"ANewTemplateIsTheNextRevision": {
+			d: deployment(3, rolledOut("v0", "v1")), sets: []Set{machineSet("v1", 2, 3)},
+			want: want{[]string{"2 v1", "3 v2"}, []string{"v1", "v2"}, "True Valid"},
+		},
+		"ATemplateThatWasThereBeforeIsRenumbered": {
+			d: deployment(3, rolledOut("v2", "v1")), sets: []Set{machineSet("v1", 2, 3)},
+			want: want{[]string{"2 v1", "3 v2"}, []string{"v1", "v2"}, "True Valid"},
+		},
+		"TheOldestAreForgottenBeyondTheLimit": {
+			d: deployment(3, rolledOut("v0", "v3", "v1")), sets: []Set{machineSet("v1", 3, 3)},
+			want: want{[]string{"3 v1", "4 v2"}, []string{"v1", "v2"}, "True Valid"},
+		},
+		"AStatusThatWasLostIsReadFromTheSets": {
+			d: deployment(3), sets: []Set{machineSet("v1", 6, 1), machineSet("v2", 7, 2)},
+			want: want{[]string{"7 v2"}, []string{"v1", "v2"}, "True Valid"},
+		},
+		"ASetOfAHigherRevisionThanTheCurrentOneIsOutnumbered": {
+			d: deployment(3, rolledOut("v1", "v2")), sets: []Set{machineSet("v1", 5, 1), machineSet("v2", 2, 2)},
+			want: want{[]string{"1 v1", "6 v2"}, []string{"v1", "v2"}, "True Valid"},
+		},
+		"ASetThatHasItsNumberBeforeTheStatusKeepsIt": {
+			d: deployment(3, rolledOut("v1")), sets: []Set{machineSet("v1", 1, 3), machineSet("v2", 2, 0)},
+			want: want{[]string{"1 v1", "2 v2"}, []string{"v1", "v2"}, "True Valid"},
+		},
+		"PausedMakesNoRevision": {
+			d: deployment(3, rolledOut("v1"), paused), sets: []Set{machineSet("v1", 1, 3)},
+			want: want{[]string{"1 v1"}, []string{"v1"}, "True Valid"},
+		},
+		"ARollbackMakesTheRevisionTheCurrentOne": {
+			d: deployment(3, rolledOut("v1", "v2"), backTo(1)), sets: []Set{machineSet("v2", 2, 3)},
+			want: want{[]string{"2 v2", "3 v1"}, []string{"v2", "v1"}, "True Valid"},
+		},
+		"ARollbackToZeroGoesToThePreviousRevision": {
+			d: deployment(3, rolledOut("v0", "v1", "v2"), backTo(0)), sets: []Set{machineSet("v2", 3, 3)},
+			want: want{[]string{"3 v2", "4 v1"}, []string{"v2", "v1"}, "True Valid"},
+		},
+		"ARollbackToWhatIsThereChangesNothing": {
+			d: deployment(3, rolledOut("v1", "v2"), backTo(2)), sets: []Set{machineSet("v2", 2, 3)},
+			want: want{[]string{"1 v1", "2 v2"}, []string{"v2"}, "True Valid"},
+		},
+		"ARollbackUsesTheSetThatIsStillThere": {
+			d: deployment(3, rolledOut("v1", "v2"), backTo(1)), sets: []Set{machineSet("v1", 1, 2), machineSet("v2", 2, 2)},
+			want: want{[]string{"2 v2", "3 v1"}, []string{"v2", "v1"}, "True Valid"},
+		},
+		"ARevisionThatIsNotThereReplacesNothing": {
+			d: deployment(3, rolledOut("v0", "v1"), backTo(7)), sets: []Set{machineSet("v1", 2, 3)},
+			want: want{[]string{"1 v0", "2 v1"}, []string{"v1"}, "False RevisionNotFound"},
+		},
+		"ARollbackWithoutHistoryReplacesNothing": {
+			d: deployment(3, backTo(0)), sets: []Set{machineSet("v1", 1, 3)},
+			want: want{nil, []string{"v1"}, "False RevisionNotFound"},
+		},
+		"ATimeToComeRollsNothing": {
+			d: deployment(3, rolledOut("v2"), rollAfter(now.Add(time.Hour))), sets: []Set{machineSet("v2", 1, 3)},
+			want: want{[]string{"1 v2"}, []string{"v2"}, "True Valid"},
+		},
+		"ATimeThatHasComeRollsSetsThatAreOlder": {
+			d: deployment(3, rolledOut("v2"), rollAfter(now)), sets: []Set{machineSet("v2", 1, 3, created(now.Add(-time.Second)))},
+			want: want{[]string{"1 v2", "2 v2"}, []string{"v2", "v2"}, "True Valid"},
+		},
+		"ATimeThatHasComeLeavesYoungerSetsAlone": {
+			d: deployment(3, rolledOut("v2"), rollAfter(now.Add(-time.Hour))), sets: []Set{machineSet("v2", 1, 3, created(now.Add(-time.Minute)))},
+			want: want{[]string{"1 v2"}, []string{"v2"}, "True Valid"},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			p := Plan(now, Observed{Deployment: tc.d, Sets: tc.sets, ClassFound: true})
+			got := want{Valid: condition(p, "Valid")}
+			for _, r := range p.Status.Revisions {
+				got.Revisions = append(got.Revisions, string(rune('0'+r.Revision))+" "+r.Version)
+			}
+			for _, s := range p.Sets {
+				got.Composed = append(got.Composed, s.Spec.Template.Spec.Version)
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestARollbackStaysInForceUntilItIsTakenBack(t *testing.T) {
+	d := deployment(3, rolledOut("v1", "v2"), backTo(1))
+	first := Plan(now, Observed{Deployment: d, Sets: []Set{machineSet("v2", 2, 3)}, ClassFound: true})
+	second := again(d, first)
+	third := again(d, second)
+	if got := third.Status.Rollback; got == nil || *got != (machinev1alpha1.Rollback{Requested: 1, Revision: 3}) {
+		t.Errorf("rollback is %+v", got)
+	}
+	if len(third.Status.Revisions) != 2 || third.Status.Revision != 3 {
+		t.Errorf("revision is %d of %+v", third.Status.Revision, third.Status.Revisions)
+	}
+	if diff := cmp.Diff("because of v1", third.Status.Revisions[1].ChangeCause); diff != "" {
+		t.Errorf("the cause was not kept: %s", diff)
+	}
+
+	forward := d.DeepCopy()
+	forward.Spec.RollbackTo = nil
+	fourth := again(forward, third)
+	if got := fourth.Status; got.Rollback != nil || got.Revision != 4 || got.Revisions[len(got.Revisions)-1].Version != "v2" {
+		t.Errorf("did not go forward: %+v", got)
+	}
+	for i, want := range map[int]string{0: "RolledBack", 3: "RollbackEnded"} {
+		reasons := ""
+		for _, e := range []Decision{first, second, third, fourth}[i].Events {
+			reasons += e.Reason + " "
+		}
+		if !strings.Contains(reasons, want) {
+			t.Errorf("plan %d has the events %s, want %s", i, reasons, want)
+		}
+	}
+}
+
+func TestARollAfterATimeIsDoneOnce(t *testing.T) {
+	d := deployment(3, rolledOut("v2"), rollAfter(now))
+	// The clock of whoever created the set was behind.
+	old := machineSet("v2", 1, 3, created(now.Add(-time.Hour)))
+	first := Plan(now, Observed{Deployment: d, Sets: []Set{old}, ClassFound: true})
+	for _, s := range first.Sets {
+		s.CreationTimestamp = metav1.NewTime(now.Add(-time.Second))
+	}
+	second := again(d, first)
+	if len(first.Sets) != 2 || len(second.Sets) != 2 || second.Sets[1].Name != first.Sets[1].Name {
+		t.Errorf("got %d sets, then %d", len(first.Sets), len(second.Sets))
+	}
+}
+
+func TestTheCauseOfAChangeIsKept(t *testing.T) {
+	d := deployment(3, rolledOut("v1"), causedBy("a mended kubelet"))
+	p := Plan(now, Observed{Deployment: d, Sets: []Set{machineSet("v1", 1, 3)}, ClassFound: true})
+	var got []string
+	for _, r := range p.Status.Revisions {
+		got = append(got, r.ChangeCause)
+	}
+	if diff := cmp.Diff([]string{"because of v1", "a mended kubelet"}, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestASetWhoseNameIsTakenGetsAnother(t *testing.T) {
+	// Updated in place from v2 to v1, and so not the set of v2 any more.
+	moved := machineSet("v2", 1, 3)
+	moved.Spec.Template.Spec.Version = "v1"
+	for name, taken := range map[string]Set{
+		"ByASetThatWasUpdatedInPlace": moved,
+		"ByASetThatIsBeingDeleted":    machineSet("v2", 1, 3, deleted),
+	} {
+		t.Run(name, func(t *testing.T) {
+			sets := Plan(now, Observed{Deployment: deployment(3), Sets: []Set{taken}, ClassFound: true}).Sets
+			if last := sets[len(sets)-1]; last.Name == taken.Name || last.Spec.Template.Spec.Version != "v2" {
+				t.Errorf("got set %s of version %s", last.Name, last.Spec.Template.Spec.Version)
+			}
+		})
+	}
+}

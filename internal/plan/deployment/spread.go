@@ -1,0 +1,98 @@
+package deployment
+
+import "slices"
+
+// rescaled means that somebody changed replicas in the middle of a rollout.
+func (p *plan) rescaled() bool {
+	before := p.Deployment.Status.DesiredReplicas
+	return before != nil && *before != p.bounds.replicas && !p.alone()
+}
+
+// spread a change of replicas over all sets in proportion to their sizes, so that a
+// template that proves bad has no larger share than before. It is decided once, as
+// soon as all sets have acted on what they were told.
+func (p *plan) spread() {
+	sets := p.live()
+	toMost := p.bounds.most() - sum(sets, (*set).hasToHave)
+	unsettled := slices.ContainsFunc(sets, func(s *set) bool { return !s.settled() })
+	if unsettled || toMost > 0 && p.Safety.Frozen {
+		p.scaledFor = *p.Deployment.Status.DesiredReplicas
+		return
+	}
+	switch {
+	case toMost > 0:
+		p.spreadMore(sets, min(toMost, p.room(p.bounds.most())))
+	case toMost < 0:
+		p.spreadLess(sets, -toMost)
+	}
+}
+
+func (p *plan) spreadMore(sets []*set, n int32) {
+	for i, share := range shares(sets, n) {
+		p.tell(sets[i], sets[i].told+share)
+	}
+}
+
+// spreadLess takes marked Machines first, and never more available ones than there
+// are above the least: others then take their place.
+func (p *plan) spreadLess(sets []*set, n int32) {
+	for _, s := range sets {
+		m := min(s.marked(), n)
+		p.tellLess(s, m)
+		n -= m
+	}
+	less := shares(sets, n)
+	spare := max(0, sum(sets, (*set).available)-p.bounds.least())
+	for i, s := range sets {
+		spare -= s.lost(less[i])
+	}
+	excess := int32(0)
+	for i, s := range slices.Backward(sets) {
+		back := min(s.lost(less[i]), less[i], max(0, -spare))
+		less[i] -= back
+		spare += back
+		excess += back
+	}
+	for i, s := range sets {
+		m := min(max(0, s.unavailable()-(s.told-s.wants)-less[i]), excess)
+		less[i] += m
+		excess -= m
+		p.tellLess(s, less[i])
+	}
+}
+
+// lost is how many available Machines a set loses when it is told n less than it
+// already is: it gives up others first.
+func (s *set) lost(n int32) int32 {
+	return max(0, s.told-s.wants+n-s.unavailable())
+}
+
+// shares of n by the sizes of the sets: whole numbers that add up to n, the largest
+// remainders rounded up, and of equal ones the newest set's. All of it is the newest
+// set's when none has any.
+func shares(sets []*set, n int32) []int32 {
+	out := make([]int32, len(sets))
+	all := int64(sum(sets, (*set).wanted))
+	if all == 0 {
+		out[len(out)-1] = n
+		return out
+	}
+	left := n
+	byRemainder := make([]int, len(sets))
+	for i, s := range sets {
+		out[i] = int32(int64(n) * int64(s.wants) / all)
+		left -= out[i]
+		byRemainder[i] = i
+	}
+	remainder := func(i int) int64 { return int64(n) * int64(sets[i].wants) % all }
+	slices.SortFunc(byRemainder, func(a, b int) int {
+		if d := remainder(b) - remainder(a); d != 0 {
+			return int(max(-1, min(1, d)))
+		}
+		return b - a
+	})
+	for _, i := range byRemainder[:left] {
+		out[i]++
+	}
+	return out
+}

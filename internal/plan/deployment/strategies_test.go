@@ -1,0 +1,365 @@
+package deployment
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
+
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+)
+
+func by(t machinev1alpha1.StrategyType) deploymentOption {
+	return func(d *machinev1alpha1.MachineDeployment) { d.Spec.Strategy.Type = t }
+}
+
+func paused(d *machinev1alpha1.MachineDeployment) { d.Spec.Paused = true }
+
+func inPlaceBounds(surge, unavailable int32, how machinev1alpha1.Orchestration) deploymentOption {
+	return func(d *machinev1alpha1.MachineDeployment) {
+		d.Spec.Strategy.Type = machinev1alpha1.InPlaceUpdate
+		d.Spec.Strategy.InPlaceUpdate = machinev1alpha1.InPlaceUpdateBounds{
+			MaxSurge: ptr.To(intstr.FromInt32(surge)), MaxUnavailable: ptr.To(intstr.FromInt32(unavailable)), Orchestration: how,
+		}
+	}
+}
+
+// scaledFor says for how many replicas the sets were last scaled.
+func scaledFor(n int32) deploymentOption {
+	return func(d *machinev1alpha1.MachineDeployment) { d.Status.DesiredReplicas = &n }
+}
+
+func createsNone(s *Set) { s.Spec.Creation = machinev1alpha1.CreationDisabled }
+
+func marked(n int32) setOption { return func(s *Set) { s.Status.MarkedReplicas = n } }
+
+// updated says how many Machines of a set that updates in place are of its template.
+func updated(n int32) setOption {
+	return func(s *Set) {
+		s.Spec.InPlaceUpdate = &machinev1alpha1.MachineSetInPlaceUpdate{ID: rollingOf(template("v2")).hash()}
+		s.Status.UpdatedReplicas, s.Status.UpdatedAvailableReplicas = n, min(n, s.Status.AvailableReplicas)
+	}
+}
+
+type strategyCase struct {
+	d    *machinev1alpha1.MachineDeployment
+	sets []Set
+	// decided is what the sets will be told.
+	decided counts
+}
+
+func testStrategy(t *testing.T, cases map[string]strategyCase) {
+	t.Helper()
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			d := Plan(now, Observed{Deployment: tc.d, Sets: tc.sets, ClassFound: true})
+			if diff := cmp.Diff(tc.decided, decided(d)); diff != "" {
+				t.Errorf("decided: -want +got:\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestRecreate(t *testing.T) {
+	recreate := by(machinev1alpha1.Recreate)
+	testStrategy(t, map[string]strategyCase{
+		"AllOldMachinesGoFirst": {
+			d: deployment(3, recreate), sets: []Set{machineSet("v1", 1, 3), machineSet("v2", 2, 0)},
+			decided: counts{"v1": 0, "v2": 0},
+		},
+		"NoneIsCreatedWhileOneTerminates": {
+			d: deployment(3, recreate), sets: []Set{machineSet("v1", 1, 0, terminating(1)), machineSet("v2", 2, 0)},
+			decided: counts{"v1": 0, "v2": 0},
+		},
+		"NoneIsCreatedWhileASetIsBeingDeleted": {
+			d: deployment(3, recreate), sets: []Set{machineSet("v1", 1, 2, deleted), machineSet("v2", 2, 0)},
+			decided: counts{"v2": 0},
+		},
+		"AllAreCreatedWhenNothingIsLeft": {
+			d: deployment(3, recreate), sets: []Set{machineSet("v1", 1, 0), machineSet("v2", 2, 0)},
+			decided: counts{"v2": 3},
+		},
+		"ARolloutThatIsSupersededEmptiesWhatItHadMade": {
+			d: deployment(3, recreate), sets: []Set{machineSet("v0", 1, 0), machineSet("v1", 2, 3, available(1)), machineSet("v2", 3, 0)},
+			decided: counts{"v1": 0, "v2": 0},
+		},
+		"PausedReplacesNothing": {
+			d: deployment(3, recreate, paused), sets: []Set{machineSet("v1", 1, 3)},
+			decided: counts{"v1": 3},
+		},
+		"PausedScales": {
+			d: deployment(5, recreate, paused), sets: []Set{machineSet("v1", 1, 3)},
+			decided: counts{"v1": 5},
+		},
+		"PausedInTheMiddleCreatesNothingBesideOldMachines": {
+			d: deployment(3, recreate, paused), sets: []Set{machineSet("v1", 1, 0, terminating(3)), machineSet("v2", 2, 0)},
+			decided: counts{"v1": 0, "v2": 0},
+		},
+		"AChangeThatIsTakenBackWaitsForWhatTheSetGaveUpForIt": {
+			d: deployment(3, recreate), sets: []Set{machineSet("v2", 3, 0, terminating(2))},
+			decided: counts{"v2": 1},
+		},
+		"AfterwardsItScales": {
+			d: deployment(1, recreate, completed(2)), sets: []Set{machineSet("v2", 2, 3)},
+			decided: counts{"v2": 1},
+		},
+	})
+}
+
+func TestOnDelete(t *testing.T) {
+	onDelete := by(machinev1alpha1.OnDelete)
+	testStrategy(t, map[string]strategyCase{
+		"OldMachinesStay": {
+			d: deployment(3, onDelete), sets: []Set{machineSet("v1", 1, 3, createsNone), machineSet("v2", 2, 0)},
+			decided: counts{"v1": 3, "v2": 0},
+		},
+		"AMachineThatSomebodyDeletesIsReplacedByANewOne": {
+			d: deployment(3, onDelete), sets: []Set{machineSet("v1", 1, 3, createsNone, has(2), available(2)), machineSet("v2", 2, 0)},
+			decided: counts{"v1": 2, "v2": 1},
+		},
+		"ASetThatMayStillCreateIsCountedInFull": {
+			d: deployment(3, onDelete), sets: []Set{machineSet("v1", 1, 3, has(2)), machineSet("v2", 2, 0)},
+			decided: counts{"v1": 3, "v2": 0},
+		},
+		"ScalingUpMakesNewMachines": {
+			d: deployment(5, onDelete), sets: []Set{machineSet("v1", 1, 2, createsNone), machineSet("v2", 2, 1)},
+			decided: counts{"v1": 2, "v2": 3},
+		},
+		"ScalingDownTakesUnavailableOldMachinesFirst": {
+			d: deployment(3, onDelete), sets: []Set{machineSet("v0", 1, 2, createsNone), machineSet("v1", 2, 2, createsNone, available(1)), machineSet("v2", 3, 1)},
+			decided: counts{"v0": 1, "v1": 1, "v2": 1},
+		},
+		"ScalingDownTakesMarkedMachinesBeforeThat": {
+			d: deployment(4, onDelete), sets: []Set{machineSet("v0", 1, 2, createsNone, available(1)), machineSet("v1", 2, 2, createsNone, marked(1)), machineSet("v2", 3, 1)},
+			decided: counts{"v0": 2, "v1": 1, "v2": 1},
+		},
+		"ScalingDownTakesNewMachinesWhenNoOldOneIsLeft": {
+			d: deployment(1, onDelete), sets: []Set{machineSet("v1", 1, 1, createsNone), machineSet("v2", 2, 3)},
+			decided: counts{"v1": 0, "v2": 1},
+		},
+		"PausedMakesNoNewSet": {
+			d: deployment(4, onDelete, paused), sets: []Set{machineSet("v1", 1, 3)},
+			decided: counts{"v1": 4},
+		},
+	})
+	t.Run("OldSetsCreateNothingAndTheNewOneDoes", func(t *testing.T) {
+		p := Plan(now, Observed{Deployment: deployment(3, onDelete), Sets: []Set{machineSet("v1", 1, 3), machineSet("v2", 2, 0)}, ClassFound: true})
+		got := []machinev1alpha1.CreationPolicy{p.Sets[0].Spec.Creation, p.Sets[1].Spec.Creation}
+		if diff := cmp.Diff([]machinev1alpha1.CreationPolicy{machinev1alpha1.CreationDisabled, machinev1alpha1.CreationEnabled}, got); diff != "" {
+			t.Error(diff)
+		}
+	})
+}
+
+func TestInPlaceUpdate(t *testing.T) {
+	auto := func(surge, unavailable int32) deploymentOption {
+		return inPlaceBounds(surge, unavailable, machinev1alpha1.OrchestrationAuto)
+	}
+	testStrategy(t, map[string]strategyCase{
+		"TheSetKeepsItsMachines": {
+			d: deployment(3, auto(0, 1)), sets: []Set{machineSet("v1", 1, 3)},
+			decided: counts{"v1": 3},
+		},
+		"SurgeAddsMachinesWhileSomeAreOutdated": {
+			d: deployment(5, auto(2, 0)), sets: []Set{machineSet("v2", 1, 5, updated(0))},
+			decided: counts{"v2": 7},
+		},
+		"SurgeAddsNoMoreThanAreOutdated": {
+			d: deployment(5, auto(3, 0)), sets: []Set{machineSet("v2", 1, 5, updated(4))},
+			decided: counts{"v2": 6},
+		},
+		"SurgeStaysUntilEnoughAreUpdated": {
+			d: deployment(5, auto(2, 0)), sets: []Set{machineSet("v2", 1, 7, updated(4))},
+			decided: counts{"v2": 7},
+		},
+		"TheLastOutdatedOnesGoInstead": {
+			d: deployment(5, auto(2, 0)), sets: []Set{machineSet("v2", 1, 7, updated(5))},
+			decided: counts{"v2": 5},
+		},
+		"ManualHasNoSurge": {
+			d: deployment(5, inPlaceBounds(2, 1, machinev1alpha1.OrchestrationManual)), sets: []Set{machineSet("v2", 1, 5, updated(1))},
+			decided: counts{"v2": 5},
+		},
+		"ItScalesInTheMiddle": {
+			d: deployment(9, auto(0, 1)), sets: []Set{machineSet("v2", 1, 5, updated(2))},
+			decided: counts{"v2": 9},
+		},
+		"AMoveThatIsTakenBackWaitsForWhatTheSetGaveUpForIt": {
+			d: deployment(5, auto(1, 3)), sets: []Set{machineSet("v2", 1, 2, updated(2), terminating(3))},
+			decided: counts{"v2": 3},
+		},
+		"ASetThatIsUpdatedScalesEvenWhileOthersOfItTerminate": {
+			d: deployment(5, auto(1, 3), completed(1)), sets: []Set{machineSet("v2", 1, 2, updated(2), terminating(3))},
+			decided: counts{"v2": 5},
+		},
+		"PausedAddsNothing": {
+			d: deployment(5, auto(2, 0), paused), sets: []Set{machineSet("v2", 1, 5, updated(2))},
+			decided: counts{"v2": 5},
+		},
+	})
+
+	plan := func(d *machinev1alpha1.MachineDeployment, sets ...Set) Decision {
+		return Plan(now, Observed{Deployment: d, Sets: sets, ClassFound: true})
+	}
+	t.Run("TheSetGetsTheTemplateAndTheBounds", func(t *testing.T) {
+		s := plan(deployment(5, auto(0, 2)), machineSet("v1", 1, 5)).Sets[0]
+		if s.Name != nameOf("v1") || s.Spec.Template.Spec.Version != "v2" || s.Annotations[machinev1alpha1.AnnotationRevision] != "2" {
+			t.Errorf("set %s has version %s and annotations %v", s.Name, s.Spec.Template.Spec.Version, s.Annotations)
+		}
+		want := &machinev1alpha1.MachineSetInPlaceUpdate{ID: rollingOf(template("v2")).hash(), MaxUnavailable: 2, Orchestration: "Auto"}
+		if diff := cmp.Diff(want, s.Spec.InPlaceUpdate); diff != "" {
+			t.Error(diff)
+		}
+		if s.Spec.Template.Metadata.Labels[machinev1alpha1.LabelTemplateHash] != s.Spec.Selector.MatchLabels[machinev1alpha1.LabelTemplateHash] {
+			t.Error("the set does not select its Machines any more")
+		}
+	})
+	t.Run("TheBoundIsThatOfAllReplicasEvenWhileTheSetIsToldFewer", func(t *testing.T) {
+		s := plan(deployment(10, auto(0, 8)), machineSet("v2", 1, 5, updated(0))).Sets[0]
+		if got := s.Spec.InPlaceUpdate.MaxUnavailable; got != 3 {
+			t.Errorf("of 5 Machines %d may be unavailable, want 3: 2 of 10 must be available", got)
+		}
+	})
+	t.Run("PausedKeepsTheTemplateThatTheSetHas", func(t *testing.T) {
+		s := plan(deployment(5, auto(0, 2), paused), machineSet("v1", 1, 5)).Sets[0]
+		if s.Spec.Template.Spec.Version != "v1" {
+			t.Errorf("got version %s", s.Spec.Template.Spec.Version)
+		}
+	})
+	t.Run("PausedInTheMiddlePausesTheSet", func(t *testing.T) {
+		s := plan(deployment(5, auto(0, 2), paused), machineSet("v2", 1, 5, updated(2))).Sets[0]
+		if !s.Spec.InPlaceUpdate.Paused {
+			t.Error("not paused")
+		}
+	})
+	t.Run("AClassThatIsMissingChangesNothing", func(t *testing.T) {
+		s := Plan(now, Observed{Deployment: deployment(5, auto(0, 2)), Sets: []Set{machineSet("v1", 1, 5)}}).Sets[0]
+		if s.Spec.Template.Spec.Version != "v1" {
+			t.Errorf("got version %s", s.Spec.Template.Spec.Version)
+		}
+	})
+	t.Run("WhatCannotBeUpdatedInPlaceRolls", func(t *testing.T) {
+		moved := func(d *machinev1alpha1.MachineDeployment) { d.Spec.Template.Spec.FailureDomain = ptr.To("zone-b") }
+		d := plan(deployment(3, auto(1, 0), moved), machineSet("v1", 1, 3))
+		if len(d.Sets) != 2 || d.Sets[0].Name != nameOf("v1") || d.Sets[0].Spec.Template.Spec.Version != "v1" {
+			t.Errorf("got %v", composed(d))
+		}
+	})
+	t.Run("ItIsCompleteWhenAllAreUpdated", func(t *testing.T) {
+		if plan(deployment(3, auto(0, 1), told("v2", 3)), machineSet("v2", 1, 3, updated(2))).Ready {
+			t.Error("ready although one is outdated")
+		}
+		if !plan(deployment(3, auto(0, 1), told("v2", 3)), machineSet("v2", 1, 3, updated(3))).Ready {
+			t.Error("not ready although all are updated")
+		}
+	})
+	t.Run("RollingFromASetThatIsHalfUpdatedReplacesAll", func(t *testing.T) {
+		d := plan(deployment(3), machineSet("v2", 1, 3, updated(2)))
+		if len(d.Sets) != 2 || d.Sets[1].Name == d.Sets[0].Name {
+			t.Errorf("got %v", composed(d))
+		}
+	})
+	t.Run("RollingFromASetThatIsUpdatedKeepsIt", func(t *testing.T) {
+		d := plan(deployment(3), machineSet("v2", 1, 3, updated(3)))
+		if len(d.Sets) != 1 {
+			t.Errorf("got %v", composed(d))
+		}
+	})
+}
+
+func TestScalingInARollout(t *testing.T) {
+	testStrategy(t, map[string]strategyCase{
+		"UpIsSharedByTheSizesOfTheSets": {
+			d:       deployment(12, ints(2, 0), scaledFor(6)),
+			sets:    []Set{machineSet("v1", 1, 5), machineSet("v2", 2, 2)},
+			decided: counts{"v1": 10, "v2": 4},
+		},
+		"UpNeverExceedsTheSurge": {
+			d:       deployment(12, ints(2, 0), scaledFor(6)),
+			sets:    []Set{machineSet("v1", 1, 5, terminating(3)), machineSet("v2", 2, 2)},
+			decided: counts{"v1": 8, "v2": 3},
+		},
+		"DownIsSharedByTheSizesOfTheSets": {
+			d:       deployment(6, ints(2, 2), scaledFor(12)),
+			sets:    []Set{machineSet("v1", 1, 8), machineSet("v2", 2, 4)},
+			decided: counts{"v1": 5, "v2": 3},
+		},
+		"DownTakesNoMoreAvailableMachinesThanAreToSpare": {
+			d:       deployment(6, ints(1, 0), scaledFor(12)),
+			sets:    []Set{machineSet("v1", 1, 8), machineSet("v2", 2, 5, available(0))},
+			decided: counts{"v1": 6, "v2": 1},
+		},
+		"DownTakesMarkedMachinesOfWhateverSet": {
+			d:       deployment(9, ints(2, 2), scaledFor(10)),
+			sets:    []Set{machineSet("v1", 1, 6), machineSet("v2", 2, 6, marked(1))},
+			decided: counts{"v1": 6, "v2": 5},
+		},
+		"ToNothingTakesAll": {
+			d:       deployment(0, ints(2, 0), scaledFor(6)),
+			sets:    []Set{machineSet("v1", 1, 5), machineSet("v2", 2, 3)},
+			decided: counts{"v1": 0, "v2": 0},
+		},
+		"ItIsDecidedWhenAllSetsActedOnWhatTheyWereTold": {
+			d:       deployment(12, ints(2, 0), scaledFor(6)),
+			sets:    []Set{machineSet("v1", 1, 5, unsettled), machineSet("v2", 2, 2)},
+			decided: counts{"v1": 5, "v2": 2},
+		},
+		"ItIsDecidedOnce": {
+			d:       deployment(12, ints(2, 0), scaledFor(12)),
+			sets:    []Set{machineSet("v1", 1, 10), machineSet("v2", 2, 4, available(0))},
+			decided: counts{"v1": 10, "v2": 4},
+		},
+		"PausedSharesToo": {
+			d:       deployment(12, ints(2, 0), scaledFor(6), paused),
+			sets:    []Set{machineSet("v1", 1, 4), machineSet("v2", 2, 4)},
+			decided: counts{"v1": 7, "v2": 7},
+		},
+		"WithoutARolloutThereIsOneSetToScale": {
+			d:       deployment(12, ints(2, 0), scaledFor(6), completed(2)),
+			sets:    []Set{machineSet("v2", 2, 6)},
+			decided: counts{"v2": 12},
+		},
+		"FromNothingIsNoRollout": {
+			d:       deployment(12, ints(1, 0), scaledFor(0), completed(2)),
+			sets:    []Set{machineSet("v2", 2, 0)},
+			decided: counts{"v2": 12},
+		},
+	})
+	t.Run("WhatTheyWereScaledForIsWrittenDown", func(t *testing.T) {
+		sets := []Set{machineSet("v1", 1, 5), machineSet("v2", 2, 2)}
+		done := Plan(now, Observed{Deployment: deployment(12, ints(2, 0), scaledFor(6)), Sets: sets, ClassFound: true})
+		sets[0].Status.ObservedGeneration = 0
+		awaited := Plan(now, Observed{Deployment: deployment(12, ints(2, 0), scaledFor(6)), Sets: sets, ClassFound: true})
+		if *done.Status.DesiredReplicas != 12 || *awaited.Status.DesiredReplicas != 6 {
+			t.Errorf("got %d and %d", *done.Status.DesiredReplicas, *awaited.Status.DesiredReplicas)
+		}
+	})
+}
+
+func TestPaused(t *testing.T) {
+	testStrategy(t, map[string]strategyCase{
+		"NoSetIsCreated": {
+			d: deployment(3, paused), sets: []Set{machineSet("v1", 1, 3)},
+			decided: counts{"v1": 3},
+		},
+		"ARolloutIsHeldWhereItIs": {
+			d: deployment(3, ints(1, 1), paused), sets: []Set{machineSet("v1", 1, 2), machineSet("v2", 2, 1)},
+			decided: counts{"v1": 2, "v2": 1},
+		},
+		"ASurgeIsHeldToo": {
+			d: deployment(3, ints(1, 0), paused), sets: []Set{machineSet("v1", 1, 3), machineSet("v2", 2, 1)},
+			decided: counts{"v1": 3, "v2": 1},
+		},
+		"WhatIsMissingIsMadeUp": {
+			d: deployment(3, ints(1, 1), paused), sets: []Set{machineSet("v1", 1, 1), machineSet("v2", 2, 1)},
+			decided: counts{"v1": 1, "v2": 2},
+		},
+		"TheAutoscalersAnnotationPausesToo": {
+			d: deployment(3, ints(1, 1), func(d *machinev1alpha1.MachineDeployment) {
+				d.Annotations = map[string]string{machinev1alpha1.AnnotationPaused: ""}
+			}), sets: []Set{machineSet("v1", 1, 3)},
+			decided: counts{"v1": 3},
+		},
+	})
+}

@@ -1,0 +1,15 @@
+// Package freeze is the planner of the step safety: it decides whether a
+// MachineDeployment or a MachineSet may create and replace Machines.
+//
+// Frozen means that no Machine is created, and none is replaced. Scaling down and all
+// deletions go on. It freezes
+//
+//   - by the label machine.drover.dev/freeze, and by nothing if that is "false",
+//   - while the cluster that the Machines join cannot be reached, as its configuration
+//     says: whoever cannot see Nodes must not judge them, and nothing can join,
+//   - while there are too many Machines (overshoot.go).
+//
+// Machines are counted as the steps after this one wrote them into the status last. These
+// have the API server refuse a status that was planned from an old view, and with it the
+// condition and the events of this step.
+package freeze

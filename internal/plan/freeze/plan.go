@@ -1,0 +1,176 @@
+package freeze
+
+import (
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/plan"
+)
+
+// ConditionFrozen is true while nothing is created or replaced.
+const ConditionFrozen = "Frozen"
+
+// Reasons of ConditionFrozen, and of the events that tell of a change.
+const (
+	// ReasonManualFreeze is a freeze by the label.
+	ReasonManualFreeze = "ManualFreeze"
+	// ReasonDeploymentFrozen is that of a MachineSet whose MachineDeployment is frozen.
+	ReasonDeploymentFrozen = "DeploymentFrozen"
+	// ReasonTargetUnreachable means that the cluster that Machines join does not answer.
+	ReasonTargetUnreachable = "TargetUnreachable"
+	// ReasonOvershoot means that there are too many Machines.
+	ReasonOvershoot = "Overshoot"
+
+	// ReasonNotFrozen is that of a condition that is False.
+	ReasonNotFrozen = "NotFrozen"
+	// ReasonFreezeOverridden means that it would be frozen, were it not for the label.
+	ReasonFreezeOverridden = "FreezeOverridden"
+	// ReasonLabelInvalid means that the label has a value that is passed over.
+	ReasonLabelInvalid = "FreezeLabelInvalid"
+)
+
+// lookAgain is when to look again at a cluster that cannot be reached: Crossplane does
+// not watch its configuration. One look is a read from a cache.
+const lookAgain = 15 * time.Second
+
+// Observed is what the step sees.
+type Observed struct {
+	Labels, Annotations map[string]string
+	Conditions          []metav1.Condition
+
+	// Machines that there are, and what was remembered of them; nil for the set of a
+	// deployment, which the deployment judges.
+	Machines *Machines
+	// Cluster that new Machines join. It is nil when it has no configuration.
+	Cluster *Cluster
+	Margins Margins
+}
+
+// Machines as they were counted when the XR was last planned.
+type Machines struct {
+	// Expected is how many there may be by the spec.
+	Expected int32
+	// Existing is how many there are beside those that are terminating.
+	Existing, Terminating int32
+	// Remembered is what the step said last, nil if it never did.
+	Remembered *machinev1alpha1.SafetyStatus
+}
+
+// A Cluster that Machines join.
+type Cluster struct {
+	// Kind and Name of its configuration.
+	Kind, Name string
+	// Unreachable means that it is known not to answer, or to refuse our credentials.
+	Unreachable bool
+	// Reason for it, and since when.
+	Reason string
+	Since  time.Time
+}
+
+// Margins of an overshoot.
+type Margins struct {
+	Up, Down int32
+}
+
+// A Decision is what the step wants.
+type Decision struct {
+	Safety    plan.Safety
+	Condition plan.Condition
+	Events    []plan.Event
+	// Status is nil for the set of a deployment.
+	Status *machinev1alpha1.SafetyStatus
+	// CallAgain after this time, even if nothing happens.
+	CallAgain time.Duration
+}
+
+// Plan decides.
+func Plan(o Observed) Decision {
+	was := meta.FindStatusCondition(o.Conditions, ConditionFrozen)
+	wasFrozen := was != nil && was.Status == metav1.ConditionTrue
+	d := Decision{CallAgain: plan.AtRest}
+	overshoot := ""
+	if o.Machines != nil {
+		status := o.Machines.remember()
+		d.Status = &status
+		overshoot = o.Machines.overshoot(status, o.Margins, wasFrozen && was.Reason == ReasonOvershoot)
+	}
+
+	reason, message := o.found(overshoot)
+	label, labelled := o.Labels[machinev1alpha1.LabelFreeze]
+	switch {
+	case label == "true":
+		d.freeze(o.byHand())
+		d.Safety.Sets = label
+	case label == "false":
+		d.thaw(reason, message)
+		d.Safety.Sets = label
+	case reason != "":
+		d.freeze(reason, message+": no Machines are created or replaced meanwhile")
+		if reason == ReasonOvershoot {
+			d.Safety.Sets = "true"
+		}
+	default:
+		d.Condition = plan.Condition{Type: ConditionFrozen, Status: "False", Reason: ReasonNotFrozen}
+		if labelled {
+			d.Condition.Reason = ReasonLabelInvalid
+			d.Condition.Message = fmt.Sprintf("label %s: %q must be \"true\" or \"false\", and is passed over", machinev1alpha1.LabelFreeze, label)
+		}
+	}
+	if reason == ReasonTargetUnreachable {
+		d.CallAgain = lookAgain
+	}
+	d.tell(was, wasFrozen)
+	return d
+}
+
+// found returns why it has to be frozen, "" if it has not.
+func (o Observed) found(overshoot string) (reason, message string) {
+	switch c := o.Cluster; {
+	case c != nil && c.Unreachable:
+		return ReasonTargetUnreachable, fmt.Sprintf("%s %q is not Reachable since %s (%s)", c.Kind, c.Name, c.Since.UTC().Format(time.RFC3339), c.Reason)
+	case overshoot != "":
+		return ReasonOvershoot, overshoot
+	}
+	return "", ""
+}
+
+// byHand says who set the label: a user, or the deployment.
+func (o Observed) byHand() (reason, message string) {
+	if by := o.Annotations[machinev1alpha1.AnnotationFreezeReason]; by != "" {
+		return ReasonDeploymentFrozen, fmt.Sprintf("MachineDeployment %s is frozen (%s): no Machines are created or replaced until it thaws", o.Labels[machinev1alpha1.LabelDeployment], by)
+	}
+	return ReasonManualFreeze, "label " + machinev1alpha1.LabelFreeze + ` is "true": no Machines are created or replaced until it is removed`
+}
+
+func (d *Decision) freeze(reason, message string) {
+	d.Safety = plan.Safety{Frozen: true, Reason: reason, Message: message}
+	d.Condition = plan.Condition{Type: ConditionFrozen, Status: "True", Reason: reason, Message: message}
+}
+
+// thaw by the label, whatever was found.
+func (d *Decision) thaw(reason, message string) {
+	d.Safety.Reason = ReasonNotFrozen
+	d.Condition = plan.Condition{Type: ConditionFrozen, Status: "False", Reason: ReasonNotFrozen}
+	if reason != "" {
+		d.Safety.Reason, d.Condition.Reason = ReasonFreezeOverridden, ReasonFreezeOverridden
+		d.Condition.Message = fmt.Sprintf("label %s is \"false\": Machines are created and replaced in spite of %s: %s", machinev1alpha1.LabelFreeze, reason, message)
+	}
+}
+
+// tell of what begins, and of a thaw.
+func (d *Decision) tell(was *metav1.Condition, wasFrozen bool) {
+	c := d.Condition
+	switch {
+	case was != nil && string(was.Status) == c.Status && was.Reason == c.Reason:
+	case c.Status == "True":
+		d.Events = append(d.Events, plan.Event{Warning: true, Reason: c.Reason, Message: "Frozen: " + c.Message})
+	case c.Reason != ReasonNotFrozen:
+		d.Events = append(d.Events, plan.Event{Warning: true, Reason: c.Reason, Message: c.Message})
+	case wasFrozen:
+		d.Events = append(d.Events, plan.Event{Reason: c.Reason, Message: fmt.Sprintf("Thawed after %s: Machines are created and replaced again", was.Reason)})
+	}
+}

@@ -1,0 +1,192 @@
+package freeze
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/plan"
+)
+
+var (
+	since       = time.Date(2030, 1, 1, 12, 0, 0, 0, time.UTC)
+	unreachable = &Cluster{Kind: "ClusterProviderConfig", Name: "default", Unreachable: true, Reason: "Unreachable", Since: since}
+	reachable   = &Cluster{Kind: "ClusterProviderConfig", Name: "default", Reason: "Reachable", Since: since}
+)
+
+func freeze(v string) map[string]string { return map[string]string{machinev1alpha1.LabelFreeze: v} }
+
+func told(s metav1.ConditionStatus, reason string) []metav1.Condition {
+	return []metav1.Condition{{Type: "Ready", Status: metav1.ConditionTrue}, {Type: ConditionFrozen, Status: s, Reason: reason}}
+}
+
+// there are so many Machines where ten may be.
+func there(existing, terminating int32) *Machines {
+	return &Machines{Expected: 10, Existing: existing, Terminating: terminating}
+}
+
+func TestPlan(t *testing.T) {
+	type want struct {
+		Frozen    bool
+		Condition string
+		Reason    string
+		Event     string
+		Sets      string
+		Again     time.Duration
+	}
+	frozen := func(reason, event, sets string) want {
+		return want{Frozen: true, Condition: "True", Reason: reason, Event: event, Sets: sets}
+	}
+	soon := func(w want) want {
+		w.Again = lookAgain
+		return w
+	}
+	cases := map[string]struct {
+		o    Observed
+		want want
+	}{
+		"NothingIsFrozenByDefault": {
+			want: want{Condition: "False", Reason: ReasonNotFrozen},
+		},
+		"TheLabelFreezes": {
+			o:    Observed{Labels: freeze("true")},
+			want: frozen(ReasonManualFreeze, ReasonManualFreeze, "true"),
+		},
+		"TheLabelFreezesWhatWasThawed": {
+			o:    Observed{Labels: freeze("true"), Conditions: told(metav1.ConditionFalse, ReasonNotFrozen)},
+			want: frozen(ReasonManualFreeze, ReasonManualFreeze, "true"),
+		},
+		"AFreezeIsToldOnce": {
+			o:    Observed{Labels: freeze("true"), Conditions: told(metav1.ConditionTrue, ReasonManualFreeze)},
+			want: frozen(ReasonManualFreeze, "", "true"),
+		},
+		"ItThawsWhenTheLabelIsGone": {
+			o:    Observed{Conditions: told(metav1.ConditionTrue, ReasonManualFreeze)},
+			want: want{Condition: "False", Reason: ReasonNotFrozen, Event: ReasonNotFrozen},
+		},
+		"AThawIsToldOnce": {
+			o:    Observed{Conditions: told(metav1.ConditionFalse, ReasonNotFrozen)},
+			want: want{Condition: "False", Reason: ReasonNotFrozen},
+		},
+		"AnyOtherValueOfTheLabelFreezesNothingAndIsToldOf": {
+			o:    Observed{Labels: freeze("yes"), Conditions: told(metav1.ConditionFalse, ReasonNotFrozen)},
+			want: want{Condition: "False", Reason: ReasonLabelInvalid, Event: ReasonLabelInvalid},
+		},
+		"ThatIsToldOnce": {
+			o:    Observed{Labels: freeze("yes"), Conditions: told(metav1.ConditionFalse, ReasonLabelInvalid)},
+			want: want{Condition: "False", Reason: ReasonLabelInvalid},
+		},
+		"ASetSaysThatItsDeploymentIsFrozen": {
+			o:    Observed{Labels: freeze("true"), Annotations: map[string]string{machinev1alpha1.AnnotationFreezeReason: ReasonOvershoot}},
+			want: frozen(ReasonDeploymentFrozen, ReasonDeploymentFrozen, "true"),
+		},
+
+		"AClusterThatCannotBeReachedFreezes": {
+			o:    Observed{Cluster: unreachable},
+			want: soon(frozen(ReasonTargetUnreachable, ReasonTargetUnreachable, "")),
+		},
+		"ItIsLookedAtAgainSoonForAsLongAsItCannotBeReached": {
+			o:    Observed{Cluster: unreachable, Conditions: told(metav1.ConditionTrue, ReasonTargetUnreachable)},
+			want: soon(frozen(ReasonTargetUnreachable, "", "")),
+		},
+		"ItThawsWhenTheClusterIsBack": {
+			o:    Observed{Cluster: reachable, Conditions: told(metav1.ConditionTrue, ReasonTargetUnreachable)},
+			want: want{Condition: "False", Reason: ReasonNotFrozen, Event: ReasonNotFrozen},
+		},
+		"AClusterThatWasNotAskedForFreezesNothing": {
+			o:    Observed{Conditions: told(metav1.ConditionFalse, ReasonNotFrozen)},
+			want: want{Condition: "False", Reason: ReasonNotFrozen},
+		},
+		"AHandThatFreezesSaysMoreThanTheCluster": {
+			o:    Observed{Labels: freeze("true"), Cluster: unreachable},
+			want: soon(frozen(ReasonManualFreeze, ReasonManualFreeze, "true")),
+		},
+
+		"AsManyAsTheMarginAllowsAreNotTooMany": {
+			o:    Observed{Machines: there(9, 3)},
+			want: want{Condition: "False", Reason: ReasonNotFrozen},
+		},
+		"OneMoreIs": {
+			o:    Observed{Machines: there(9, 4)},
+			want: frozen(ReasonOvershoot, ReasonOvershoot, "true"),
+		},
+		"ItStaysFrozenUntilTheyAreFewerByTheOtherMargin": {
+			o:    Observed{Machines: there(10, 2), Conditions: told(metav1.ConditionTrue, ReasonOvershoot)},
+			want: frozen(ReasonOvershoot, "", "true"),
+		},
+		"ItThawsThen": {
+			o:    Observed{Machines: there(10, 1), Conditions: told(metav1.ConditionTrue, ReasonOvershoot)},
+			want: want{Condition: "False", Reason: ReasonNotFrozen, Event: ReasonNotFrozen},
+		},
+		"AFreezeForAnotherReasonDoesNotLowerTheBound": {
+			o:    Observed{Machines: there(10, 2), Cluster: reachable, Conditions: told(metav1.ConditionTrue, ReasonTargetUnreachable)},
+			want: want{Condition: "False", Reason: ReasonNotFrozen, Event: ReasonNotFrozen},
+		},
+		"ANewReasonIsToldOf": {
+			o:    Observed{Machines: there(20, 0), Cluster: unreachable, Conditions: told(metav1.ConditionTrue, ReasonOvershoot)},
+			want: soon(frozen(ReasonTargetUnreachable, ReasonTargetUnreachable, "")),
+		},
+
+		"FalseThawsWhatIsTooMuchAndSaysInSpiteOfWhat": {
+			o:    Observed{Labels: freeze("false"), Machines: there(20, 0), Conditions: told(metav1.ConditionTrue, ReasonOvershoot)},
+			want: want{Condition: "False", Reason: ReasonFreezeOverridden, Event: ReasonFreezeOverridden, Sets: "false"},
+		},
+		"FalseKeepsThawedWhoseClusterCannotBeReached": {
+			o:    Observed{Labels: freeze("false"), Cluster: unreachable, Conditions: told(metav1.ConditionFalse, ReasonFreezeOverridden)},
+			want: soon(want{Condition: "False", Reason: ReasonFreezeOverridden, Sets: "false"}),
+		},
+		"FalseIsNoNewsWhereNothingIsFound": {
+			o:    Observed{Labels: freeze("false"), Machines: there(10, 0), Cluster: reachable, Conditions: told(metav1.ConditionFalse, ReasonFreezeOverridden)},
+			want: want{Condition: "False", Reason: ReasonNotFrozen, Sets: "false"},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			tc.o.Margins = Margins{Up: 2, Down: 1}
+			d := Plan(tc.o)
+			got := want{Frozen: d.Safety.Frozen, Condition: d.Condition.Status, Reason: d.Condition.Reason, Sets: d.Safety.Sets, Again: d.CallAgain}
+			for _, e := range d.Events {
+				got.Event += e.Reason
+			}
+			if tc.want.Again == 0 {
+				tc.want.Again = plan.AtRest
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+			if d.Condition.Reason != ReasonNotFrozen && d.Condition.Message == "" {
+				t.Error("it must say why")
+			}
+			if d.Safety.Frozen && d.Safety.Message != d.Condition.Message {
+				t.Errorf("the steps after it are told %q", d.Safety.Message)
+			}
+		})
+	}
+}
+
+func TestMessagesHaveTheNumbers(t *testing.T) {
+	m := there(9, 8)
+	m.Remembered = &machinev1alpha1.SafetyStatus{Expected: 10, Leaving: 3}
+	for want, o := range map[string]Observed{
+		"there are 17 Machines, 8 of them being deleted: it freezes above 15 (10 by the spec, 3 left of scale-downs, a margin of 2) and thaws at 14: no Machines are created or replaced meanwhile": {Machines: m},
+		`ClusterProviderConfig "default" is not Reachable since 2030-01-01T12:00:00Z (Unreachable): no Machines are created or replaced meanwhile`:                                                  {Cluster: unreachable},
+		`MachineDeployment workers is frozen (Overshoot): no Machines are created or replaced until it thaws`: {
+			Labels:      map[string]string{machinev1alpha1.LabelFreeze: "true", machinev1alpha1.LabelDeployment: "workers"},
+			Annotations: map[string]string{machinev1alpha1.AnnotationFreezeReason: ReasonOvershoot},
+		},
+		`label machine.drover.dev/freeze: "yes" must be "true" or "false", and is passed over`: {Labels: freeze("yes")},
+	} {
+		o.Margins = Margins{Up: 2, Down: 1}
+		d := Plan(o)
+		if d.Condition.Message != want {
+			t.Errorf("\n%q, want\n%q", d.Condition.Message, want)
+		}
+		if len(d.Events) != 1 || !strings.HasSuffix(d.Events[0].Message, want) {
+			t.Errorf("events %v", d.Events)
+		}
+	}
+}

@@ -1,0 +1,39 @@
+package group
+
+import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/drover-dev/drover/apis/machine/v1alpha1"
+)
+
+// Status of a group of which so much was done: gone are those of the plan's missing
+// Machines that the API server does not know.
+func Status(g *v1alpha1.MachineGroup, p Plan, created, gone []string, digest string, err error) v1alpha1.MachineGroupStatus {
+	s := v1alpha1.MachineGroupStatus{
+		ObservedGeneration: g.Generation,
+		Created:            slices.Concat(p.Created, slices.Sorted(slices.Values(created))),
+		Gone:               gone,
+		Digest:             digest,
+	}
+	slices.Sort(s.Gone)
+	s.Conditions = []metav1.Condition{applied(g, err)}
+	return s
+}
+
+// applied is the group's only condition. It keeps its time as long as its status does.
+func applied(g *v1alpha1.MachineGroup, err error) metav1.Condition {
+	c := metav1.Condition{Type: v1alpha1.TypeApplied, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonApplied}
+	if err != nil {
+		c.Status, c.Reason, c.Message = metav1.ConditionFalse, v1alpha1.ReasonNotApplied, err.Error()
+	}
+	if was := meta.FindStatusCondition(g.Status.Conditions, c.Type); was != nil {
+		before := []metav1.Condition{*was}
+		meta.SetStatusCondition(&before, c)
+		return before[0]
+	}
+	c.LastTransitionTime = metav1.Now()
+	return c
+}

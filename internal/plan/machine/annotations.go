@@ -1,0 +1,47 @@
+package machine
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/plan"
+)
+
+// annotationsValid is False while annotations have values that Drover passes over. It
+// is nil for a Machine that never had any.
+func annotationsValid(f facts) *plan.Condition {
+	var wrong []string
+	if v, ok := f.Machine.Annotations[machinev1alpha1.AnnotationDeletionCost]; ok {
+		if _, err := strconv.ParseInt(v, 10, 32); err != nil {
+			wrong = append(wrong, fmt.Sprintf("%s: %q of the Machine must be an integer of 32 bits, and counts as 0", machinev1alpha1.AnnotationDeletionCost, v))
+		}
+	}
+	const allowed = "must be now, when-failed or false, and is passed over"
+	if v, ok := f.Machine.Annotations[machinev1alpha1.AnnotationPreserve]; ok && !preservesMachine(v) {
+		wrong = append(wrong, fmt.Sprintf("%s: %q of the Machine %s", machinev1alpha1.AnnotationPreserve, v, allowed))
+	}
+	if v, ok := f.node.Annotations[machinev1alpha1.AnnotationPreserve]; ok && !preservesNode(v) {
+		wrong = append(wrong, fmt.Sprintf("%s: %q of the Node %s", machinev1alpha1.AnnotationPreserve, v, allowed))
+	}
+	for _, key := range []string{machinev1alpha1.AnnotationReplace, machinev1alpha1.AnnotationSkipRemediation} {
+		for _, on := range []struct {
+			what        string
+			annotations map[string]string
+		}{{"Machine", f.Machine.Annotations}, {"Node", f.node.Annotations}} {
+			if v, ok := on.annotations[key]; ok && v != "true" && v != "false" {
+				wrong = append(wrong, fmt.Sprintf("%s: %q of the %s must be true or false, and is passed over", key, v, on.what))
+			}
+		}
+	}
+	switch {
+	case len(wrong) > 0:
+		return &plan.Condition{Type: TypeAnnotationsValid, Status: isFalse, Reason: ReasonAnnotationInvalid, Message: strings.Join(wrong, "; ")}
+	case meta.FindStatusCondition(f.before.Conditions, TypeAnnotationsValid) != nil:
+		return &plan.Condition{Type: TypeAnnotationsValid, Status: isTrue, Reason: ReasonValid}
+	}
+	return nil
+}

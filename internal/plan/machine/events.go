@@ -1,0 +1,102 @@
+package machine
+
+import (
+	"cmp"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/plan"
+)
+
+// ReasonReplaceRequested is the reason of the event that tells that somebody asked
+// for another Machine.
+const ReasonReplaceRequested = "ReplaceRequested"
+
+// ReasonVMRequested is the reason of the event that tells that a VM was asked for.
+const ReasonVMRequested = "VMRequested"
+
+// events tell what changed since the status that was observed.
+func events(f facts, d Desired) []plan.Event {
+	var out []plan.Event
+	before := f.before
+	if p := f.problem; p != nil {
+		c := meta.FindStatusCondition(before.Conditions, TypeValid)
+		if c == nil || string(c.Status) != isFalse || c.Reason != p.Reason || c.Message != p.Message {
+			out = append(out, plan.Event{Warning: true, Reason: p.Reason, Message: p.Message})
+		}
+	}
+	if code := f.VM.ErrorCode; code != "" && d.Status.Phase != machinev1alpha1.MachineFailed &&
+		(before.LastOperation == nil || before.LastOperation.ErrorCode != code) && d.Status.LastOperation.ErrorCode == code {
+		out = append(out, plan.Event{Warning: true, Reason: code, Message: f.VM.Message})
+	}
+	if u := d.Status.Update; begun(u) && (before.Update == nil || before.Update.ID != u.ID || before.Update.State != u.State) {
+		out = append(out, plan.Event{
+			Warning: u.State == machinev1alpha1.UpdateFailed,
+			Reason:  reasonOf(u.State),
+			Message: describe(f.Machine, u),
+		})
+	}
+	if d.Status.ReplaceRequested && !before.ReplaceRequested {
+		out = append(out, plan.Event{Reason: ReasonReplaceRequested, Message: machinev1alpha1.AnnotationReplace + " asks for another Machine in place of this one"})
+	}
+	if e, ok := ofPhase(f, d); ok && d.Status.Phase != before.Phase {
+		out = append(out, e)
+	}
+	for _, c := range d.Conditions {
+		told := meta.FindStatusCondition(before.Conditions, c.Type)
+		switch {
+		case c.Type == TypeAnnotationsValid && c.Status == isFalse && c.IsNew(before.Conditions):
+			out = append(out, plan.Event{Warning: true, Reason: c.Reason, Message: c.Message})
+		case c.Type == TypePreserved && (c.Status == isTrue) != (told != nil && string(told.Status) == isTrue):
+			out = append(out, plan.Event{Reason: c.Reason, Message: cmp.Or(c.Message, "It is kept no longer")})
+		}
+	}
+	return out
+}
+
+// reasonOf a state of an update in place, as a condition and an event have it.
+func reasonOf(s machinev1alpha1.UpdateState) string { return "Update" + string(s) }
+
+// describe an update in place.
+func describe(m *machinev1alpha1.Machine, u *machinev1alpha1.UpdateStatus) string {
+	to := u.ID
+	if want := m.Spec.InPlaceUpdate; want != nil {
+		to = fmt.Sprintf("%s, to version %s of class %q", want.ID, want.Version, want.ClassRef.Name)
+	}
+	switch u.State {
+	case machinev1alpha1.UpdateCandidate:
+		return fmt.Sprintf("Waits to be selected for update %s", to)
+	case machinev1alpha1.UpdateDraining:
+		return fmt.Sprintf("Draining the Node for update %s", to)
+	case machinev1alpha1.UpdateUpdating:
+		return fmt.Sprintf("The Node is drained, and its agent is awaited: update %s", to)
+	case machinev1alpha1.UpdateSucceeded:
+		return fmt.Sprintf("The node's agent has done update %s", to)
+	default:
+		return fmt.Sprintf("Update %s failed: %s", to, u.Message)
+	}
+}
+
+// ofPhase is the event of a phase that begins.
+func ofPhase(f facts, d Desired) (plan.Event, bool) {
+	switch s := d.Status; s.Phase {
+	case machinev1alpha1.MachineProvisioning:
+		return plan.Event{Reason: ReasonVMRequested, Message: fmt.Sprintf("Asked the provider for VM %s", f.VM.Name)}, true
+	case machinev1alpha1.MachineJoining:
+		return plan.Event{Reason: ReasonVMRunning, Message: fmt.Sprintf("VM %s runs, its Node is awaited", s.ProviderID)}, true
+	case machinev1alpha1.MachineRunning:
+		return plan.Event{Reason: ReasonNodeReady, Message: fmt.Sprintf("Node %s is Ready", s.NodeRef.Name)}, true
+	case machinev1alpha1.MachineUnknown:
+		for _, c := range d.Conditions {
+			// The first of them is NodeReady.
+			if (c.Type == TypeNodeReady || c.Type == TypeNodeHealthy) && c.Status != isTrue {
+				return plan.Event{Warning: true, Reason: c.Reason, Message: cmp.Or(c.Message, "The Node is not Ready")}, true
+			}
+		}
+	case machinev1alpha1.MachineFailed:
+		return plan.Event{Warning: true, Reason: string(s.FailureReason), Message: s.FailureMessage}, true
+	}
+	return plan.Event{}, false
+}

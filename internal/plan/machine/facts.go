@@ -1,0 +1,186 @@
+package machine
+
+import (
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/plan"
+	"github.com/drover-dev/drover/internal/workernode"
+)
+
+// facts of a Machine follow from what is observed, and from nothing that is decided. They
+// are computed once, and no stage changes them.
+type facts struct {
+	Observed
+	now time.Time
+	// before is the status that was observed.
+	before machinev1alpha1.MachineStatus
+	// hasRun means that the Machine had a healthy Node.
+	hasRun bool
+	node   node
+	// isNodeKnown means that the Node can be observed now.
+	isNodeKnown bool
+	// everJoined means that the Machine had a Node at any time.
+	everJoined bool
+	// providerID of the Machine's VM. The Machine remembers it for when its VM can no longer
+	// be asked. It names the VM to people and to the cluster-autoscaler, and proves nothing:
+	// which Node is the Machine's is decided by the token that the Node joined with.
+	providerID string
+	// addresses that the cloud reports of the VM, or reported last: never what the Node
+	// reports of itself.
+	addresses []workernode.Address
+	// problem that a user can fix, nil if there is none.
+	problem *plan.Problem
+	// isRefused means that the provider does not create the VM, and reports why.
+	isRefused bool
+	// isInvalid means that there is no VM, and that a user has to fix a problem first.
+	isInvalid bool
+	// refusedUntil is when there last ceased to be a reason not to create the VM: now, if
+	// there was one before.
+	refusedUntil *metav1.Time
+	// waitsFor describes in a line what keeps a Machine from running.
+	waitsFor string
+	// mayFail means that the Machine may become Failed for its Node, or for having none.
+	mayFail bool
+	// skipsRemediation is an annotation of Machine or Node.
+	skipsRemediation bool
+	// replaceRequested means that the Machine shall be replaced, and nodeRequestedReplacement
+	// that its Node requested that. A request of the Node stays in force without the annotation:
+	// else a kubelet could have replacements created and deleted all the time. The value false
+	// of the Machine calls it off.
+	replaceRequested, nodeRequestedReplacement bool
+	// untilNodeMayRequest is the time until a request of the Node counts, 0 if there is none to
+	// wait for.
+	untilNodeMayRequest time.Duration
+	// preserve is the value of the annotation that is in force.
+	preserve string
+	// judgesHealth means that the Machine may become Failed because its Node is unhealthy.
+	// An old observation is no reason.
+	judgesHealth bool
+	// creationTimeout of the Machine, and the deadline of one that has not run. The deadline
+	// is zero if it does not count: while the VM is refused, of whatever class the error is, and while what it is
+	// to be made from is invalid: a replacement would only ask for the same, and what
+	// recovers, or is fixed, lets the Machine continue as it is.
+	creationTimeout time.Duration
+	deadline        time.Time
+}
+
+func factsOf(now time.Time, o Observed) facts {
+	m := o.Machine
+	f := facts{Observed: o, now: now, before: m.Status, hasRun: hasRun(m.Status), providerID: o.VM.ProviderID, problem: o.Bootstrap.Problem}
+	f.node = nodeOf(now, m, o.WorkerNode, f.hasRun)
+	f.isNodeKnown = o.WorkerNode != nil && f.node.Error == ""
+	f.everJoined = f.node.joined || f.before.NodeRef != nil
+	if f.providerID == "" {
+		f.providerID = f.before.ProviderID
+	}
+	if f.addresses = o.VM.Addresses; len(f.addresses) == 0 && o.WorkerNode != nil {
+		f.addresses = o.WorkerNode.Parameters.Addresses
+	}
+	if f.problem == nil {
+		f.problem = o.VM.Problem
+	}
+	f.isRefused = o.VM.State == plan.VMCreating && o.VM.ErrorCode != "" && f.providerID == ""
+	f.isInvalid = f.problem != nil && o.VM.State == plan.VMAbsent && f.providerID == ""
+	f.refusedUntil = f.endOfRefusal()
+	f.waitsFor = f.describeWait()
+	f.mayFail = !o.TargetUnreachable && !now.Before(o.JudgeAfter)
+	f.skipsRemediation = f.asksFor(machinev1alpha1.AnnotationSkipRemediation)
+	f.requestReplacement()
+	f.preserve = preserve(f)
+	f.judgesHealth = !m.Spec.Health.Disabled && !f.skipsRemediation && f.isNodeKnown
+	f.creationTimeout = plan.CreationTimeout(m)
+	if !f.node.healthy && !f.isRefused && !f.isInvalid && !f.skipsRemediation {
+		since := m.CreationTimestamp.Time
+		if r := f.refusedUntil; r != nil && r.After(since) {
+			since = r.Time
+		}
+		f.deadline = since.Add(f.creationTimeout)
+	}
+	return f
+}
+
+func hasRun(s machinev1alpha1.MachineStatus) bool {
+	switch s.Phase {
+	case machinev1alpha1.MachineRunning, machinev1alpha1.MachineUpdating, machinev1alpha1.MachineUnknown:
+		return true
+	case machinev1alpha1.MachineFailed:
+		return s.FailureReason == machinev1alpha1.FailureNodeUnhealthy
+	default:
+		return false
+	}
+}
+
+func (f facts) asksFor(annotation string) bool {
+	return f.Machine.Annotations[annotation] == "true" || f.node.Annotations[annotation] == "true"
+}
+
+// nodeMayRequestAfter is the age from which a Machine is replaced because its Node requests
+// it. A kubelet writes the annotations of its Node: without a limit, each replacement could
+// request the next one at once.
+const nodeMayRequestAfter = 5 * time.Minute
+
+func (f *facts) requestReplacement() {
+	value := f.Machine.Annotations[machinev1alpha1.AnnotationReplace]
+	asks := f.node.Annotations[machinev1alpha1.AnnotationReplace] == "true"
+	if asks {
+		f.untilNodeMayRequest = max(0, f.Machine.CreationTimestamp.Add(nodeMayRequestAfter).Sub(f.now))
+	}
+	f.nodeRequestedReplacement = value != "false" && (f.before.NodeRequestedReplacement || asks && f.untilNodeMayRequest == 0)
+	f.replaceRequested = value == "true" || f.nodeRequestedReplacement
+}
+
+func (f facts) endOfRefusal() *metav1.Time {
+	op := f.before.LastOperation
+	isTold := f.before.ProviderID == "" && op != nil && op.Type == machinev1alpha1.OperationCreate && op.State == machinev1alpha1.OperationProcessing
+	had := isTold && (op.ErrorCode != "" || meta.IsStatusConditionFalse(f.before.Conditions, TypeValid))
+	if f.isRefused || f.isInvalid || !had {
+		return f.before.RefusedUntil
+	}
+	return whole(f.now)
+}
+
+func (f facts) describeWait() string {
+	switch {
+	case f.problem != nil:
+		return f.problem.Message
+	case f.VM.State == plan.VMAbsent && f.Bootstrap.Waiting != "":
+		return f.Bootstrap.Waiting
+	case f.VM.State == plan.VMAbsent:
+		return "waiting for user data"
+	case f.VM.State == plan.VMCreating && f.Bootstrap.Waiting != "":
+		return f.Bootstrap.Waiting
+	case f.VM.State == plan.VMCreating && f.VM.Message != "":
+		return f.VM.Message
+	case f.VM.State == plan.VMCreating:
+		return fmt.Sprintf("waiting for VM %s to run", f.VM.Name)
+	case f.node.message != "":
+		return f.node.message
+	}
+	return fmt.Sprintf("waiting for the Node of VM %s", f.VM.ProviderID)
+}
+
+// untilFailed is how long it takes from a deadline that was missed until the Machine is
+// Failed for it.
+func (f facts) untilFailed(deadline time.Time) time.Duration {
+	if f.TargetUnreachable {
+		return plan.InFlight
+	}
+	if deadline.Before(f.JudgeAfter) {
+		deadline = f.JudgeAfter
+	}
+	return deadline.Sub(f.now)
+}
+
+// isUnhealthy reports whether the Node is unhealthy now.
+func isUnhealthy(u *machinev1alpha1.Unhealthiness) bool { return u != nil && u.Until == nil }
+
+// whole seconds are what a status has.
+func whole(t time.Time) *metav1.Time {
+	w := metav1.NewTime(t.UTC().Truncate(time.Second))
+	return &w
+}

@@ -1,0 +1,172 @@
+package machine
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/plan"
+	"github.com/drover-dev/drover/internal/workernode"
+)
+
+// defaultHealthTimeout is that of the Machine's schema.
+const defaultHealthTimeout = 10 * time.Minute
+
+// wellAgain is for how long a Node must be healthy until it counts as well again. One
+// that is Ready for a moment each time that its kubelet is restarted never is.
+const wellAgain = time.Minute
+
+// defaultHealthConditions are those of the Machine's schema.
+var defaultHealthConditions = []machinev1alpha1.HealthCondition{
+	{Type: "KernelDeadlock", Status: isTrue},
+	{Type: "ReadonlyFilesystem", Status: isTrue},
+	{Type: string(corev1.NodeDiskPressure), Status: isTrue},
+	{Type: string(corev1.NodeNetworkUnavailable), Status: isTrue},
+}
+
+func healthConditions(h machinev1alpha1.Health) []machinev1alpha1.HealthCondition {
+	if h.Conditions == nil {
+		return defaultHealthConditions
+	}
+	return h.Conditions
+}
+
+// unhealthy conditions of a Node that is there, or was, other than Ready.
+func unhealthy(conditions []workernode.Condition, h machinev1alpha1.Health) []workernode.Condition {
+	var out []workernode.Condition
+	for _, c := range conditions {
+		named := func(h machinev1alpha1.HealthCondition) bool { return h.Type == c.Type && h.Status == c.Status }
+		if c.Type != string(corev1.NodeReady) && slices.ContainsFunc(healthConditions(h), named) {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+// unhealthiness of the Node of a Machine that has run. It is a fact: it changes when
+// the Node's conditions do, not with time nor with what they say for people.
+func unhealthiness(f facts, u *machinev1alpha1.UpdateStatus) *machinev1alpha1.Unhealthiness {
+	before := f.before.Unhealthy
+	if !f.hasRun {
+		return before
+	}
+	at := *whole(f.now)
+	if f.node.healthy || beingUpdated(u) {
+		if before == nil || before.Until != nil {
+			return before
+		}
+		after := before.DeepCopy()
+		after.Until = &at
+		return after
+	}
+	lasting := machinev1alpha1.Unhealthiness{Since: at}
+	if before != nil && (before.Until == nil || f.now.Before(before.Until.Add(min(wellAgain, healthTimeout(f.Machine))))) {
+		lasting = *before
+	}
+	s := machinev1alpha1.Unhealthiness{Since: lasting.Since}
+	for _, c := range f.node.bad {
+		s.Conditions = append(s.Conditions, machinev1alpha1.UnhealthyCondition{
+			Type: c.Type, Status: c.Status, Reason: c.Reason, Since: since(c, lasting, f.Machine.Spec.Health, at),
+		})
+	}
+	return &s
+}
+
+// since when the Node is unhealthy for a condition: those that share health.timeout
+// share its beginning too.
+func since(c workernode.Condition, lasting machinev1alpha1.Unhealthiness, h machinev1alpha1.Health, at metav1.Time) metav1.Time {
+	shares := ownTimeout(h, c.Type, c.Status) == nil
+	for _, was := range lasting.Conditions {
+		if was.Type == c.Type || shares && ownTimeout(h, was.Type, was.Status) == nil {
+			if was.Since.Before(&at) {
+				at = was.Since
+			}
+		}
+	}
+	return at
+}
+
+// failsAt is when the Machine is Failed for its Node if that is not healthy by then.
+func failsAt(m *machinev1alpha1.Machine, u machinev1alpha1.Unhealthiness) (time.Time, machinev1alpha1.UnhealthyCondition) {
+	first, why := time.Time{}, machinev1alpha1.UnhealthyCondition{Since: u.Since}
+	if len(u.Conditions) == 0 {
+		return u.Since.Add(healthTimeout(m)), why
+	}
+	for _, c := range u.Conditions {
+		if at := c.Since.Add(timeoutOf(m, c)); first.IsZero() || at.Before(first) {
+			first, why = at, c
+		}
+	}
+	return first, why
+}
+
+func timeoutOf(m *machinev1alpha1.Machine, c machinev1alpha1.UnhealthyCondition) time.Duration {
+	if own := ownTimeout(m.Spec.Health, c.Type, c.Status); own != nil {
+		return own.Duration
+	}
+	return healthTimeout(m)
+}
+
+func ownTimeout(h machinev1alpha1.Health, typ, status string) *metav1.Duration {
+	for _, c := range healthConditions(h) {
+		if c.Type == typ && c.Status == status {
+			return c.Timeout
+		}
+	}
+	return nil
+}
+
+func healthTimeout(m *machinev1alpha1.Machine) time.Duration {
+	return plan.Timeout(m.Spec.Health.Timeout, defaultHealthTimeout)
+}
+
+// nodeHealthy is nil for a Machine whose Node never was unhealthy.
+func nodeHealthy(f facts, d decision) *plan.Condition {
+	switch {
+	case isUnhealthy(d.unhealthy):
+		return &plan.Condition{
+			Type: TypeNodeHealthy, Status: isFalse, Reason: ReasonNodeUnhealthy,
+			Message: describeBad(d.unhealthy.Conditions) + ": " + prospect(f, d),
+		}
+	case d.unhealthy != nil || meta.FindStatusCondition(f.before.Conditions, TypeNodeHealthy) != nil:
+		return &plan.Condition{Type: TypeNodeHealthy, Status: isTrue, Reason: ReasonNodeHealthy}
+	}
+	return nil
+}
+
+// prospect says what becomes of a Machine whose Node is unhealthy.
+func prospect(f facts, d decision) string {
+	at, _ := failsAt(f.Machine, *d.unhealthy)
+	switch {
+	case d.phase == machinev1alpha1.MachineFailed:
+		return "the Machine is Failed"
+	case f.Machine.Spec.Health.Disabled:
+		return "the Machine stays Unknown, as spec.health.disabled says"
+	case f.skipsRemediation:
+		return fmt.Sprintf("the Machine stays Unknown, as %s says", machinev1alpha1.AnnotationSkipRemediation)
+	case !f.mayFail || !f.isNodeKnown:
+		return "nobody knows the Node as it is now, so that the Machine stays Unknown"
+	}
+	return fmt.Sprintf("the Machine is Failed at %s unless its Node is healthy before", at.UTC().Format(time.RFC3339))
+}
+
+func describeBad(conditions []machinev1alpha1.UnhealthyCondition) string {
+	if len(conditions) == 0 {
+		return "Nothing is known of the Node"
+	}
+	var each []string
+	for _, c := range conditions {
+		s := c.Type + " is " + c.Status
+		if c.Reason != "" {
+			s += " (" + c.Reason + ")"
+		}
+		each = append(each, s)
+	}
+	return "Of the Node " + strings.Join(each, ", ")
+}

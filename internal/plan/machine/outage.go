@@ -1,0 +1,47 @@
+package machine
+
+import (
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	clusterv1alpha1 "github.com/drover-dev/drover/apis/cluster/v1alpha1"
+	fn "github.com/drover-dev/drover/apis/fn/v1alpha1"
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+)
+
+// defaultReturnGrace is that of the input's schema, which Crossplane does not apply. A
+// kubelet tries to renew its lease every 10 s, and after a failure up to 7 s later, and a
+// cluster calls a Node lost after 50 s.
+const defaultReturnGrace = 2 * time.Minute
+
+// ReturnGrace is the input's, or the default.
+func ReturnGrace(input *fn.Lifecycle) (time.Duration, error) {
+	switch g := input.ReturnGrace; {
+	case g == nil:
+		return defaultReturnGrace, nil
+	case g.Duration < 0:
+		return 0, fmt.Errorf("the step's input: returnGrace: %s must be 0s or more", g.Duration)
+	default:
+		return g.Duration, nil
+	}
+}
+
+// NeedsTarget says whether a decision is one that must not be made blindly: only then is the
+// Machine's cluster asked for, since that costs another call of the function.
+func (o Observed) NeedsTarget(d Desired) bool {
+	fails := d.Status.Phase == machinev1alpha1.MachineFailed && o.Machine.Status.Phase != machinev1alpha1.MachineFailed
+	return fails || d.Status.Phase == machinev1alpha1.MachineUnknown
+}
+
+// ObserveTarget adds what the configuration of the Machine's cluster says of it, nil if there is none.
+func (o *Observed) ObserveTarget(c *clusterv1alpha1.ClusterProviderConfig, grace time.Duration) {
+	if c == nil {
+		return
+	}
+	o.TargetUnreachable = c.Status.GetCondition(clusterv1alpha1.TypeReachable).Status == corev1.ConditionFalse
+	if last := c.Status.Outage; last != nil && last.Until != nil {
+		o.JudgeAfter = last.Until.Add(grace)
+	}
+}

@@ -1,0 +1,105 @@
+package machine
+
+import (
+	"fmt"
+	"time"
+
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/plan"
+)
+
+// nodeGoneGrace is for how long a Node may be gone: somebody who deletes it and
+// restarts the kubelet gets it back.
+const nodeGoneGrace = 30 * time.Second
+
+// A failure is why a Machine is Failed.
+type failure struct {
+	reason  machinev1alpha1.FailureReason
+	code    string
+	message string
+}
+
+// decide a Machine's phase. While it is updated in place its Node may come and go.
+func decide(f facts, d decision) (machinev1alpha1.MachinePhase, *failure) {
+	why := failed(f, d.unhealthy)
+	switch {
+	case f.before.Phase == machinev1alpha1.MachineFailed && !isTakenBack(f):
+		return machinev1alpha1.MachineFailed, &failure{reason: f.before.FailureReason, message: f.before.FailureMessage}
+	case why != nil:
+		return machinev1alpha1.MachineFailed, why
+	case begun(d.update):
+		return machinev1alpha1.MachineUpdating, nil
+	case f.node.healthy:
+		return machinev1alpha1.MachineRunning, nil
+	case f.hasRun:
+		return machinev1alpha1.MachineUnknown, nil
+	case f.node.joined || f.VM.State == plan.VMRunning:
+		return machinev1alpha1.MachineJoining, nil
+	case f.VM.State == plan.VMCreating:
+		return machinev1alpha1.MachineProvisioning, nil
+	}
+	return machinev1alpha1.MachinePending, nil
+}
+
+// isTakenBack says whether a failure is that was the Node's: it is healthy after all,
+// or shall not be judged. Nobody shall delete a Machine that works.
+func isTakenBack(f facts) bool {
+	switch {
+	case f.VM.State == plan.VMLost || f.VM.State == plan.VMFailed || f.VM.State == plan.VMCreateUnknown:
+		return false
+	case f.before.FailureReason == machinev1alpha1.FailureNodeUnhealthy:
+		return f.node.healthy || f.skipsRemediation || f.Machine.Spec.Health.Disabled
+	case f.before.FailureReason == machinev1alpha1.FailureJoinTimeout:
+		return f.node.healthy || f.skipsRemediation
+	}
+	return false
+}
+
+func failed(f facts, sick *machinev1alpha1.Unhealthiness) *failure {
+	switch f.VM.State {
+	case plan.VMLost:
+		return &failure{machinev1alpha1.FailureVMLost, "", f.VM.Message}
+	case plan.VMFailed:
+		if f.providerID == "" {
+			return &failure{machinev1alpha1.FailureCreateFailed, f.VM.ErrorCode, f.VM.Message}
+		}
+		return &failure{machinev1alpha1.FailureVMFailed, f.VM.ErrorCode, f.VM.Message}
+	case plan.VMCreateUnknown:
+		return &failure{machinev1alpha1.FailureCreateUnknown, "", f.VM.Message}
+	}
+	if !f.mayFail || f.skipsRemediation {
+		return nil
+	}
+	if before := f.before.Phase; before != machinev1alpha1.MachineUpdating && !f.node.goneSince.IsZero() && !f.now.Before(f.node.goneSince.Add(nodeGoneGrace)) {
+		return &failure{machinev1alpha1.FailureNodeDeleted, "", f.node.message}
+	}
+	if f.hasRun {
+		return ofNode(f, sick)
+	}
+	return ofCreation(f)
+}
+
+// ofNode is the failure of a Machine whose Node is unhealthy for too long.
+func ofNode(f facts, sick *machinev1alpha1.Unhealthiness) *failure {
+	if !isUnhealthy(sick) || !f.judgesHealth {
+		return nil
+	}
+	at, why := failsAt(f.Machine, *sick)
+	if f.now.Before(at) {
+		return nil
+	}
+	message := fmt.Sprintf("%s, for longer than %s", describeBad(sick.Conditions), timeoutOf(f.Machine, why))
+	return &failure{machinev1alpha1.FailureNodeUnhealthy, "", message}
+}
+
+// ofCreation is the failure of a Machine that does not come to run in time.
+func ofCreation(f facts) *failure {
+	if f.deadline.IsZero() || f.now.Before(f.deadline) {
+		return nil
+	}
+	message := fmt.Sprintf("no Node joined within %s", f.creationTimeout)
+	if f.everJoined {
+		message = fmt.Sprintf("the Node was not healthy within %s", f.creationTimeout)
+	}
+	return &failure{machinev1alpha1.FailureJoinTimeout, "", message + ": " + f.waitsFor}
+}

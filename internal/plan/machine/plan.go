@@ -1,0 +1,94 @@
+package machine
+
+import (
+	"time"
+
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/plan"
+	"github.com/drover-dev/drover/internal/workernode"
+)
+
+// Observed is what the step sees.
+type Observed struct {
+	Machine *machinev1alpha1.Machine
+	// Bootstrap and VM are the words of the steps before.
+	Bootstrap plan.Bootstrap
+	VM        plan.VM
+	// WorkerNode is what is known of the Node, nil until parameters for it were decided on.
+	WorkerNode *workernode.WorkerNode
+	// CloudNamesNodes means that the name of the Node is not the Machine's.
+	CloudNamesNodes bool
+	// TargetUnreachable means that the cluster that the Machine joins cannot be
+	// reached: what is known of its Node is old, and no Machine becomes Failed for it.
+	TargetUnreachable bool
+	// JudgeAfter is when Machines become Failed for their Nodes again, once the cluster
+	// could not be reached. It is zero when there is nothing to wait for.
+	JudgeAfter time.Time
+}
+
+// Desired is what the step wants.
+type Desired struct {
+	// WorkerNode has what the Node shall be like. It is nil until the VM's providerID is known.
+	WorkerNode *workernode.Parameters
+
+	Status machinev1alpha1.MachineStatus
+	plan.Report
+}
+
+// A decision is made in the order of its fields. Each is decided by the facts and by the
+// fields before it.
+type decision struct {
+	// update in place, nil if there is none.
+	update *machinev1alpha1.UpdateStatus
+	// unhealthy is nil for a Machine whose Node never was.
+	unhealthy *machinev1alpha1.Unhealthiness
+	phase     machinev1alpha1.MachinePhase
+	// failure is nil unless the Machine is Failed.
+	failure *failure
+	// preservation, which may be over, nil if none was asked for.
+	preservation *machinev1alpha1.Preservation
+}
+
+// Plan sums up a Machine.
+func Plan(now time.Time, o Observed) Desired {
+	f := factsOf(now, o)
+	d := decision{update: update(f)}
+	d.unhealthy = unhealthiness(f, d.update)
+	d.phase, d.failure = decide(f, d)
+	d.preservation = preservation(f, d.phase)
+
+	out := Desired{WorkerNode: workerNode(f, d), Status: status(f, d)}
+	out.Ready, out.Conditions, out.CallAgain = d.phase == machinev1alpha1.MachineRunning, conditions(f, d), callAgain(f, d)
+	if lasts(now, d.preservation) {
+		out.CallAgain = min(out.CallAgain, d.preservation.Until.Sub(now))
+	}
+	if f.untilNodeMayRequest > 0 {
+		out.CallAgain = min(out.CallAgain, f.untilNodeMayRequest)
+	}
+	out.Events = events(f, out)
+	return out
+}
+
+func callAgain(f facts, d decision) time.Duration {
+	switch d.phase {
+	case machinev1alpha1.MachineRunning, machinev1alpha1.MachineFailed:
+		return plan.AtRest
+	case machinev1alpha1.MachineUpdating:
+		want := f.Machine.Spec.InPlaceUpdate
+		switch {
+		case d.update.State == machinev1alpha1.UpdateFailed && want != nil:
+			return plan.AtRest
+		case d.update.State == machinev1alpha1.UpdateUpdating && want != nil:
+			return min(plan.InFlight, updateDeadline(*d.update, want).Sub(f.now))
+		}
+	case machinev1alpha1.MachineUnknown:
+		if at, _ := failsAt(f.Machine, *d.unhealthy); f.judgesHealth {
+			return min(plan.InFlight, f.untilFailed(at))
+		}
+	default:
+		if !f.deadline.IsZero() {
+			return min(plan.InFlight, f.untilFailed(f.deadline))
+		}
+	}
+	return plan.InFlight
+}

@@ -1,0 +1,102 @@
+package machine
+
+import (
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/plan"
+	"github.com/drover-dev/drover/internal/workernode"
+)
+
+// defaultPreserveTimeout is that of the Machine's schema.
+const defaultPreserveTimeout = 96 * time.Hour
+
+// preserve is the value that is in force: the Node's, or else the Machine's. What is
+// none of the values is passed over.
+func preserve(f facts) string {
+	if v := f.node.Annotations[machinev1alpha1.AnnotationPreserve]; preservesNode(v) {
+		return v
+	}
+	if v := f.Machine.Annotations[machinev1alpha1.AnnotationPreserve]; preservesMachine(v) {
+		return v
+	}
+	return ""
+}
+
+func preservesNode(value string) bool {
+	switch value {
+	case machinev1alpha1.PreserveNow, machinev1alpha1.PreserveWhenFailed, machinev1alpha1.PreserveFalse:
+		return true
+	default:
+		return false
+	}
+}
+
+// preservesMachine knows one value more, which the Machine's set writes.
+func preservesMachine(value string) bool {
+	return preservesNode(value) || value == machinev1alpha1.PreserveAuto
+}
+
+// preservation that the value asks for. It keeps its time whatever else asks for it
+// meanwhile. Once it is over only another value, or the same after none, begins anew.
+func preservation(f facts, phase machinev1alpha1.MachinePhase) *machinev1alpha1.Preservation {
+	switch f.preserve {
+	case machinev1alpha1.PreserveNow:
+	case machinev1alpha1.PreserveWhenFailed, machinev1alpha1.PreserveAuto:
+		if phase != machinev1alpha1.MachineFailed {
+			return nil
+		}
+	default:
+		return nil
+	}
+	if before := f.before.Preservation; before != nil && (before.Value == f.preserve || lasts(f.now, before)) {
+		p := *before
+		p.Value = f.preserve
+		return &p
+	}
+	since := *whole(f.now)
+	return &machinev1alpha1.Preservation{Value: f.preserve, Since: since, Until: metav1.NewTime(since.Add(plan.Timeout(f.Machine.Spec.Preserve.Timeout, defaultPreserveTimeout)))}
+}
+
+// lasts says whether the Machine is preserved now.
+func lasts(now time.Time, p *machinev1alpha1.Preservation) bool {
+	return p != nil && now.Before(p.Until.Time)
+}
+
+// protect the Node of a Machine that is preserved from the cluster-autoscaler and, if
+// the Machine is Failed, from pods. What was emptied for that stays empty: a Failed
+// Machine that is no longer preserved is about to go.
+func protect(p *workernode.Parameters, f facts, d decision) {
+	failed, preserved := d.phase == machinev1alpha1.MachineFailed, lasts(f.now, d.preservation)
+	if preserved {
+		p.Annotations[machinev1alpha1.AnnotationScaleDownDisabled] = "true"
+	}
+	if preserved && failed {
+		p.Taints = append(p.Taints, workernode.Taint{Key: machinev1alpha1.TaintPreserved, Effect: string(corev1.TaintEffectNoSchedule)})
+		p.Drained = true
+	}
+	if failed && (f.before.Drained || f.before.Drain != nil) {
+		p.Drained = true
+	}
+}
+
+// preservedCondition is nil for a Machine that never was preserved.
+func preservedCondition(f facts, p *machinev1alpha1.Preservation) *plan.Condition {
+	c := &plan.Condition{Type: TypePreserved, Status: isFalse, Reason: ReasonNotPreserved}
+	switch {
+	case lasts(f.now, p):
+		c.Status, c.Reason = isTrue, ReasonPreserved
+		c.Message = fmt.Sprintf("Kept until %s, as %s: %s asks for", p.Until.UTC().Format(time.RFC3339), machinev1alpha1.AnnotationPreserve, p.Value)
+	case p != nil:
+		c.Reason = ReasonPreservationExpired
+		c.Message = fmt.Sprintf("It was kept until %s", p.Until.UTC().Format(time.RFC3339))
+	case meta.FindStatusCondition(f.before.Conditions, TypePreserved) == nil:
+		return nil
+	}
+	return c
+}

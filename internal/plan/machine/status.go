@@ -1,0 +1,133 @@
+package machine
+
+import (
+	"fmt"
+	"time"
+
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+)
+
+// status says what is known. What once was known of VM and Node stays when they can
+// no longer be asked.
+func status(f facts, d decision) machinev1alpha1.MachineStatus {
+	s := machinev1alpha1.MachineStatus{
+		Phase:        d.phase,
+		ProviderID:   f.providerID,
+		NodeRef:      f.before.NodeRef,
+		NodeInfo:     f.before.NodeInfo,
+		Addresses:    addresses(f),
+		Update:       d.update,
+		Preserve:     f.preserve,
+		RefusedUntil: f.refusedUntil,
+		ResourceRefs: f.before.ResourceRefs,
+		Unhealthy:    d.unhealthy,
+
+		ReplaceRequested:         f.replaceRequested,
+		NodeRequestedReplacement: f.nodeRequestedReplacement,
+		Preservation:             d.preservation,
+		Drain:                    f.node.Drain,
+		Drained:                  f.node.Drained,
+		ObservedGeneration:       f.Machine.Generation,
+	}
+	switch {
+	case !f.node.goneSince.IsZero():
+		s.NodeGoneSince = whole(f.node.goneSince)
+	case !f.isNodeKnown && !f.node.Present:
+		// An outage does not bring the Node back: nodeGoneGrace must not begin again after it.
+		s.NodeGoneSince = f.before.NodeGoneSince
+	}
+	if f.node.joined {
+		s.NodeRef = &machinev1alpha1.NodeReference{APIVersion: "v1", Kind: "Node", Name: f.node.NodeName, UID: string(f.node.NodeUID)}
+	}
+	if f.node.NodeInfo != nil {
+		info := machinev1alpha1.NodeInfo(*f.node.NodeInfo)
+		s.NodeInfo = &info
+	}
+	if f.node.healthy {
+		s.ReadySince = f.node.since
+		// Ready was not all that it lacked.
+		if sick := d.unhealthy; sick != nil && sick.Until != nil && f.node.since.Before(sick.Until) {
+			s.ReadySince = sick.Until
+		}
+	}
+	if d.failure != nil {
+		s.FailureReason, s.FailureMessage = d.failure.reason, d.failure.message
+	}
+	s.LastOperation = lastOperation(f.now, f.before.LastOperation, operation(f, d))
+	return s
+}
+
+// addresses of the VM or, at clouds that do not tell, of the Node.
+func addresses(f facts) []machinev1alpha1.Address {
+	known := f.addresses
+	if len(known) == 0 {
+		known = f.node.Addresses
+	}
+	var out []machinev1alpha1.Address
+	for _, a := range known {
+		out = append(out, machinev1alpha1.Address{Type: machinev1alpha1.AddressType(a.Type), Address: a.Address})
+	}
+	if len(out) > 0 {
+		return out
+	}
+	return f.before.Addresses
+}
+
+// operation that is under way, or was the last.
+func operation(f facts, d decision) machinev1alpha1.LastOperation {
+	if op := f.before.LastOperation; op != nil && f.before.Phase == machinev1alpha1.MachineFailed && d.failure != nil {
+		return *op
+	}
+	if begun(d.update) {
+		return updateOperation(f, d.update)
+	}
+	if op := f.before.LastOperation; op != nil && op.Type == machinev1alpha1.OperationUpdate && op.State == machinev1alpha1.OperationSuccessful {
+		return *op
+	}
+	op := machinev1alpha1.LastOperation{Type: machinev1alpha1.OperationCreate, State: machinev1alpha1.OperationProcessing}
+	if f.providerID != "" && d.phase != machinev1alpha1.MachineProvisioning {
+		op.Type = machinev1alpha1.OperationJoin
+	}
+	switch {
+	case f.everJoined && d.phase != machinev1alpha1.MachineJoining && (d.failure == nil || f.hasRun):
+		// It was ended well, whatever became of VM and Node afterwards.
+		op.Type, op.State = machinev1alpha1.OperationJoin, machinev1alpha1.OperationSuccessful
+		op.Description = fmt.Sprintf("Node %s joined", nodeName(f))
+	case d.failure != nil:
+		op.State, op.ErrorCode, op.Description = machinev1alpha1.OperationFailed, d.failure.code, d.failure.message
+	default:
+		op.ErrorCode, op.Description = f.VM.ErrorCode, f.waitsFor
+	}
+	return op
+}
+
+func updateOperation(f facts, u *machinev1alpha1.UpdateStatus) machinev1alpha1.LastOperation {
+	op := machinev1alpha1.LastOperation{Type: machinev1alpha1.OperationUpdate, State: machinev1alpha1.OperationProcessing}
+	switch u.State {
+	case machinev1alpha1.UpdateSucceeded:
+		op.State = machinev1alpha1.OperationSuccessful
+	case machinev1alpha1.UpdateFailed:
+		op.State = machinev1alpha1.OperationFailed
+	}
+	op.Description = describe(f.Machine, u)
+	return op
+}
+
+// lastOperation has the time of the last change, so that it is written only then.
+func lastOperation(now time.Time, before *machinev1alpha1.LastOperation, op machinev1alpha1.LastOperation) *machinev1alpha1.LastOperation {
+	if before != nil && before.LastUpdateTime != nil {
+		op.LastUpdateTime = before.LastUpdateTime
+		if *before == op {
+			return before
+		}
+	}
+	op.LastUpdateTime = whole(now)
+	return &op
+}
+
+func nodeName(f facts) string {
+	if !f.node.joined && f.before.NodeRef != nil {
+		return f.before.NodeRef.Name
+	}
+	return f.node.NodeName
+}

@@ -1,0 +1,144 @@
+package machine
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/plan"
+	"github.com/drover-dev/drover/internal/workernode"
+)
+
+// defaultUpdateTimeout is that of the Machine's schema.
+const defaultUpdateTimeout = 20 * time.Minute
+
+// update is how far the update in place is that the spec asks for, and nil if it asks
+// for none.
+//
+//	Candidate -> Draining -> Updating -> Succeeded
+//	                                  -> Failed -> Succeeded
+//
+// Another ID starts anew. An update that is no longer asked for is over when the Node
+// is uncordoned.
+func update(f facts) *machinev1alpha1.UpdateStatus {
+	want, before := f.Machine.Spec.InPlaceUpdate, f.before.Update
+	if want == nil {
+		if begun(before) && !uncordoned(f.WorkerNode) {
+			return before
+		}
+		return nil
+	}
+	s := machinev1alpha1.UpdateStatus{ID: want.ID, State: machinev1alpha1.UpdateCandidate}
+	if before != nil && before.ID == want.ID {
+		s = *before
+		s.Requested = false
+	}
+	if !want.Selected {
+		s.State, s.Message = machinev1alpha1.UpdateCandidate, ""
+		s.Requested = machinev1alpha1.SelectsUpdate(f.node.Labels[machinev1alpha1.LabelUpdateSelected], want.ID)
+	} else {
+		s.State, s.Message = next(f.now, s, want, f.WorkerNode)
+	}
+	if before == nil || before.ID != s.ID || before.State != s.State {
+		s.Since = *whole(f.now)
+	}
+	return &s
+}
+
+// next state of an update that is selected, and what there is to say of it.
+func next(now time.Time, s machinev1alpha1.UpdateStatus, want *machinev1alpha1.MachineUpdate, wn *workernode.WorkerNode) (machinev1alpha1.UpdateState, string) {
+	switch s.State {
+	case machinev1alpha1.UpdateSucceeded:
+		return s.State, s.Message
+	case machinev1alpha1.UpdateUpdating, machinev1alpha1.UpdateFailed:
+		said := answer(wn, want.ID)
+		switch {
+		case said.succeeded:
+			return machinev1alpha1.UpdateSucceeded, ""
+		case said.failed:
+			return machinev1alpha1.UpdateFailed, cmp.Or(said.message, "the node's agent gave no reason")
+		case s.State == machinev1alpha1.UpdateUpdating && !now.Before(updateDeadline(s, want)):
+			return machinev1alpha1.UpdateFailed, fmt.Sprintf("the node's agent did not answer within %s", updateTimeout(want))
+		}
+		return s.State, s.Message
+	}
+	if wn != nil && wn.Parameters.Drained && wn.Observation.Drained {
+		return machinev1alpha1.UpdateUpdating, ""
+	}
+	return machinev1alpha1.UpdateDraining, ""
+}
+
+// An agentAnswer is what a node's agent says of an update.
+type agentAnswer struct {
+	succeeded, failed bool
+	message           string
+}
+
+// answer of the agent to this very request. An observation from before the Node had the
+// request is an answer to another one.
+func answer(wn *workernode.WorkerNode, id string) agentAnswer {
+	if wn == nil || !upToDate(wn) {
+		return agentAnswer{}
+	}
+	asked, said := wn.Parameters.Labels, wn.Observation
+	if asked[machinev1alpha1.LabelUpdate] != machinev1alpha1.UpdateLabelReady || asked[machinev1alpha1.LabelUpdateTo] != id {
+		return agentAnswer{}
+	}
+	return agentAnswer{
+		succeeded: said.Labels[machinev1alpha1.LabelUpdatedTo] == id,
+		failed:    said.Labels[machinev1alpha1.LabelUpdateFailed] == id,
+		message:   said.Annotations[machinev1alpha1.AnnotationUpdateMessage],
+	}
+}
+
+// upToDate reports whether the Node was observed with all of its parameters.
+func upToDate(wn *workernode.WorkerNode) bool {
+	return wn.Observation.Error == "" && wn.Observation.Synced
+}
+
+func uncordoned(wn *workernode.WorkerNode) bool {
+	return wn == nil || !wn.Parameters.Drained && !wn.Observation.Drained && upToDate(wn)
+}
+
+// begun means that the Node is, or may be, cordoned for the update.
+func begun(s *machinev1alpha1.UpdateStatus) bool {
+	return s != nil && s.State != machinev1alpha1.UpdateCandidate
+}
+
+// beingUpdated means that the Node is drained for an update, or in the hands of its
+// agent, and says nothing of its health.
+func beingUpdated(s *machinev1alpha1.UpdateStatus) bool {
+	return begun(s) && s.State != machinev1alpha1.UpdateFailed
+}
+
+func updateDeadline(s machinev1alpha1.UpdateStatus, want *machinev1alpha1.MachineUpdate) time.Time {
+	return s.Since.Add(updateTimeout(want))
+}
+
+func updateTimeout(want *machinev1alpha1.MachineUpdate) time.Duration {
+	return plan.Timeout(want.Timeout, defaultUpdateTimeout)
+}
+
+// onNode puts what the agent, and people, read of an update onto the Node.
+func onNode(p *workernode.Parameters, want *machinev1alpha1.MachineUpdate, s *machinev1alpha1.UpdateStatus) {
+	if want == nil || s == nil {
+		return
+	}
+	p.Labels[machinev1alpha1.LabelUpdate] = machinev1alpha1.UpdateLabelCandidate
+	p.Labels[machinev1alpha1.LabelUpdateTo] = want.ID
+	p.Annotations[machinev1alpha1.AnnotationUpdateVersion] = want.Version
+	p.Annotations[machinev1alpha1.AnnotationUpdateClass] = want.ClassRef.Name
+	if want.Selected && s.State != machinev1alpha1.UpdateDraining {
+		p.Labels[machinev1alpha1.LabelUpdate] = machinev1alpha1.UpdateLabelReady
+	}
+	// As on Nodes that are replaced: pods that leave another Node rather go where they
+	// will not have to leave again. It goes with the request.
+	outdated := workernode.Taint{Key: machinev1alpha1.TaintOutdated, Effect: string(corev1.TaintEffectPreferNoSchedule)}
+	if !slices.ContainsFunc(p.Taints, func(t workernode.Taint) bool { return t.Key == outdated.Key && t.Effect == outdated.Effect }) {
+		p.Taints = append(p.Taints, outdated)
+	}
+}

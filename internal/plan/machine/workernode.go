@@ -1,0 +1,55 @@
+package machine
+
+import (
+	"maps"
+
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/workernode"
+)
+
+// workerNode has what the Node of the Machine shall be like, from the moment that the
+// providerID is known.
+func workerNode(f facts, d decision) *workernode.Parameters {
+	if f.providerID == "" {
+		return nil
+	}
+	m := f.Machine
+	p := &workernode.Parameters{
+		ProviderID:      f.providerID,
+		Addresses:       f.addresses,
+		CloudNamesNodes: f.CloudNamesNodes,
+		Labels:          labels(m),
+		Annotations:     annotations(m),
+		Drained:         m.Spec.InPlaceUpdate != nil && begun(d.update),
+		Drain: workernode.Drain{
+			Drain: m.Spec.Drain,
+			Skip:  m.Annotations[machinev1alpha1.AnnotationSkipDrain] == "true",
+			Force: m.Annotations[machinev1alpha1.AnnotationForceDrain] == "true",
+		},
+	}
+	for _, t := range m.Spec.Taints {
+		p.Taints = append(p.Taints, workernode.Taint(t))
+	}
+	for _, t := range m.Spec.StartupTaints {
+		p.StartupTaints = append(p.StartupTaints, workernode.Taint(t))
+	}
+	onNode(p, m.Spec.InPlaceUpdate, d.update)
+	protect(p, f, d)
+	return p
+}
+
+func labels(m *machinev1alpha1.Machine) map[string]string {
+	out := map[string]string{}
+	maps.Copy(out, m.Spec.Metadata.Labels)
+	return out
+}
+
+// annotations by which people and the cluster-autoscaler find a Node's Machine.
+func annotations(m *machinev1alpha1.Machine) map[string]string {
+	out := map[string]string{}
+	maps.Copy(out, m.Spec.Metadata.Annotations)
+	out[machinev1alpha1.AnnotationMachine] = m.Name
+	out[machinev1alpha1.AnnotationNamespace] = m.Namespace
+	out[machinev1alpha1.AnnotationCluster] = m.Spec.ClusterRef.Name
+	return out
+}

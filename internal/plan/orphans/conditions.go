@@ -1,0 +1,146 @@
+package orphans
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	shared "github.com/drover-dev/drover/internal/plan"
+)
+
+// conditionFound is True while there are orphans, and Unknown while nobody can tell.
+const conditionFound = "OrphansFound"
+
+// Reasons of the condition.
+const (
+	reasonNone        = "NoOrphans"
+	reasonReported    = "Reported"
+	reasonDeleting    = "Deleting"
+	reasonTooMany     = "TooManyOrphans"
+	reasonUnproven    = "InstallationNotGone"
+	reasonUnavailable = "InventoryUnavailable"
+	reasonPending     = "InventoryPending"
+)
+
+// Reasons of events.
+const (
+	reasonFound    = "OrphanFound"
+	reasonAdopted  = "OrphanAdopted"
+	reasonDeletion = "DeletingOrphan"
+	reasonGone     = "OrphanGone"
+)
+
+// maxNamed is how many VMs a message names.
+const maxNamed = 5
+
+func (p *plan) found() shared.Condition {
+	if was := meta.FindStatusCondition(p.Collector.Status.Conditions, conditionFound); p.problem() == "" && p.Inventory.Pending && was != nil {
+		return shared.Condition{Type: was.Type, Status: string(was.Status), Reason: was.Reason, Message: was.Message}
+	}
+	c := shared.Condition{Type: conditionFound, Status: string(metav1.ConditionTrue)}
+	n := len(p.taken) + len(p.left)
+	all := fmt.Sprintf("%d VMs have no Machine", n)
+	if n == 1 {
+		all = "1 VM has no Machine"
+	}
+	switch {
+	case p.problem() != "":
+		c.Status, c.Reason, c.Message = string(metav1.ConditionUnknown), reasonUnavailable, p.problem()
+		if p.InstallationProblem != nil {
+			c.Reason = p.InstallationProblem.Reason
+		}
+	case p.Inventory.Pending:
+		c.Status, c.Reason, c.Message = string(metav1.ConditionUnknown), reasonPending, "the cloud was not looked at yet"
+	case n == 0:
+		c.Status, c.Reason = string(metav1.ConditionFalse), reasonNone
+	case !p.deletes():
+		c.Reason = reasonReported
+		c.Message = fmt.Sprintf("%s: %s; with spec.policy: Delete they would be deleted", all, list(p.taken, p.left))
+	case p.tooMany():
+		c.Reason = reasonTooMany
+		c.Message = fmt.Sprintf("%s: %s; %d are not confirmed, and %d may be deleted without: the least of spec.maxOrphans, %d, and a fifth of the %d claimed VMs, but 1 in any case; if they are really of no use, name them in spec.confirmedOrphans",
+			all, list(p.taken, p.left), p.open(), p.limit(), p.Collector.Spec.MaxOrphans, p.Inventory.Claimed)
+	case len(p.taken) == 0 && !p.hasProven():
+		c.Reason = reasonUnproven
+		c.Message = fmt.Sprintf("%s: %s; %s", all, list(p.left), p.left[0].Message)
+	default:
+		c.Reason = reasonDeleting
+		c.Message = fmt.Sprintf("%s: %s; they are deleted, except VMs of installations that are not proven to be gone", all, list(p.taken, p.left))
+		if p.allProven() {
+			c.Message = fmt.Sprintf("%s: %s; they are deleted", all, list(p.taken, p.left))
+		}
+	}
+	return c
+}
+
+// hasProven reports whether any orphan that is left may be deleted at all.
+func (p *plan) hasProven() bool {
+	return slices.ContainsFunc(p.left, func(o machinev1alpha1.Orphan) bool { return o.Message == "" })
+}
+
+// allProven reports whether all that are left may be.
+func (p *plan) allProven() bool {
+	return !slices.ContainsFunc(p.left, func(o machinev1alpha1.Orphan) bool { return o.Message != "" })
+}
+
+// events tell of what is new against the observed status.
+func (p *plan) events(s machinev1alpha1.OrphanCollectorStatus, found shared.Condition) []shared.Event {
+	var out []shared.Event
+	if (p.problem() != "" || found.Reason == reasonTooMany) && found.IsNew(p.Collector.Status.Conditions) {
+		out = append(out, shared.Event{Warning: true, Reason: found.Reason, Message: found.Message})
+	}
+	was := map[string]machinev1alpha1.Orphan{}
+	for _, o := range p.Collector.Status.VirtualMachines {
+		was[o.ExternalName] = o
+	}
+	became := map[machinev1alpha1.OrphanState][]machinev1alpha1.Orphan{}
+	for _, o := range s.VirtualMachines {
+		if was[o.ExternalName].State != o.State {
+			became[o.State] = append(became[o.State], o)
+		}
+		delete(was, o.ExternalName)
+	}
+	var gone []machinev1alpha1.Orphan
+	for _, o := range p.Collector.Status.VirtualMachines {
+		if _, ok := was[o.ExternalName]; ok && o.State == machinev1alpha1.OrphanDeleting {
+			gone = append(gone, o)
+		}
+	}
+	for _, e := range []struct {
+		of      []machinev1alpha1.Orphan
+		warning bool
+		reason  string
+		message string
+	}{
+		{became[machinev1alpha1.OrphanFound], true, reasonFound, "No Machine has %s"},
+		{became[machinev1alpha1.OrphanAdopted], false, reasonAdopted, "To be deleted, if a last look at the cloud finds it: %s"},
+		{became[machinev1alpha1.OrphanDeleting], false, reasonDeletion, "Deleting %s"},
+		{gone, false, reasonGone, "Gone: %s"},
+	} {
+		if len(e.of) > 0 {
+			out = append(out, shared.Event{Warning: e.warning, Reason: e.reason, Message: fmt.Sprintf(e.message, list(e.of))})
+		}
+	}
+	return out
+}
+
+// list some of the orphans.
+func list(orphans ...[]machinev1alpha1.Orphan) string {
+	var names []string
+	n := 0
+	for _, part := range orphans {
+		for _, o := range part {
+			if n++; n <= maxNamed {
+				names = append(names, fmt.Sprintf("VM %s of Machine %s/%s", o.ExternalName, o.Namespace, o.Machine))
+			}
+		}
+	}
+	if n > maxNamed {
+		names = append(names, fmt.Sprintf("and %d more", n-maxNamed))
+	}
+	return strings.Join(names, ", ")
+}

@@ -1,0 +1,358 @@
+package orphans
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	shared "github.com/drover-dev/drover/internal/plan"
+)
+
+const (
+	// maxInFlight is how many orphans are deleted at once.
+	maxInFlight = 10
+	// maxListed is how many orphans the status names.
+	maxListed = 20
+	// fleetPerOrphan is how many claimed VMs there must be for each orphan that may be
+	// deleted without a confirmation.
+	fleetPerOrphan = 5
+)
+
+// A VM at a cloud, and the Machine that it was made for by its tags.
+type VM struct {
+	ExternalName string
+	ProviderID   string
+	// Installation that made it.
+	Installation string
+	Owner        Owner
+}
+
+// An Owner is the Machine that a VM was made for.
+type Owner struct {
+	Namespace, Machine string
+	UID                types.UID
+}
+
+// Standing is what is there of an Owner. Either of the two makes that its VM is none of
+// ours.
+type Standing struct {
+	// Machine with the Owner's name and UID.
+	Machine bool
+	// Resource says that the VM resource of this Machine is there.
+	Resource bool
+}
+
+// An Unclaimed VM is one that the inventory names.
+type Unclaimed struct {
+	VM
+	FirstSeen   time.Time
+	ConfirmedAt *time.Time
+	Standing
+}
+
+// confirmed says whether two looks, the grace period apart, saw it unclaimed.
+func (u Unclaimed) confirmed(grace time.Duration) bool {
+	return u.ConfirmedAt != nil && u.ConfirmedAt.Sub(u.FirstSeen) >= grace
+}
+
+// An Adopted VM is one that the collector composes a VM resource for.
+type Adopted struct {
+	VM
+	Standing
+	// Observed is false for one that the collector's references do not name: see
+	// [shared.Child].
+	Observed bool
+	// Terminating means that the resource is being deleted.
+	Terminating bool
+	// MayDelete says whether the resource may delete the VM.
+	MayDelete bool
+	// Seen says that the provider found the VM, and Missing that it did not.
+	Seen, Missing bool
+	// Trouble is the provider's error, if there is one.
+	Trouble string
+}
+
+// Inventory is what the collector's inventory says.
+type Inventory struct {
+	// Problem says why nothing can be concluded from it, "" if it can.
+	Problem string
+	// Pending means that it has not looked yet since it was last asked: nothing can be
+	// concluded for a moment.
+	Pending bool
+	// Count of all unclaimed VMs, and those that are named.
+	Count     int32
+	Unclaimed []Unclaimed
+	// Claimed is how many VMs are claimed.
+	Claimed int32
+}
+
+// Observed is what the step sees.
+type Observed struct {
+	Collector    *machinev1alpha1.OrphanCollector
+	Installation string
+	// InstallationProblem is why there is none.
+	InstallationProblem *shared.Problem
+	// Gone are the former installations that are proven to be no more.
+	Gone      map[string]bool
+	Inventory Inventory
+	Adopted   []Adopted
+}
+
+// A Resource is what is desired of a VM resource.
+type Resource struct {
+	VM
+	// MayDelete gives it the right to delete the VM.
+	MayDelete bool
+}
+
+// Ignored are the external names of VMs that the inventory need not tell of: those that
+// have a resource of the collector, or will. Each change of them makes it look anew, so
+// that no VM is judged by how it was before.
+func (d Decision) Ignored() []string {
+	out := slices.Clone(d.terminating)
+	for _, r := range d.Resources {
+		out = append(out, r.ExternalName)
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// Decision is what the step wants.
+type Decision struct {
+	Resources []Resource
+	Status    machinev1alpha1.OrphanCollectorStatus
+	// Ready means that the inventory tells how it is.
+	shared.Report
+
+	terminating []string
+}
+
+// Plan decides what becomes of unclaimed VMs.
+func Plan(o Observed) Decision {
+	p := &plan{Observed: o}
+	p.judgeAdopted()
+	p.judgeUnclaimed()
+	p.adopt()
+
+	d := Decision{Resources: p.resources}
+	d.CallAgain = shared.AtRest
+	for _, a := range o.Adopted {
+		if a.Terminating {
+			d.terminating = append(d.terminating, a.ExternalName)
+		}
+	}
+	if p.waiting || len(o.Adopted)+len(p.resources) > 0 || p.blind() {
+		d.CallAgain = shared.InFlight
+	}
+	d.Status = p.status()
+	found := p.found()
+	d.Conditions = []shared.Condition{found}
+	d.Ready = p.problem() == "" && found.Reason != reasonPending
+	d.Events = p.events(d.Status, found)
+	return d
+}
+
+type plan struct {
+	Observed
+
+	resources []Resource
+	// orphans that something is done about, and those that are merely found.
+	taken, left []machinev1alpha1.Orphan
+	// waiting for something that no event tells of.
+	waiting bool
+}
+
+// problem says why nothing can be concluded, "" if it can.
+func (p *plan) problem() string {
+	if p.InstallationProblem != nil {
+		return p.InstallationProblem.Message
+	}
+	return p.Inventory.Problem
+}
+
+// blind means that nothing can be concluded now.
+func (p *plan) blind() bool { return p.problem() != "" || p.Inventory.Pending }
+
+func (p *plan) deletes() bool {
+	return p.Collector.Spec.Policy == machinev1alpha1.OrphanDelete && p.Collector.DeletionTimestamp == nil
+}
+
+// limit is how many orphans may be deleted without a confirmation.
+func (p *plan) limit() int {
+	return min(int(p.Collector.Spec.MaxOrphans), max(1, int(p.Inventory.Claimed)/fleetPerOrphan))
+}
+
+// tooMany reports whether there are so many orphans that a person must look first.
+func (p *plan) tooMany() bool { return p.open() > p.limit() }
+
+// open is how many orphans there are whose deletion has neither begun nor been confirmed.
+func (p *plan) open() int {
+	n := 0
+	for _, a := range p.Adopted {
+		if !a.Terminating && !a.stands() && p.isProven(a.VM) && !p.isConfirmed(a.VM) {
+			n++
+		}
+	}
+	for _, u := range p.Inventory.Unclaimed {
+		if p.isOrphan(u) && p.isProven(u.VM) && !p.isConfirmed(u.VM) {
+			n++
+		}
+	}
+	return n
+}
+
+// isProven reports whether no other control plane can run the VM: this installation made
+// it, or one that is gone.
+func (p *plan) isProven(vm VM) bool {
+	return vm.Installation == p.Installation || p.Gone[vm.Installation]
+}
+
+// isConfirmed reports whether a person has looked at the VM.
+func (p *plan) isConfirmed(vm VM) bool {
+	return slices.Contains(p.Collector.Spec.ConfirmedOrphans, vm.ExternalName)
+}
+
+// isHeld reports whether an orphan waits until a person has looked at it.
+func (p *plan) isHeld(vm VM) bool { return p.tooMany() && !p.isConfirmed(vm) }
+
+func (s Standing) stands() bool { return s.Machine || s.Resource }
+
+// isOrphan is about a VM that is not adopted.
+func (p *plan) isOrphan(u Unclaimed) bool {
+	return !p.blind() && !u.stands() && u.confirmed(p.Collector.Spec.GracePeriod.Duration) &&
+		!slices.ContainsFunc(p.Adopted, func(a Adopted) bool { return a.ExternalName == u.ExternalName })
+}
+
+// judgeAdopted takes each VM that was adopted a step further, or gives it back.
+func (p *plan) judgeAdopted() {
+	for _, a := range p.Adopted {
+		r := Resource{VM: a.VM, MayDelete: a.MayDelete}
+		state := machinev1alpha1.OrphanAdopted
+		message := a.Trouble
+		keep := true
+		switch {
+		case a.Terminating:
+			keep, state = false, machinev1alpha1.OrphanDeleting
+			if !a.MayDelete {
+				continue // It is given back.
+			}
+		case !a.Observed:
+			// It must be named again before anything can be done about it.
+		case a.stands() || !p.deletes() || !p.isProven(a.VM):
+			// The right to delete goes first, then the resource.
+			keep, r.MayDelete = a.MayDelete, false
+			if !keep {
+				continue
+			}
+		case a.Missing:
+			keep = false // There is nothing to delete any more.
+		case p.blind():
+			message = cmp.Or(p.problem(), message)
+		case p.isHeld(a.VM):
+			message, r.MayDelete = tooMany, false
+		case !a.Seen:
+		case !a.MayDelete:
+			r.MayDelete = true
+		default:
+			keep, state = false, machinev1alpha1.OrphanDeleting
+		}
+		if keep {
+			p.resources = append(p.resources, r)
+		}
+		p.taken = append(p.taken, orphan(a.VM, state, message))
+	}
+}
+
+// judgeUnclaimed finds the orphans among the VMs that nobody claims.
+func (p *plan) judgeUnclaimed() {
+	for _, u := range p.Inventory.Unclaimed {
+		switch {
+		case p.isOrphan(u):
+			message := ""
+			if !p.isProven(u.VM) {
+				message = unproven(u.Installation)
+			}
+			p.left = append(p.left, orphan(u.VM, machinev1alpha1.OrphanFound, message))
+		case u.Owner != (Owner{}) && u.confirmed(p.Collector.Spec.GracePeriod.Duration):
+			p.waiting = true
+		}
+	}
+}
+
+const tooMany = "held: there are more orphans than may be deleted without a confirmation"
+
+func unproven(installation string) string {
+	return fmt.Sprintf("not deleted: the ConfigMap %s/%s does not have it that installation %q was replaced or lost",
+		machinev1alpha1.NamespaceOfInstallations, machinev1alpha1.ConfigMapOfInstallations, installation)
+}
+
+// adopt orphans, as far as there is room.
+func (p *plan) adopt() {
+	if !p.deletes() || p.blind() {
+		return
+	}
+	room := max(0, maxInFlight-len(p.taken))
+	for _, u := range p.Inventory.Unclaimed {
+		i := slices.IndexFunc(p.left, func(o machinev1alpha1.Orphan) bool { return o.ExternalName == u.ExternalName })
+		switch {
+		case i < 0 || !p.isProven(u.VM) || p.isHeld(u.VM):
+			continue
+		case room == 0:
+			p.waiting = true
+			continue
+		}
+		room--
+		p.left = slices.Delete(p.left, i, i+1)
+		p.resources = append(p.resources, Resource{VM: u.VM})
+		p.taken = append(p.taken, orphan(u.VM, machinev1alpha1.OrphanAdopted, ""))
+	}
+}
+
+// maxMessage is as much of a provider's error as the status holds.
+const maxMessage = 256
+
+func orphan(vm VM, state machinev1alpha1.OrphanState, message string) machinev1alpha1.Orphan {
+	if len(message) > maxMessage {
+		message = strings.ToValidUTF8(message[:maxMessage], "") + "..."
+	}
+	return machinev1alpha1.Orphan{
+		ExternalName: vm.ExternalName, ProviderID: vm.ProviderID,
+		Namespace: vm.Owner.Namespace, Machine: vm.Owner.Machine,
+		State: state, Message: message,
+	}
+}
+
+// status keeps what was found before while nothing can be concluded.
+func (p *plan) status() machinev1alpha1.OrphanCollectorStatus {
+	was := p.Collector.Status
+	s := machinev1alpha1.OrphanCollectorStatus{
+		ObservedGeneration: p.Collector.Generation,
+		Installation:       cmp.Or(p.Installation, was.Installation),
+		Unclaimed:          p.Inventory.Count,
+	}
+	all := p.taken
+	byName := func(a, b machinev1alpha1.Orphan) int { return cmp.Compare(a.ExternalName, b.ExternalName) }
+	slices.SortFunc(all, byName)
+	left := p.left
+	if p.blind() {
+		s.Unclaimed = was.Unclaimed
+		for _, o := range was.VirtualMachines {
+			if o.State == machinev1alpha1.OrphanFound && !slices.ContainsFunc(all, func(a machinev1alpha1.Orphan) bool { return a.ExternalName == o.ExternalName }) {
+				left = append(left, o)
+			}
+		}
+	}
+	slices.SortFunc(left, byName)
+	all = append(all, left...)
+	s.Orphans = int32(len(all)) //nolint:gosec // 110 at most.
+	if p.blind() {
+		s.Orphans = max(s.Orphans, was.Orphans)
+	}
+	s.VirtualMachines = all[:min(len(all), maxListed)]
+	return s
+}

@@ -1,0 +1,314 @@
+package orphans
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	shared "github.com/drover-dev/drover/internal/plan"
+)
+
+const grace = 15 * time.Minute
+
+var noon = time.Date(2030, 1, 1, 12, 0, 0, 0, time.UTC)
+
+func vm(id string) VM {
+	return VM{ExternalName: id, ProviderID: "cloud://" + id, Installation: "ours", Owner: Owner{Namespace: "ns", Machine: "m-" + id, UID: types.UID("uid-" + id)}}
+}
+
+type change[T any] func(*T)
+
+// unclaimed and confirmed, nothing standing.
+func unclaimed(id string, changes ...change[Unclaimed]) Unclaimed {
+	at := noon.Add(grace)
+	u := Unclaimed{VM: vm(id), FirstSeen: noon, ConfirmedAt: &at}
+	for _, c := range changes {
+		c(&u)
+	}
+	return u
+}
+
+// adopted and found by its provider.
+func adopted(id string, changes ...change[Adopted]) Adopted {
+	a := Adopted{VM: vm(id), Observed: true, Seen: true}
+	for _, c := range changes {
+		c(&a)
+	}
+	return a
+}
+
+func mayDelete(a *Adopted)   { a.MayDelete = true }
+func terminating(a *Adopted) { a.Terminating, a.Observed = true, false }
+
+func observed(policy machinev1alpha1.OrphanPolicy, changes ...change[Observed]) Observed {
+	c := &machinev1alpha1.OrphanCollector{ObjectMeta: metav1.ObjectMeta{Name: "local", UID: "c", Generation: 3}}
+	c.Spec.Policy = policy
+	c.Spec.GracePeriod.Duration = grace
+	c.Spec.MaxOrphans = 10
+	o := Observed{Collector: c, Installation: "ours", Inventory: Inventory{Claimed: 200}}
+	for _, c := range changes {
+		c(&o)
+	}
+	return o
+}
+
+func seen(u ...Unclaimed) change[Observed] {
+	return func(o *Observed) {
+		o.Inventory.Unclaimed, o.Inventory.Count = u, int32(len(u))
+	}
+}
+
+// claimed VMs beside those that nothing claims.
+func claimed(n int32) change[Observed] { return func(o *Observed) { o.Inventory.Claimed = n } }
+
+// confirmed by a person.
+func confirmed(names ...string) change[Observed] {
+	return func(o *Observed) { o.Collector.Spec.ConfirmedOrphans = names }
+}
+
+// gone is proven of installations.
+func gone(installations ...string) change[Observed] {
+	return func(o *Observed) {
+		o.Gone = map[string]bool{}
+		for _, i := range installations {
+			o.Gone[i] = true
+		}
+	}
+}
+
+// former VMs are those that another installation made.
+func formerUnclaimed(u *Unclaimed) { u.Installation = "former" }
+func formerAdopted(a *Adopted)     { a.Installation = "former" }
+
+func taken(a ...Adopted) change[Observed] { return func(o *Observed) { o.Adopted = a } }
+
+// says sums up a decision: what is desired, and what the status has.
+func says(d Decision) string {
+	var resources, orphans []string
+	for _, r := range d.Resources {
+		right := "observe"
+		if r.MayDelete {
+			right = "delete"
+		}
+		resources = append(resources, r.ExternalName+":"+right)
+	}
+	slices.Sort(resources)
+	for _, o := range d.Status.VirtualMachines {
+		orphans = append(orphans, o.ExternalName+":"+string(o.State))
+	}
+	return fmt.Sprintf("%v %v %s", resources, orphans, d.Conditions[0].Reason)
+}
+
+func TestPlan(t *testing.T) {
+	const (
+		report = machinev1alpha1.OrphanReport
+		erase  = machinev1alpha1.OrphanDelete
+	)
+	pending := func(o *Observed) { o.Inventory.Pending = true }
+	broken := func(o *Observed) { o.Inventory.Problem = "the list failed" }
+	cases := map[string]struct {
+		o    Observed
+		want string
+	}{
+		"WithoutUnclaimedVMsThereIsNoOrphan": {observed(erase), "[] [] NoOrphans"},
+		"AnOrphanIsReported":                 {observed(report, seen(unclaimed("a"))), "[] [a:Found] Reported"},
+		"AnOrphanIsAdoptedFirst":             {observed(erase, seen(unclaimed("a"))), "[a:observe] [a:Adopted] Deleting"},
+		"AVMThatIsNotConfirmedIsNone": {
+			observed(erase, seen(unclaimed("a", func(u *Unclaimed) { u.ConfirmedAt = nil }))), "[] [] NoOrphans",
+		},
+		"AVMThatIsConfirmedTooSoonForTheGracePeriodIsNone": {
+			observed(erase, seen(unclaimed("a", func(u *Unclaimed) { at := noon.Add(grace - time.Second); u.ConfirmedAt = &at }))), "[] [] NoOrphans",
+		},
+		"AVMWhoseMachineIsThereIsNone": {
+			observed(erase, seen(unclaimed("a", func(u *Unclaimed) { u.Machine = true }))), "[] [] NoOrphans",
+		},
+		"AVMThatMayBeBeingCreatedIsNone": {
+			observed(erase, seen(unclaimed("a", func(u *Unclaimed) { u.Resource = true }))), "[] [] NoOrphans",
+		},
+		"FromAListThatFailedNothingIsConcluded":        {observed(erase, seen(unclaimed("a")), broken), "[] [] InventoryUnavailable"},
+		"FromAListThatIsStillToComeNothingIsConcluded": {observed(erase, seen(unclaimed("a")), pending), "[] [] InventoryPending"},
+		"WithoutAnInstallationNothingIsConcluded": {observed(erase, seen(unclaimed("a")), func(o *Observed) {
+			o.InstallationProblem = &shared.Problem{Reason: "InstallationUnknown"}
+			o.InstallationProblem.Message = "none"
+		}), "[] [] InstallationUnknown"},
+		"AnAdoptedVMThatWasSeenMayBeDeleted":             {observed(erase, taken(adopted("a"))), "[a:delete] [a:Adopted] Deleting"},
+		"AnAdoptedVMThatWasNotSeenYetMayNot":             {observed(erase, taken(adopted("a", func(a *Adopted) { a.Seen = false }))), "[a:observe] [a:Adopted] Deleting"},
+		"AVMThatMayBeDeletedIs":                          {observed(erase, taken(adopted("a", mayDelete))), "[] [a:Deleting] Deleting"},
+		"AVMThatMayBeDeletedIsLookedAtOnceMore":          {observed(erase, taken(adopted("a", mayDelete, func(a *Adopted) { a.Seen = false }))), "[a:delete] [a:Adopted] Deleting"},
+		"ADeletionIsWaitedFor":                           {observed(erase, taken(adopted("a", mayDelete, terminating))), "[] [a:Deleting] Deleting"},
+		"AForgottenVMIsNamedAgainBeforeAnythingElse":     {observed(erase, taken(adopted("a", mayDelete, func(a *Adopted) { a.Observed = false }))), "[a:delete] [a:Adopted] Deleting"},
+		"AnAdoptedVMWhoseMachineIsThereIsGivenBack":      {observed(erase, taken(adopted("a", func(a *Adopted) { a.Machine = true }))), "[] [] NoOrphans"},
+		"TheRightToDeleteGoesBeforeAVMIsGivenBack":       {observed(erase, taken(adopted("a", mayDelete, func(a *Adopted) { a.Resource = true }))), "[a:observe] [a:Adopted] Deleting"},
+		"WithThePolicyReportAdoptedVMsAreGivenBack":      {observed(report, taken(adopted("a"), adopted("b", mayDelete))), "[b:observe] [b:Adopted] Reported"},
+		"AnAdoptedVMThatIsGoneIsForgotten":               {observed(erase, taken(adopted("a", func(a *Adopted) { a.Seen, a.Missing = false, true }))), "[] [a:Adopted] Deleting"},
+		"WhileTheListFailsAdoptedVMsStayAsTheyAre":       {observed(erase, taken(adopted("a"), adopted("b", mayDelete)), broken), "[a:observe b:delete] [a:Adopted b:Adopted] InventoryUnavailable"},
+		"WhileTheListIsStillToComeTheyStayToo":           {observed(erase, taken(adopted("a"), adopted("b", mayDelete)), pending), "[a:observe b:delete] [a:Adopted b:Adopted] InventoryPending"},
+		"AVMThatIsAdoptedIsNotAdoptedAgain":              {observed(erase, seen(unclaimed("a")), taken(adopted("a", func(a *Adopted) { a.Seen = false }))), "[a:observe] [a:Adopted] Deleting"},
+		"ADeletedVMThatTheListStillHasIsNotAdoptedAgain": {observed(erase, seen(unclaimed("a")), taken(adopted("a", mayDelete, terminating))), "[] [a:Deleting] Deleting"},
+		"ManyOrphansAreLeftToPeople": {
+			observed(erase, seen(unclaimed("a"), unclaimed("b"), unclaimed("c")), func(o *Observed) { o.Collector.Spec.MaxOrphans = 2 }),
+			"[] [a:Found b:Found c:Found] TooManyOrphans",
+		},
+		"ThenNoAdoptedVMIsDeletedEither": {
+			observed(erase, seen(unclaimed("a"), unclaimed("b")), taken(adopted("c", mayDelete), adopted("d")), func(o *Observed) { o.Collector.Spec.MaxOrphans = 2 }),
+			"[c:observe d:observe] [c:Adopted d:Adopted a:Found b:Found] TooManyOrphans",
+		},
+		"NoMoreThanAFifthOfTheFleetIsDeleted": {
+			observed(erase, seen(unclaimed("a"), unclaimed("b"), unclaimed("c")), claimed(14)), "[] [a:Found b:Found c:Found] TooManyOrphans",
+		},
+		"AFifthOfTheFleetIs": {
+			observed(erase, seen(unclaimed("a"), unclaimed("b"), unclaimed("c")), claimed(15)), "[a:observe b:observe c:observe] [a:Adopted b:Adopted c:Adopted] Deleting",
+		},
+		"OneOrphanIsDeletedWithoutAnyFleet":                 {observed(erase, seen(unclaimed("a")), claimed(0)), "[a:observe] [a:Adopted] Deleting"},
+		"TwoAreNotDeletedWithoutAFleet":                     {observed(erase, seen(unclaimed("a"), unclaimed("b")), claimed(0)), "[] [a:Found b:Found] TooManyOrphans"},
+		"TheRightToDeleteIsTakenBackWhenTheFleetIsTooSmall": {observed(erase, taken(adopted("a", mayDelete), adopted("b")), claimed(0)), "[a:observe b:observe] [a:Adopted b:Adopted] TooManyOrphans"},
+		"ConfirmedOrphansAreDeletedHoweverManyThereAre": {
+			observed(erase, seen(unclaimed("a"), unclaimed("b"), unclaimed("c"), unclaimed("d")), claimed(0), confirmed("a", "c")),
+			"[a:observe c:observe] [a:Adopted c:Adopted b:Found d:Found] TooManyOrphans",
+		},
+		"ConfirmedOrphansDoNotCount": {
+			observed(erase, seen(unclaimed("a"), unclaimed("b"), unclaimed("c")), claimed(0), confirmed("a", "c")),
+			"[a:observe b:observe c:observe] [a:Adopted b:Adopted c:Adopted] Deleting",
+		},
+		"AConfirmedAdoptedVMIsDeletedAmongTooMany": {
+			observed(erase, seen(unclaimed("x"), unclaimed("y")), taken(adopted("a"), adopted("b", mayDelete), adopted("c", mayDelete)), claimed(0), confirmed("a", "b")),
+			"[a:delete c:observe] [a:Adopted b:Deleting c:Adopted x:Found y:Found] TooManyOrphans",
+		},
+		"AConfirmedVMWhoseMachineIsThereIsNoOrphan": {
+			observed(erase, seen(unclaimed("a", func(u *Unclaimed) { u.Machine = true })), confirmed("a")), "[] [] NoOrphans",
+		},
+		"AVMOfAFormerInstallationIsReported": {
+			observed(erase, seen(unclaimed("a", formerUnclaimed))), "[] [a:Found] InstallationNotGone",
+		},
+		"ItIsNotEvenDeletedIfItIsConfirmed": {
+			observed(erase, seen(unclaimed("a", formerUnclaimed)), confirmed("a")), "[] [a:Found] InstallationNotGone",
+		},
+		"AVMOfAnInstallationThatIsGoneIsDeleted": {
+			observed(erase, seen(unclaimed("a", formerUnclaimed)), gone("former")), "[a:observe] [a:Adopted] Deleting",
+		},
+		"ThatAnotherOneIsGoneProvesNothing": {
+			observed(erase, seen(unclaimed("a", formerUnclaimed), unclaimed("b")), gone("another")), "[b:observe] [b:Adopted a:Found] Deleting",
+		},
+		"VMsOfFormerInstallationsDoNotCountAsTooMany": {
+			observed(erase, seen(unclaimed("a", formerUnclaimed), unclaimed("b", formerUnclaimed), unclaimed("c")), claimed(0)), "[c:observe] [c:Adopted a:Found b:Found] Deleting",
+		},
+		"AnAdoptedVMOfAnInstallationThatIsNotProvenToBeGoneIsGivenBack": {
+			observed(erase, taken(adopted("a", formerAdopted), adopted("b", formerAdopted, mayDelete))), "[b:observe] [b:Adopted] Deleting",
+		},
+		"AVMOfNoKnownInstallationIsReported": {
+			observed(erase, seen(unclaimed("a", func(u *Unclaimed) { u.Installation = "" })), gone("former")), "[] [a:Found] InstallationNotGone",
+		},
+		"ThoseThatAreBeingDeletedDoNotCount": {
+			observed(erase, seen(unclaimed("a"), unclaimed("b")), taken(adopted("c", mayDelete, terminating)), func(o *Observed) { o.Collector.Spec.MaxOrphans = 2 }),
+			"[a:observe b:observe] [a:Adopted b:Adopted c:Deleting] Deleting",
+		},
+		"ACollectorThatIsBeingDeletedAdoptsNothing": {
+			observed(erase, seen(unclaimed("a")), func(o *Observed) { o.Collector.DeletionTimestamp = &metav1.Time{Time: noon} }), "[] [a:Found] Reported",
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			d := Plan(tc.o)
+			if got := says(d); got != tc.want {
+				t.Errorf("got  %s\nwant %s", got, tc.want)
+			}
+			if d := cmp.Diff(d, Plan(tc.o), cmp.AllowUnexported(Decision{})); d != "" {
+				t.Errorf("the same view gives another decision:\n%s", d)
+			}
+		})
+	}
+}
+
+func TestNoMoreThanTenAreDeletedAtOnce(t *testing.T) {
+	var many []Unclaimed
+	for i := range 30 {
+		many = append(many, unclaimed(fmt.Sprintf("vm-%02d", i)))
+	}
+	o := observed(machinev1alpha1.OrphanDelete, seen(many...), taken(adopted("x", mayDelete, terminating), adopted("y", func(a *Adopted) { a.Seen = false })))
+	o.Collector.Spec.MaxOrphans = 100
+	d := Plan(o)
+	if len(d.Resources) != 9 || d.Status.Orphans != 32 || len(d.Status.VirtualMachines) != 20 || d.CallAgain != shared.InFlight {
+		t.Errorf("%d resources, %d orphans, %d in the status, again after %s", len(d.Resources), d.Status.Orphans, len(d.Status.VirtualMachines), d.CallAgain)
+	}
+	if got := d.Ignored(); len(got) != 10 || !slices.Contains(got, "x") || !slices.Contains(got, "y") {
+		t.Errorf("the inventory ignores %v", got)
+	}
+	if m := d.Conditions[0].Message; !strings.Contains(m, "32 VMs") || !strings.Contains(m, "and 27 more") {
+		t.Error(m)
+	}
+}
+
+func TestAMessageNamesWhatHoldsOrphans(t *testing.T) {
+	few := Plan(observed(machinev1alpha1.OrphanDelete, seen(unclaimed("a"), unclaimed("b")), claimed(7)))
+	if want := "2 are not confirmed, and 1 may be deleted without: the least of spec.maxOrphans, 10, and a fifth of the 7 claimed VMs"; !strings.Contains(few.Conditions[0].Message, want) {
+		t.Errorf("%q, want %q", few.Conditions[0].Message, want)
+	}
+	former := Plan(observed(machinev1alpha1.OrphanDelete, seen(unclaimed("a", formerUnclaimed))))
+	want := `not deleted: the ConfigMap crossplane-system/drover-installations does not have it that installation "former" was replaced or lost`
+	if got := former.Status.VirtualMachines[0].Message; got != want || !strings.Contains(former.Conditions[0].Message, want) {
+		t.Errorf("%q, condition %q", got, former.Conditions[0].Message)
+	}
+}
+
+func TestWhatWasFoundIsRememberedWhileTheListFails(t *testing.T) {
+	before := Plan(observed(machinev1alpha1.OrphanReport, seen(unclaimed("a"), unclaimed("b"))))
+	o := observed(machinev1alpha1.OrphanReport, func(o *Observed) { o.Inventory.Problem = "the list failed" })
+	o.Collector.Status = before.Status
+	after := Plan(o)
+	if d := cmp.Diff(before.Status, after.Status); d != "" {
+		t.Errorf("(-before +after):\n%s", d)
+	}
+	if after.Ready || after.Conditions[0].Status != "Unknown" {
+		t.Errorf("ready %v, condition %+v", after.Ready, after.Conditions[0])
+	}
+}
+
+// TestEventsTellWhatChanged follows a VM from the first event to the last.
+func TestEventsTellWhatChanged(t *testing.T) {
+	c := observed(machinev1alpha1.OrphanReport).Collector
+	stages := []struct {
+		name   string
+		policy machinev1alpha1.OrphanPolicy
+		world  change[Observed]
+		want   string
+	}{
+		{"Found", machinev1alpha1.OrphanReport, seen(unclaimed("a")), "OrphanFound: No Machine has VM a of Machine ns/m-a"},
+		{"StillThere", machinev1alpha1.OrphanReport, seen(unclaimed("a")), ""},
+		{"TheListFails", machinev1alpha1.OrphanReport, func(o *Observed) { o.Inventory.Problem = "it failed" }, "InventoryUnavailable: it failed"},
+		{"ItFailsAgain", machinev1alpha1.OrphanReport, func(o *Observed) { o.Inventory.Problem = "it failed" }, ""},
+		{"ItIsBack", machinev1alpha1.OrphanReport, seen(unclaimed("a")), ""},
+		{"ToBeDeleted", machinev1alpha1.OrphanDelete, seen(unclaimed("a")), "OrphanAdopted: To be deleted, if a last look at the cloud finds it: VM a of Machine ns/m-a"},
+		{"TheInventoryLooksAgain", machinev1alpha1.OrphanDelete, func(o *Observed) { o.Inventory.Pending = true; o.Adopted = []Adopted{adopted("a")} }, ""},
+		{"MayBeDeleted", machinev1alpha1.OrphanDelete, taken(adopted("a")), ""},
+		{"Dropped", machinev1alpha1.OrphanDelete, taken(adopted("a", mayDelete)), "DeletingOrphan: Deleting VM a of Machine ns/m-a"},
+		{"OnItsWay", machinev1alpha1.OrphanDelete, taken(adopted("a", mayDelete, terminating)), ""},
+		{"Gone", machinev1alpha1.OrphanDelete, func(*Observed) {}, "OrphanGone: Gone: VM a of Machine ns/m-a"},
+		{"AtRest", machinev1alpha1.OrphanDelete, func(*Observed) {}, ""},
+	}
+	for _, s := range stages {
+		o := observed(s.policy, s.world)
+		o.Collector.Status = c.Status
+		d := Plan(o)
+		var got []string
+		for _, e := range d.Events {
+			got = append(got, e.Reason+": "+e.Message)
+		}
+		if strings.Join(got, "; ") != s.want {
+			t.Errorf("%s: events %q, want %q", s.name, got, s.want)
+		}
+		c.Status = d.Status
+		for _, n := range d.Conditions {
+			c.Status.Conditions = []metav1.Condition{{Type: n.Type, Status: metav1.ConditionStatus(n.Status), Reason: n.Reason, Message: n.Message}}
+		}
+	}
+	if d := Plan(observed(machinev1alpha1.OrphanDelete)); d.CallAgain != shared.AtRest {
+		t.Errorf("at rest it asks to be called after %s", d.CallAgain)
+	}
+}

@@ -1,0 +1,119 @@
+// Package remediation bounds how many Machines are replaced at a time. The planners of
+// MachineDeployments and of MachineSets share it, so that both say the same.
+package remediation
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/plan"
+)
+
+// ConditionAllowed is False while Machines that shall be replaced are not. What never
+// had a reason to does not have it.
+const ConditionAllowed = "RemediationAllowed"
+
+// Reasons of ConditionAllowed.
+const (
+	ReasonAllowed            = "RemediationAllowed"
+	ReasonInvalid            = "InvalidRemediation"
+	ReasonTooManyUnhealthy   = "TooManyUnhealthy"
+	ReasonNoBudget           = "NoBudget"
+	ReasonWaitingForMachines = "WaitingForMachines"
+)
+
+// Limits of replacements.
+type Limits struct {
+	// InFlight is how many Machines may come up, at most, after one more is replaced.
+	InFlight int32
+	// Unhealthy is how many Machines may be unhealthy, nil for any number.
+	Unhealthy *int32
+}
+
+// LimitsOf a remediation of so many replicas. With a problem nothing is replaced.
+func LimitsOf(r machinev1alpha1.Remediation, replicas int32) (Limits, *plan.Problem) {
+	inFlight, problem := scaled("maxInFlight", r.MaxInFlight, intstr.FromInt32(1), replicas)
+	if problem != nil {
+		return Limits{}, problem
+	}
+	l := Limits{InFlight: inFlight}
+	if r.MaxUnhealthy != nil && r.MaxUnhealthy.String() != "100%" {
+		unhealthy, problem := scaled("maxUnhealthy", r.MaxUnhealthy, intstr.IntOrString{}, replicas)
+		if problem != nil {
+			return Limits{}, problem
+		}
+		l.Unhealthy = &unhealthy
+	}
+	return l, nil
+}
+
+// scaled rounds up: of few Machines one may always be replaced.
+func scaled(field string, v *intstr.IntOrString, otherwise intstr.IntOrString, replicas int32) (int32, *plan.Problem) {
+	if v == nil {
+		v = &otherwise
+	}
+	n, err := intstr.GetScaledValueFromIntOrPercent(v, int(replicas), true)
+	if err != nil || n < 0 {
+		return 0, &plan.Problem{
+			Reason: ReasonInvalid,
+			Message: fmt.Sprintf("spec.remediation.%s: %q must be a number from 0, or a percentage from 0%% to 100%%; no Machine is replaced until it is",
+				field, v.String()),
+		}
+	}
+	return int32(n), nil
+}
+
+// Allows says whether Machines may be replaced when so many are unhealthy.
+func (l Limits) Allows(unhealthy int32) bool { return l.Unhealthy == nil || unhealthy <= *l.Unhealthy }
+
+// A State of Machines that there are.
+type State struct {
+	// Machines in all, Starting ones that come up, Unhealthy ones, and those that are
+	// Waiting to be replaced.
+	Machines, Starting, Unhealthy, Waiting int32
+}
+
+// Condition tells why no Machine is replaced. It is nil if there never was any to
+// replace.
+func Condition(l Limits, problem *plan.Problem, s State, before []metav1.Condition) *plan.Condition {
+	c := &plan.Condition{Type: ConditionAllowed, Status: "False"}
+	switch {
+	case problem != nil:
+		c.Reason, c.Message = problem.Reason, problem.Message
+	case !l.Allows(s.Unhealthy):
+		c.Reason = ReasonTooManyUnhealthy
+		c.Message = fmt.Sprintf("%d of %d Machines are unhealthy: none is replaced while more than %d are", s.Unhealthy, s.Machines, *l.Unhealthy)
+	case s.Waiting > 0 && l.InFlight == 0:
+		c.Reason, c.Message = ReasonNoBudget, fmt.Sprintf("maxInFlight is 0: %d wait to be replaced, and none is", s.Waiting)
+	case s.Waiting > 0 && s.Starting >= l.InFlight:
+		c.Reason = ReasonWaitingForMachines
+		c.Message = fmt.Sprintf("%d wait to be replaced, %d come up, and the next is replaced when fewer than %d do", s.Waiting, s.Starting, l.InFlight)
+	case c.IsKnown(before):
+		c.Status, c.Reason = "True", ReasonAllowed
+	default:
+		return nil
+	}
+	return c
+}
+
+// Events tell when replacements begin to be refused, and when they no longer are. That
+// they wait for one another is the rule.
+func Events(now *plan.Condition, before []metav1.Condition) []plan.Event {
+	was := ""
+	if c := meta.FindStatusCondition(before, ConditionAllowed); c != nil {
+		was = c.Reason
+	}
+	refused := func(reason string) bool { return reason == ReasonTooManyUnhealthy || reason == ReasonInvalid }
+	switch {
+	case now == nil || now.Reason == was:
+	case refused(now.Reason):
+		return []plan.Event{{Warning: true, Reason: now.Reason, Message: now.Message}}
+	case refused(was):
+		return []plan.Event{{Reason: ReasonAllowed, Message: "Machines are replaced again"}}
+	}
+	return nil
+}

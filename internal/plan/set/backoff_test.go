@@ -1,0 +1,274 @@
+package set
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	shared "github.com/drover-dev/drover/internal/plan"
+)
+
+func failedWith(reason machinev1alpha1.FailureReason, code, message string) machineOption {
+	return func(m *Machine) {
+		m.Status.FailureReason, m.Status.FailureMessage = reason, message
+		m.Status.LastOperation = &machinev1alpha1.LastOperation{State: machinev1alpha1.OperationFailed, ErrorCode: code, Description: message}
+	}
+}
+
+func TestAFailureOfTheTemplateIsOneOfAMachineThatNeverJoined(t *testing.T) {
+	const createFailed = machinev1alpha1.FailureCreateFailed
+	cases := map[string]struct {
+		machines []Machine
+		want     *machinev1alpha1.Backoff
+	}{
+		"CreateFailed": {
+			[]Machine{machine("a", failed, failedWith(createFailed, "QuotaExceeded", "no more"))},
+			&machinev1alpha1.Backoff{Failures: 1, Reason: createFailed, ErrorCode: "QuotaExceeded", Message: "no more"},
+		},
+		"CreateResultUnknown": {
+			[]Machine{machine("a", failed, failedWith(machinev1alpha1.FailureCreateUnknown, "", "who knows"))},
+			&machinev1alpha1.Backoff{Failures: 1, Reason: machinev1alpha1.FailureCreateUnknown, ErrorCode: "CreateResultUnknown", Message: "who knows"},
+		},
+		"JoinTimeout": {
+			[]Machine{machine("a", failed, withVM, failedWith(machinev1alpha1.FailureJoinTimeout, "", "no Node joined within 20m"))},
+			&machinev1alpha1.Backoff{Failures: 1, Reason: machinev1alpha1.FailureJoinTimeout, ErrorCode: "JoinTimeout", Message: "no Node joined within 20m"},
+		},
+		"VMFailedBeforeItJoined": {
+			[]Machine{machine("a", failed, withVM, failedWith(machinev1alpha1.FailureVMFailed, "Internal", "kernel panic"))},
+			&machinev1alpha1.Backoff{Failures: 1, Reason: machinev1alpha1.FailureVMFailed, ErrorCode: "Internal", Message: "kernel panic"},
+		},
+		"VMFailedAfterItJoined":   {[]Machine{machine("a", failed, withVM, withNode, failedWith(machinev1alpha1.FailureVMFailed, "", "gone"))}, nil},
+		"VMLostAfterItJoined":     {[]Machine{machine("a", failed, withVM, withNode, failedWith(machinev1alpha1.FailureVMLost, "", "gone"))}, nil},
+		"OfAnEarlierTemplate":     {[]Machine{machine("a", failed, outdated, failedWith(createFailed, "QuotaExceeded", "no more"))}, nil},
+		"BeforeTheLastSuccess":    {[]Machine{machine("a", failed, age(time.Hour), failedWith(createFailed, "QuotaExceeded", "no more")), machine("b", running, age(time.Minute))}, nil},
+		"WhileOneFailedNoneOther": {[]Machine{machine("a", running)}, nil},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			d := Plan(now, Observed{Set: set(int32(len(tc.machines))), Machines: tc.machines})
+			if tc.want != nil {
+				tc.want.Until = metav1.NewTime(now.Add(delayAfter(tc.want.ErrorCode, 1)))
+				tc.want.Template = (&plan{Observed: Observed{Set: set(1)}}).templateHash()
+			}
+			if diff := cmp.Diff(tc.want, d.Status.Backoff); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+			c := condition(d, conditionReplicaFailure)
+			if tc.want == nil && c.Status != "False" || tc.want != nil && (c.Status != "True" || c.Reason != tc.want.ErrorCode || c.Message != tc.want.Message) {
+				t.Errorf("got %+v", c)
+			}
+			if told := slices.Contains(reasons(d), "BackingOff"); told != (tc.want != nil) {
+				t.Errorf("events: %v", d.Events)
+			}
+		})
+	}
+}
+
+func condition(d Decision, typ string) shared.Condition {
+	for _, c := range d.Conditions {
+		if c.Type == typ {
+			return c
+		}
+	}
+	return shared.Condition{}
+}
+
+// A world is a set whose decisions are carried out.
+type world struct {
+	now time.Time
+	set *machinev1alpha1.MachineSet
+	ms  []Machine
+}
+
+// reconcile, and let what was given up be gone.
+func (w *world) reconcile() Decision {
+	d := Plan(w.now, Observed{Set: w.set, Machines: slices.Clone(w.ms)})
+	conditions := w.set.Status.Conditions
+	w.set.Status = d.Status
+	w.set.Status.Conditions = conditions
+	for _, c := range d.Conditions {
+		meta.SetStatusCondition(&w.set.Status.Conditions, metav1.Condition{Type: c.Type, Status: metav1.ConditionStatus(c.Status), Reason: c.Reason, Message: c.Message})
+	}
+	desired := map[string]bool{}
+	for _, m := range d.Machines {
+		desired[m.Name] = true
+		i := slices.IndexFunc(w.ms, func(o Machine) bool { return o.Name == m.Name })
+		if i < 0 {
+			w.ms = append(w.ms, machine(m.Name, pending, func(m *Machine) { m.CreationTimestamp = metav1.NewTime(w.now) }))
+			i = len(w.ms) - 1
+		}
+		w.ms[i].Spec, w.ms[i].Labels, w.ms[i].Annotations = m.Spec, m.Labels, m.Annotations
+	}
+	w.ms = slices.DeleteFunc(w.ms, func(m Machine) bool { return !desired[m.Name] })
+	return d
+}
+
+func (w *world) last() *Machine { return &w.ms[len(w.ms)-1] }
+
+func TestTheDelayFitsTheErrorAndGrows(t *testing.T) {
+	cases := map[string][]time.Duration{
+		"Transient":         {10 * time.Second, 20 * time.Second, 40 * time.Second, 80 * time.Second, 160 * time.Second, 320 * time.Second, 10 * time.Minute, 10 * time.Minute},
+		"Throttled":         {10 * time.Second, 20 * time.Second},
+		"JoinTimeout":       {10 * time.Second, 20 * time.Second},
+		"CapacityExhausted": {time.Minute, 2 * time.Minute, 4 * time.Minute, 8 * time.Minute, 10 * time.Minute},
+		"QuotaExceeded":     {time.Minute, 2 * time.Minute},
+		"InvalidRequest":    {10 * time.Minute, 20 * time.Minute, 40 * time.Minute, time.Hour, time.Hour},
+		"PermissionDenied":  {10 * time.Minute, 20 * time.Minute},
+	}
+	for code, want := range cases {
+		for i, d := range want {
+			if got := delayAfter(code, int32(i+1)); got != d {
+				t.Errorf("%s, %d failures: %s, want %s", code, i+1, got, d)
+			}
+		}
+	}
+}
+
+func TestATemplateThatFailsIsTriedLessAndLessOften(t *testing.T) {
+	w := &world{now: now, set: set(3)}
+	w.reconcile()
+	for i, delay := range []time.Duration{10, 20, 40, 80, 160, 320, 600, 600} {
+		delay *= time.Second
+		if len(w.ms) != 1 {
+			t.Fatalf("attempt %d: there are %d Machines", i, len(w.ms))
+		}
+		w.last().Status.Phase = failed
+		failedWith(machinev1alpha1.FailureCreateFailed, "Transient", fmt.Sprintf("no more (request %d)", i))(w.last())
+
+		// What is decided is told once, and carried out when it is read back.
+		d := w.reconcile()
+		if got, want := reasons(d), []string{"ReplacingMachine", "BackingOff"}; !slices.Equal(got, want) {
+			t.Fatalf("attempt %d: events %v", i, d.Events)
+		}
+		if !strings.HasSuffix(d.Events[1].Message, "first with Transient: no more (request 0): the next Machine is created in "+delay.String()) {
+			t.Errorf("attempt %d: %s", i, d.Events[1].Message)
+		}
+		if d = w.reconcile(); d.CallAgain > shared.InFlight || len(w.ms) != 0 || len(d.Events) > 0 {
+			t.Fatalf("attempt %d: calls again after %s, %d Machines, events %v", i, d.CallAgain, len(w.ms), d.Events)
+		}
+		b := d.Status.Backoff
+		if b == nil || b.Failures != int32(i+1) || !b.Until.Time.Equal(w.now.Add(delay)) || b.Message != "no more (request 0)" {
+			t.Fatalf("attempt %d: %+v", i, b)
+		}
+
+		// It waits, and then tries one.
+		w.now = w.now.Add(delay - time.Second)
+		if d = w.reconcile(); d.CallAgain != time.Second || len(w.ms) != 0 {
+			t.Fatalf("attempt %d: calls again after %s, %d Machines", i, d.CallAgain, len(w.ms))
+		}
+		w.now = w.now.Add(time.Second)
+		w.reconcile()
+	}
+
+	// The first VM ends it.
+	w.last().Status.Phase = provisioning
+	withVM(w.last())
+	d := w.reconcile()
+	if d.Status.Backoff != nil || condition(d, conditionReplicaFailure).Status != "False" || len(w.ms) != 3 {
+		t.Errorf("got %+v, %+v, %d Machines", d.Status.Backoff, condition(d, conditionReplicaFailure), len(w.ms))
+	}
+	if got, want := reasons(d), []string{"CreationRecovered", "CreatedMachine"}; !slices.Equal(got, want) {
+		t.Errorf("events %v", d.Events)
+	}
+}
+
+func TestABackoffEnds(t *testing.T) {
+	backingOff := func(reason machinev1alpha1.FailureReason, options ...setOption) *machinev1alpha1.MachineSet {
+		s := set(3, options...)
+		s.Status.Backoff = &machinev1alpha1.Backoff{
+			Template: (&plan{Observed: Observed{Set: s}}).templateHash(), Failures: 2,
+			Until: metav1.NewTime(now.Add(5 * time.Second)), Reason: reason, ErrorCode: "QuotaExceeded", Message: "no more",
+		}
+		return s
+	}
+	cases := map[string]struct {
+		set      *machinev1alpha1.MachineSet
+		change   setOption
+		machines []Machine
+		want     bool
+	}{
+		"NotWithAVMThatWasThereBefore": {backingOff(machinev1alpha1.FailureCreateFailed), nil, []Machine{machine("a", running)}, false},
+		"WithAVMThatIsYoungerThanTheFailure": {
+			backingOff(machinev1alpha1.FailureCreateFailed), nil, []Machine{machine("a", provisioning, withVM, age(time.Second))}, true,
+		},
+		"NotWithAYoungerMachineWithoutAVM": {
+			backingOff(machinev1alpha1.FailureCreateFailed), nil, []Machine{machine("a", provisioning, age(time.Second))}, false,
+		},
+		"NotWithAVMAloneWhenItIsJoiningThatFailed": {
+			backingOff(machinev1alpha1.FailureJoinTimeout), nil, []Machine{machine("a", joining, age(time.Second))}, false,
+		},
+		"WithANodeWhenItIsJoiningThatFailed": {
+			backingOff(machinev1alpha1.FailureJoinTimeout), nil, []Machine{machine("a", running, withNode, age(time.Second))}, true,
+		},
+		"NotWithAYoungerVMThatFailedToo": {
+			backingOff(machinev1alpha1.FailureCreateFailed), nil, []Machine{machine("a", failed, withVM, age(time.Second))}, false,
+		},
+		"WithAnotherTemplate": {
+			backingOff(machinev1alpha1.FailureCreateFailed),
+			func(s *machinev1alpha1.MachineSet) { s.Spec.Template.Spec.ClassRef.Name = "large" }, nil, true,
+		},
+		"NotWithASettingThatNoVMIsMadeFrom": {
+			backingOff(machinev1alpha1.FailureCreateFailed),
+			func(s *machinev1alpha1.MachineSet) {
+				s.Spec.Template.Spec.Metadata.Labels = map[string]string{"a": "b"}
+			}, nil, false,
+		},
+		"WhenNothingIsMissingAnyMore": {
+			backingOff(machinev1alpha1.FailureCreateFailed), func(s *machinev1alpha1.MachineSet) {
+				s.Spec.Replicas = 1
+				s.Status.Backoff.Until = metav1.NewTime(now)
+			}, []Machine{machine("a", running)}, true,
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if tc.change != nil {
+				tc.change(tc.set)
+			}
+			d := Plan(now, Observed{Set: tc.set, Machines: tc.machines})
+			if got := d.Status.Backoff == nil; got != tc.want {
+				t.Errorf("ended: %t, want %t", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestNothingIsReplacedWhileATemplateBacksOff(t *testing.T) {
+	s := set(1)
+	s.Status.Backoff = &machinev1alpha1.Backoff{
+		Template: (&plan{Observed: Observed{Set: s}}).templateHash(), Failures: 1,
+		Until: metav1.NewTime(now.Add(time.Second)), Reason: machinev1alpha1.FailureCreateFailed,
+	}
+	o := Observed{Set: s, Machines: []Machine{machine("a", failed, failedWith(machinev1alpha1.FailureCreateFailed, "", ""))}}
+	if d := Plan(now, o); len(d.Status.Dropping) > 0 || d.CallAgain != time.Second {
+		t.Errorf("drops %v, calls again after %s", d.Status.Dropping, d.CallAgain)
+	}
+	if d := Plan(now.Add(time.Second), o); len(d.Status.Dropping) != 1 || d.Status.Backoff.Failures != 2 {
+		t.Errorf("drops %v, %+v", d.Status.Dropping, d.Status.Backoff)
+	}
+}
+
+func TestReplicaFailureTellsOfACreationInError(t *testing.T) {
+	older := machine("b", provisioning, age(2*time.Hour), inErrorOf("QuotaExceeded", "request 1: no more"))
+	o := Observed{Set: set(3), Machines: []Machine{machine("a", provisioning, inErrorOf("Internal", "oops")), older, machine("c", running)}}
+	d := Plan(now, o)
+	c := condition(d, conditionReplicaFailure)
+	if c.Status != "True" || c.Reason != "QuotaExceeded" || c.Message != "Machine b: request 1: no more" {
+		t.Errorf("got %+v", c)
+	}
+
+	t.Run("AndTheSameErrorInOtherWordsIsNoNews", func(t *testing.T) {
+		o.Set.Status.Conditions = []metav1.Condition{{Type: c.Type, Status: metav1.ConditionStatus(c.Status), Reason: c.Reason, Message: c.Message}}
+		o.Machines = []Machine{machine("b", provisioning, age(2*time.Hour), inErrorOf("QuotaExceeded", "request 2: no more"))}
+		if got := condition(Plan(now, o), conditionReplicaFailure); got != c {
+			t.Errorf("got %+v", got)
+		}
+	})
+}

@@ -1,0 +1,86 @@
+package set
+
+import (
+	"cmp"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	shared "github.com/drover-dev/drover/internal/plan"
+)
+
+// Types of a MachineSet's conditions, beside those of Crossplane.
+const (
+	// conditionValid is False while something that a user wrote keeps Machines from
+	// being created.
+	conditionValid = "Valid"
+	// conditionReplicaFailure is True while Machines cannot be created. Its reason is
+	// the provider's class of the error, its message the first error's text.
+	conditionReplicaFailure = "ReplicaFailure"
+	// conditionUpdated is False while Machines of a set that updates in place are not
+	// what the template says. Other sets do not have it. UpToDate is Crossplane's own.
+	conditionUpdated = "Updated"
+	// conditionSelectorExclusive is False while Machines match the set's selector that
+	// somebody else controls.
+	conditionSelectorExclusive = "SelectorExclusive"
+)
+
+const (
+	reasonValid     = "Valid"
+	reasonNoFailure = "NoFailure"
+	// reasonNotApplied means that the API server refuses a Machine, or what is said of it.
+	reasonNotApplied = "MachinesNotApplied"
+
+	reasonUpToDate     = "UpToDate"
+	reasonUpdating     = "Updating"
+	reasonUpdateFailed = "UpdateFailed"
+
+	reasonExclusive          = "Exclusive"
+	reasonControlledByOthers = "ControlledByOthers"
+)
+
+func (p *plan) conditions() []shared.Condition {
+	out := []shared.Condition{p.valid(), p.replicaFailure()}
+	for _, c := range []*shared.Condition{p.exhaustedCondition(), p.updatedCondition(), p.exclusive(), p.remediationAllowed()} {
+		if c != nil {
+			out = append(out, *c)
+		}
+	}
+	return out
+}
+
+func (p *plan) valid() shared.Condition {
+	if p.Problem != nil {
+		return shared.Condition{
+			Type:    conditionValid,
+			Status:  "False",
+			Reason:  p.Problem.Reason,
+			Message: p.Problem.Message + "; no Machines are created until there is",
+		}
+	}
+	return shared.Condition{Type: conditionValid, Status: "True", Reason: reasonValid}
+}
+
+func (p *plan) replicaFailure() shared.Condition {
+	c := shared.Condition{Type: conditionReplicaFailure, Status: "True"}
+	if p.NotApplied != "" {
+		c.Reason, c.Message = reasonNotApplied, p.NotApplied
+		return c
+	}
+	if b := p.backoff; b != nil {
+		c.Reason, c.Message = cmp.Or(b.ErrorCode, string(b.Reason)), b.Message
+		return c
+	}
+	failing := slices.DeleteFunc(slices.Clone(p.kept), func(m Machine) bool { return !isInFlight(m) || !inError(m) })
+	if len(failing) == 0 {
+		return shared.Condition{Type: conditionReplicaFailure, Status: "False", Reason: reasonNoFailure}
+	}
+	first := slices.MinFunc(failing, func(a, b Machine) int { return a.CreationTimestamp.Compare(b.CreationTimestamp.Time) })
+	c.Reason, c.Message = errorCode(first), "Machine "+first.Name+": "+first.Status.LastOperation.Description
+	// The same error in other words is no news.
+	if told := meta.FindStatusCondition(p.Set.Status.Conditions, c.Type); told != nil && told.Status == metav1.ConditionTrue && told.Reason == c.Reason {
+		c.Message = told.Message
+	}
+	return c
+}

@@ -1,0 +1,109 @@
+package set
+
+import (
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	fn "github.com/drover-dev/drover/apis/fn/v1alpha1"
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	shared "github.com/drover-dev/drover/internal/plan"
+)
+
+// exhaustionLasts so long when nobody waits for a VM any more who could tell that there
+// is room again: whoever went elsewhere must not come back at once, and go again.
+const exhaustionLasts = 10 * time.Minute
+
+const (
+	reasonRoom = "RoomAvailable"
+	// reasonRecovered is that of the event that tells that VMs can be had again.
+	reasonRecovered = "ExhaustionEnded"
+)
+
+// exhaust notes whether the cloud has room for another Machine of the template. That
+// holds the set back no more than any other failure: one Machine keeps trying.
+func (p *plan) exhaust() {
+	before := p.Set.Status.Exhausted
+	if before != nil && before.FailureDomain != p.failureDomain() {
+		before = nil
+	}
+	code, message := p.outOfRoom()
+	switch {
+	case code != "":
+		e := machinev1alpha1.Exhaustion{FailureDomain: p.failureDomain(), Code: code, Since: metav1.NewTime(p.now.UTC().Truncate(time.Second))}
+		if before != nil {
+			e.Since = before.Since
+		}
+		p.exhausted, p.exhaustedBy = &e, message
+		if before == nil || before.Code != code {
+			p.events = append(p.events, shared.Event{Warning: true, Reason: code, Message: inDomain(e.FailureDomain) + ": " + message})
+		}
+	case before == nil:
+	case p.hasRoomSince(before.Since):
+		p.events = append(p.events, shared.Event{Reason: reasonRecovered, Message: inDomain(before.FailureDomain) + ": VMs can be created again"})
+	default:
+		e := *before
+		if e.Until == nil {
+			e.Until = ptr.To(metav1.NewTime(p.now.Add(exhaustionLasts).UTC().Truncate(time.Second)))
+		}
+		if p.now.Before(e.Until.Time) {
+			p.exhausted = &e
+			return
+		}
+		p.events = append(p.events, shared.Event{Reason: reasonRecovered, Message: inDomain(e.FailureDomain) + ": worth another try"})
+	}
+}
+
+// outOfRoom is the class and the text of an error that says so, or nothing: of a
+// Machine that waits for its VM, or of the last one that was given up.
+func (p *plan) outOfRoom() (code, message string) {
+	for _, m := range p.kept {
+		if isInFlight(m) && inError(m) && !p.isOutdated(m) && fn.ErrorCode(errorCode(m)).IsExhausted() {
+			return errorCode(m), fmt.Sprintf("Machine %s: %s", m.Name, m.Status.LastOperation.Description)
+		}
+	}
+	if b := p.backoff; b != nil && fn.ErrorCode(b.ErrorCode).IsExhausted() {
+		return b.ErrorCode, b.Message
+	}
+	return "", ""
+}
+
+// hasRoomSince says whether a Machine of the template got its VM after then.
+func (p *plan) hasRoomSince(since metav1.Time) bool {
+	for _, m := range p.kept {
+		if p.proves(m) && (m.CreationTimestamp.After(since.Time) || m.Status.RefusedUntil != nil && !m.Status.RefusedUntil.Before(&since)) {
+			return true
+		}
+	}
+	return false
+}
+
+func (p *plan) failureDomain() string { return ptr.Deref(p.Set.Spec.Template.Spec.FailureDomain, "") }
+
+// exhaustedCondition is nil for a set that never met with it.
+func (p *plan) exhaustedCondition() *shared.Condition {
+	told := meta.FindStatusCondition(p.Set.Status.Conditions, machinev1alpha1.ConditionCapacityExhausted)
+	e := p.exhausted
+	if e == nil {
+		if told == nil {
+			return nil
+		}
+		return &shared.Condition{Type: machinev1alpha1.ConditionCapacityExhausted, Status: "False", Reason: reasonRoom}
+	}
+	c := &shared.Condition{Type: machinev1alpha1.ConditionCapacityExhausted, Status: "True", Reason: e.Code, Message: inDomain(e.FailureDomain) + ": " + p.exhaustedBy}
+	// The same error in other words is no news.
+	if told != nil && told.Status == metav1.ConditionTrue && told.Reason == e.Code && p.Set.Status.Exhausted != nil && p.Set.Status.Exhausted.FailureDomain == e.FailureDomain {
+		c.Message = told.Message
+	}
+	return c
+}
+
+func inDomain(domain string) string {
+	if domain == "" {
+		return "The failure domain of the class"
+	}
+	return fmt.Sprintf("Failure domain %q", domain)
+}

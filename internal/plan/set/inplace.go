@@ -1,0 +1,247 @@
+package set
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/names"
+	shared "github.com/drover-dev/drover/internal/plan"
+)
+
+// defaultUpdateTimeout is that of the schemas.
+const defaultUpdateTimeout = 20 * time.Minute
+
+// updatesInPlace says whether Machines follow the template in place.
+func (p *plan) updatesInPlace() bool { return p.Set.Spec.InPlaceUpdate != nil }
+
+// updateID of the template, which Machines are labelled with that have it.
+func (p *plan) updateID() string {
+	if id := p.Set.Spec.InPlaceUpdate.ID; id != "" {
+		return id
+	}
+	t := p.Set.Spec.Template.Spec
+	return names.Hash(t.Version, t.ClassRef.Name)
+}
+
+// updateIDOf is the template's ID as a Machine's agent is told it: another one each
+// time that somebody asks to try again.
+func (p *plan) updateIDOf(m Machine) string {
+	if retry := m.Annotations[machinev1alpha1.AnnotationUpdateRetry]; retry != "" {
+		return p.updateID() + "-" + names.Hash(retry)[:8]
+	}
+	return p.updateID()
+}
+
+// hadUpdate is the ID that a Machine was made or updated under: without a label of
+// ours, that of the template that its MachineDeployment made the set for.
+func hadUpdate(m Machine) string {
+	if id := m.Labels[machinev1alpha1.LabelUpdatedTo]; id != "" {
+		return id
+	}
+	return m.Labels[machinev1alpha1.LabelTemplateHash]
+}
+
+// isOutdated means that what runs on the Machine's VM is not what the template says,
+// or may not be, because an update of it has begun.
+func (p *plan) isOutdated(m Machine) bool {
+	t := p.Set.Spec.Template.Spec
+	return differs(m, t) || p.toUpdate(m)
+}
+
+// toUpdate says whether an update in place makes the Machine what the template says.
+func (p *plan) toUpdate(m Machine) bool {
+	if !p.updatesInPlace() || p.hasUpdated(m) {
+		return false
+	}
+	t := p.Set.Spec.Template.Spec
+	other := p.Set.Spec.InPlaceUpdate.ID != "" && hadUpdate(m) != p.updateID()
+	return m.Spec.ClassRef != t.ClassRef || m.Spec.Version != t.Version || other || isSelected(m)
+}
+
+// hasUpdated means that the agent has done the update, which the Machine's spec is
+// then to say.
+func (p *plan) hasUpdated(m Machine) bool {
+	want, is := m.Spec.InPlaceUpdate, m.Status.Update
+	return p.updatesInPlace() && want != nil && is != nil &&
+		is.State == machinev1alpha1.UpdateSucceeded && is.ID == want.ID && is.ID == p.updateIDOf(m)
+}
+
+// isSelected means that the Machine was told to update.
+func isSelected(m Machine) bool {
+	return m.Spec.InPlaceUpdate != nil && m.Spec.InPlaceUpdate.Selected
+}
+
+// isUpdating means that the Machine's Node is, or is about to be, cordoned for an
+// update: it does not count as available.
+func (p *plan) isUpdating(m Machine) bool {
+	u := m.Status.Update
+	return isSelected(m) || slices.Contains(p.updating, m.Name) || u != nil && u.State != machinev1alpha1.UpdateCandidate
+}
+
+func updateFailed(m Machine) bool {
+	return m.Status.Update != nil && m.Status.Update.State == machinev1alpha1.UpdateFailed
+}
+
+// resumeUpdates of Machines that were selected before.
+func (p *plan) resumeUpdates() {
+	if !p.updatesInPlace() {
+		return
+	}
+	for _, m := range p.kept {
+		selected := slices.Contains(p.Set.Status.Updating, m.Name) || isSelected(m)
+		switch {
+		case selected && p.toUpdate(m):
+			p.updating = append(p.updating, m.Name)
+		case p.hasUpdated(m) && slices.Contains(p.Set.Status.Updating, m.Name):
+			p.updated = append(p.updated, m.Name)
+		}
+	}
+	if len(p.updated) > 0 {
+		p.events = append(p.events, updatedEvent(p.updated, p.Set.Spec.Template.Spec))
+	}
+}
+
+// remake Machines that are outdated before they have a VM: there is nothing to update.
+func (p *plan) remake() {
+	if !p.updatesInPlace() || !p.mayCreate() {
+		return
+	}
+	var early []Machine
+	for _, m := range p.kept {
+		if isInFlight(m) && p.toUpdate(m) {
+			early = append(early, m)
+		}
+	}
+	if len(early) > 0 {
+		p.drop(early...)
+		p.events = append(p.events, remakingEvent(early))
+	}
+}
+
+// selectUpdates of as many Machines as leave enough of them available, those in
+// trouble first. They are told when the selection is read back.
+func (p *plan) selectUpdates() {
+	u := p.Set.Spec.InPlaceUpdate
+	if u == nil || u.Paused || p.Safety.Frozen || p.Problem != nil {
+		return
+	}
+	var candidates []Machine
+	available := 0
+	for _, m := range p.kept {
+		if p.isAvailable(m) {
+			available++
+		}
+		if p.mayUpdate(m) {
+			candidates = append(candidates, m)
+		}
+	}
+	spare := available - int(p.Set.Spec.Replicas-u.MaxUnavailable)
+	for _, m := range p.worstFirst(candidates) {
+		cost := 0
+		if p.isAvailable(m) {
+			cost = 1
+		}
+		if spare < cost {
+			break
+		}
+		spare -= cost
+		p.selected = append(p.selected, m)
+	}
+	for _, m := range p.selected {
+		p.updating = append(p.updating, m.Name)
+	}
+	if len(p.selected) > 0 {
+		slices.Sort(p.updating)
+		p.events = append(p.events, updatingEvent(p.selected, p.Set.Spec.Template.Spec))
+	}
+}
+
+// mayUpdate says whether an update of the Machine may begin, but for the others'
+// availability. It needs a Node whose agent can do it.
+func (p *plan) mayUpdate(m Machine) bool {
+	if !p.toUpdate(m) || slices.Contains(p.updating, m.Name) || !hadNode(m) || isFailed(m) {
+		return false
+	}
+	manual := p.Set.Spec.InPlaceUpdate.Orchestration == machinev1alpha1.OrchestrationManual
+	return !manual || p.isRequested(m)
+}
+
+// isRequested says whether somebody selected the Machine, or its Node, for this update.
+func (p *plan) isRequested(m Machine) bool {
+	id, u := p.updateIDOf(m), m.Status.Update
+	return machinev1alpha1.SelectsUpdate(m.Annotations[machinev1alpha1.LabelUpdateSelected], id) || u != nil && u.ID == id && u.Requested
+}
+
+// composeUpdate puts onto a Machine what it is to know of updates in place.
+func (p *plan) composeUpdate(d *Desired, m Machine) {
+	id, labelled := m.Labels[machinev1alpha1.LabelUpdatedTo]
+	t := p.Set.Spec.Template.Spec
+	switch {
+	case p.hasUpdated(m):
+		d.Spec.ClassRef, d.Spec.Version = t.ClassRef, t.Version
+		id, labelled = p.updateID(), true
+	case p.toUpdate(m) && hasVM(m):
+		d.Spec.InPlaceUpdate = &machinev1alpha1.MachineUpdate{
+			ID:       p.updateIDOf(m),
+			Version:  t.Version,
+			ClassRef: t.ClassRef,
+			Selected: isSelected(m) || slices.Contains(p.Set.Status.Updating, m.Name),
+			// Always set: what the schema defaulted would stay when the rest is taken back.
+			Timeout: cmp.Or(p.Set.Spec.InPlaceUpdate.Timeout, metav1.Duration{Duration: defaultUpdateTimeout}),
+		}
+	}
+	if labelled {
+		d.Labels[machinev1alpha1.LabelUpdatedTo] = id
+	}
+}
+
+func updatingEvent(selected []Machine, t machinev1alpha1.MachineSpec) shared.Event {
+	var each []string
+	for _, m := range selected {
+		each = append(each, m.Name)
+	}
+	return shared.Event{Reason: "UpdatingMachine", Message: fmt.Sprintf("Selected %s for an update in place to %s", list(each), version(t))}
+}
+
+func updatedEvent(updated []string, t machinev1alpha1.MachineSpec) shared.Event {
+	return shared.Event{Reason: "UpdatedMachine", Message: fmt.Sprintf("Updated %s in place to %s", list(updated), version(t))}
+}
+
+func remakingEvent(early []Machine) shared.Event {
+	var each []string
+	for _, m := range early {
+		each = append(each, m.Name)
+	}
+	return shared.Event{Reason: "DeletedMachine", Message: fmt.Sprintf("Deleted %s, made from an earlier template and without a VM yet", list(each))}
+}
+
+func version(t machinev1alpha1.MachineSpec) string {
+	return fmt.Sprintf("version %s of class %q", t.Version, t.ClassRef.Name)
+}
+
+// updatedCondition tells how far the updates are; nil for a set that has none.
+func (p *plan) updatedCondition() *shared.Condition {
+	if !p.updatesInPlace() {
+		return nil
+	}
+	c := &shared.Condition{Type: conditionUpdated, Status: "True", Reason: reasonUpToDate}
+	var failed []string
+	for _, m := range p.kept {
+		if !p.isOutdated(m) {
+			continue
+		}
+		c.Status, c.Reason = "False", reasonUpdating
+		if updateFailed(m) {
+			failed = append(failed, m.Name+" ("+m.Status.Update.Message+")")
+		}
+	}
+	if len(failed) > 0 {
+		c.Reason, c.Message = reasonUpdateFailed, "The update failed of "+list(failed)
+	}
+	return c
+}

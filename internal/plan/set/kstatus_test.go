@@ -1,0 +1,70 @@
+package set
+
+import (
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	shared "github.com/drover-dev/drover/internal/plan"
+)
+
+func controlled(s *machinev1alpha1.MachineSet) {
+	s.OwnerReferences = []metav1.OwnerReference{{Kind: "MachineDeployment", Name: "workers", Controller: ptr.To(true)}}
+}
+
+func knowing(types ...string) setOption {
+	return func(s *machinev1alpha1.MachineSet) {
+		for _, t := range types {
+			s.Status.Conditions = append(s.Status.Conditions, metav1.Condition{Type: t, Status: metav1.ConditionTrue})
+		}
+	}
+}
+
+func TestAStandaloneSetSaysHowItComesOn(t *testing.T) {
+	const (
+		comes   = "True Scaling"
+		settled = "False Settled"
+		no      = "False NotStalled"
+		none    = " "
+	)
+	updateFailed := func(m *Machine) {
+		old(m)
+		asked("new", true)(m)
+		reports("new", machinev1alpha1.UpdateFailed)(m)
+	}
+	denied := failedWith(machinev1alpha1.FailureCreateFailed, "PermissionDenied", "no")
+	throttled := failedWith(machinev1alpha1.FailureCreateFailed, "Throttled", "later")
+	cases := map[string]struct {
+		observed             Observed
+		reconciling, stalled string
+	}{
+		"AllThatIsWantedIsThere":               {Observed{Set: set(1), Machines: []Machine{machine("a", running)}}, settled, no},
+		"AMachineIsMissing":                    {Observed{Set: set(2), Machines: []Machine{machine("a", running)}}, comes, no},
+		"AMachineStarts":                       {Observed{Set: set(1), Machines: []Machine{machine("a", joining)}}, comes, no},
+		"AMachineTooManyIsDropped":             {Observed{Set: set(0), Machines: []Machine{machine("a", running)}}, comes, no},
+		"AMachineTooManyIsNotGoneYet":          {Observed{Set: set(0), Machines: []Machine{machine("a", running, terminating)}}, comes, no},
+		"AFreezeKeepsAMachineFromBeingCreated": {Observed{Set: set(1), Safety: frozen}, "False Frozen", no},
+		"AFreezeIsNothingToASetThatIsComplete": {Observed{Set: set(1), Safety: frozen, Machines: []Machine{machine("a", running)}}, settled, no},
+		"DuringAFreezeAMachineGoes":            {Observed{Set: set(0), Safety: frozen, Machines: []Machine{machine("a", running, terminating)}}, comes, no},
+		"TheClassIsMissing": {Observed{Set: set(1), Problem: &shared.Problem{Reason: shared.ReasonClassNotFound, Message: "no class"}},
+			"False ClassNotFound", "True ClassNotFound"},
+		"TheCloudRefusesForGood": {Observed{Set: set(1), Machines: []Machine{machine("a", failed, denied)}}, "False PermissionDenied", "True PermissionDenied"},
+		"TheCloudRefusesForNow":  {Observed{Set: set(1), Machines: []Machine{machine("a", failed, throttled)}}, comes, no},
+		"AnUpdateInPlaceFailed":  {Observed{Set: set(1, inPlace(1), updating("a")), Machines: []Machine{machine("a", running, updateFailed)}}, "False UpdateFailed", "True UpdateFailed"},
+		"AFailedMachineIsKept":   {Observed{Set: set(1), Machines: []Machine{machine("a", failed, asks("now"))}}, settled, no},
+		"ADeploymentSpeaksForIt": {Observed{Set: set(2, controlled)}, none, none},
+		"ADeploymentTookItOver":  {Observed{Set: set(2, controlled, knowing(shared.ConditionReconciling, shared.ConditionStalled))}, comes, no},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			d := Plan(now, tc.observed)
+			for typ, want := range map[string]string{shared.ConditionReconciling: tc.reconciling, shared.ConditionStalled: tc.stalled} {
+				if c := condition(d, typ); c.Status+" "+c.Reason != want {
+					t.Errorf("%s is %q (%s), want %q", typ, c.Status+" "+c.Reason, c.Message, want)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,161 @@
+package set
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/names"
+)
+
+// A criterion tells which of two Machines is given up first.
+type criterion struct {
+	// compare is negative if a goes before b, and 0 if the criterion does not tell.
+	compare func(a, b Machine) int
+	// says, of a Machine that goes before another, why.
+	says func(Machine) string
+}
+
+// criteria, the most important one first.
+func (p *plan) criteria() []criterion {
+	return []criterion{
+		{by(p.preserved, cmp.Compare[int]), says("not preserved")},
+		{by(p.preservedUntil, cmp.Compare[int64]), says("preserved for less long")},
+		{by(isMarked, falseLast), says("marked by the annotation " + machinev1alpha1.AnnotationDeleteMachine)},
+		{by(deletionCost, cmp.Compare[int64]), func(m Machine) string { return fmt.Sprintf("deletion cost %d", deletionCost(m)) }},
+		{by(p.trouble, cmp.Compare[trouble]), func(m Machine) string { return p.trouble(m).say(m) }},
+		{by(p.isOutdated, falseLast), says("not of the current template")},
+		p.order(),
+	}
+}
+
+// order is the last criterion: what the user prefers among equal Machines.
+func (p *plan) order() criterion {
+	switch p.Set.Spec.Deletion.Order {
+	case machinev1alpha1.DeleteOldest:
+		return criterion{by(createdAt, cmp.Compare[int64]), says("oldest")}
+	case machinev1alpha1.DeleteRandom:
+		hash := func(m Machine) string { return names.Hash(string(p.Set.UID), m.Name) }
+		return criterion{by(hash, cmp.Compare[string]), says("at random")}
+	default:
+		return criterion{by(createdAt, func(a, b int64) int { return cmp.Compare(b, a) }), says("newest")}
+	}
+}
+
+// worstFirst returns the Machines in the order in which they are given up.
+func (p *plan) worstFirst(ms []Machine) []Machine {
+	criteria := p.criteria()
+	return slices.SortedFunc(slices.Values(ms), func(a, b Machine) int {
+		for _, c := range criteria {
+			if n := c.compare(a, b); n != 0 {
+				return n
+			}
+		}
+		return cmp.Compare(a.Name, b.Name)
+	})
+}
+
+// why a Machine goes and the other stays.
+func (p *plan) why(goes, stays Machine) string {
+	for _, c := range p.criteria() {
+		if n := c.compare(goes, stays); n < 0 {
+			return c.says(goes)
+		}
+	}
+	return "first by name"
+}
+
+// trouble that a Machine is in: the more, the lower.
+type trouble int
+
+const (
+	troubleFailed trouble = iota
+	troublePending
+	troubleProvisioning
+	troubleJoining
+	troubleUnknown
+	troubleReplaced
+	troubleUpdateFailed
+	troubleUpdating
+	troubleNotReady
+	troubleNotAvailable
+	troubleNone
+)
+
+func (p *plan) trouble(m Machine) trouble {
+	switch m.Status.Phase {
+	case machinev1alpha1.MachineFailed:
+		return troubleFailed
+	case "", machinev1alpha1.MachinePending:
+		return troublePending
+	case machinev1alpha1.MachineProvisioning:
+		return troubleProvisioning
+	case machinev1alpha1.MachineJoining:
+		return troubleJoining
+	case machinev1alpha1.MachineUnknown:
+		return troubleUnknown
+	}
+	switch {
+	case asksForAnother(m):
+		return troubleReplaced
+	case updateFailed(m):
+		return troubleUpdateFailed
+	case p.isUpdating(m):
+		return troubleUpdating
+	case !isReady(m):
+		return troubleNotReady
+	case !p.isAvailable(m):
+		return troubleNotAvailable
+	}
+	return troubleNone
+}
+
+func (t trouble) say(m Machine) string {
+	switch t {
+	case troubleReplaced:
+		return "to be replaced"
+	case troubleUpdateFailed:
+		return "its update failed"
+	case troubleUpdating:
+		return "being updated"
+	case troubleNotAvailable:
+		return "not ready for minReadySeconds"
+	}
+	return "not ready, phase " + string(cmp.Or(m.Status.Phase, machinev1alpha1.MachinePending))
+}
+
+func isMarked(m Machine) bool {
+	_, ok := m.Annotations[machinev1alpha1.AnnotationDeleteMachine]
+	return ok
+}
+
+// deletionCost is 0 for what is no number: the Machine itself tells of that.
+func deletionCost(m Machine) int64 {
+	n, err := strconv.ParseInt(m.Annotations[machinev1alpha1.AnnotationDeletionCost], 10, 32)
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
+func createdAt(m Machine) int64 { return m.CreationTimestamp.Unix() }
+
+// by compares what key returns.
+func by[T any](key func(Machine) T, compare func(a, b T) int) func(a, b Machine) int {
+	return func(a, b Machine) int { return compare(key(a), key(b)) }
+}
+
+func says(s string) func(Machine) string { return func(Machine) string { return s } }
+
+func falseLast(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case a:
+		return -1
+	default:
+		return 1
+	}
+}

@@ -1,0 +1,213 @@
+package set
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	shared "github.com/drover-dev/drover/internal/plan"
+	"github.com/drover-dev/drover/internal/plan/remediation"
+)
+
+// A Machine of the set.
+type Machine struct {
+	*machinev1alpha1.Machine
+	// Terminating means that the Machine is being deleted.
+	Terminating bool
+}
+
+// Observed is what the step sees.
+type Observed struct {
+	Set *machinev1alpha1.MachineSet
+	// Machines that the set controls, in any order.
+	Machines []Machine
+	// Gone names those of status.creating that were created and are gone, or never will
+	// be.
+	Gone []string
+	// NotApplied is what keeps Machines from being written, if anything.
+	NotApplied string
+	// Orphans match the selector, and nobody controls them.
+	Orphans []Machine
+	// Foreign Machines match the selector, and somebody else controls them: their names
+	// and owners.
+	Foreign []*machinev1alpha1.Machine
+	// Problem with the class, for which no Machines are created.
+	Problem *shared.Problem
+	Safety  shared.Safety
+}
+
+// A Desired Machine.
+type Desired struct {
+	*machinev1alpha1.Machine
+	// Create it if it does not exist.
+	Create bool
+}
+
+// A Decision is what the step wants.
+type Decision struct {
+	// Machines that shall exist, and names of those that shall be deleted.
+	Machines []Desired
+	Delete   []string
+
+	Status machinev1alpha1.MachineSetStatus
+	shared.Report
+}
+
+// Plan decides.
+func Plan(now time.Time, o Observed) Decision {
+	p := plan{Observed: o, now: now, created: o.Set.Status.Created}
+	p.limits, p.unlimited = remediation.LimitsOf(o.Set.Spec.Remediation, o.Set.Spec.Replicas)
+	p.expect()
+	p.sort()
+	p.adopt()
+	p.preserve()
+	p.resumeReplacing()
+	p.resumeUpdates()
+	p.recover()
+	p.giveUp()
+	p.replace()
+	p.remake()
+	p.create()
+	p.exhaust()
+	p.selectUpdates()
+	return p.decide()
+}
+
+// A plan is in the making.
+type plan struct {
+	Observed
+	now time.Time
+	// limits of replacements. There is nothing to go by while unlimited is set: it is
+	// the problem with them.
+	limits    remediation.Limits
+	unlimited *shared.Problem
+
+	// taken are the names of all Machines.
+	taken sets.Set[string]
+	// terminating Machines, dropping ones, whose end was decided before, and the
+	// others.
+	terminating, dropping, kept []Machine
+	// expected names the Machines that were ordered and not seen yet. They are among
+	// the others, without anything that only the API server knows.
+	expected sets.Set[string]
+	// dropped Machines are kept ones whose end this plan decides. They stay until that
+	// is written down.
+	dropped []Machine
+	// adopting names the Machines that are being adopted, and takesOn those of them
+	// that this plan adds.
+	adopting, takesOn []string
+	// creates these names, and created is the counter after it. Counted are those that
+	// exist, but were not counted before.
+	creates []string
+	created int64
+	counted []string
+	// replacing has the Machines that are kept until others are available in their
+	// place, and paired those that this plan adds: the others are created when that is
+	// written down.
+	replacing, paired []machinev1alpha1.Replacement
+	// auto names the Failed Machines that the set preserves by itself.
+	auto sets.Set[string]
+	// backoff of the template, while it fails.
+	backoff *machinev1alpha1.Backoff
+	// exhausted is there while the cloud has no room for another Machine of the
+	// template, and exhaustedBy is the error that says so.
+	exhausted   *machinev1alpha1.Exhaustion
+	exhaustedBy string
+	// updating names the Machines that are updated in place, and updated those that
+	// have been since the last plan. Selected ones are those that this plan adds: they
+	// are told when that is written down.
+	updating, updated []string
+	selected          []Machine
+
+	events []shared.Event
+}
+
+// expect the Machines that were ordered: until each was seen, or is known to be gone, it
+// counts as one that exists.
+func (p *plan) expect() {
+	p.expected = sets.New(p.Set.Status.Creating...).Delete(p.Gone...)
+	for _, m := range p.Machines {
+		p.expected.Delete(m.Name)
+	}
+	for name := range p.expected {
+		m := p.fresh(name).Machine
+		m.CreationTimestamp = metav1.NewTime(p.now)
+		p.Machines = append(p.Machines, Machine{Machine: m})
+	}
+	slices.SortFunc(p.Machines, func(a, b Machine) int { return cmp.Compare(a.Name, b.Name) })
+}
+
+func (p *plan) sort() {
+	p.taken = sets.New(p.Set.Status.Dropping...)
+	for _, m := range p.Machines {
+		p.taken.Insert(m.Name)
+		switch {
+		case m.Terminating:
+			p.terminating = append(p.terminating, m)
+		case slices.Contains(p.Set.Status.Dropping, m.Name):
+			p.dropping = append(p.dropping, m)
+		default:
+			p.kept = append(p.kept, m)
+		}
+	}
+}
+
+// giveUp what is too much. With a replacement goes the wish to have one more, so that
+// then another one is.
+func (p *plan) giveUp() {
+	if len(p.kept) <= p.wanted() {
+		return
+	}
+	order, n := p.worstFirst(p.kept), 0
+	for excess := len(order) - p.wanted(); excess > 0; excess = len(order) - n - p.wanted() {
+		p.drop(order[n : n+excess]...)
+		n += excess
+	}
+	p.events = append(p.events, p.deletedEvent(order[:n], order[n:]))
+}
+
+func (p *plan) drop(ms ...Machine) {
+	dropped := sets.New[string]()
+	for _, m := range ms {
+		dropped.Insert(m.Name)
+	}
+	p.dropped = append(p.dropped, ms...)
+	p.kept = slices.DeleteFunc(p.kept, func(m Machine) bool { return dropped.Has(m.Name) })
+	p.forget(dropped)
+}
+
+func (p *plan) decide() Decision {
+	d := Decision{Status: p.status()}
+	d.Conditions = p.conditions()
+
+	for _, m := range p.kept {
+		d.Machines = append(d.Machines, p.existing(m))
+	}
+	for _, m := range p.dropped {
+		d.Machines = append(d.Machines, p.existing(m))
+	}
+	for _, name := range p.creates {
+		d.Machines = append(d.Machines, p.fresh(name))
+	}
+	for _, m := range p.dropping {
+		d.Delete = append(d.Delete, m.Name)
+	}
+
+	for _, c := range d.Conditions {
+		if (c.Type == conditionValid || c.Type == conditionSelectorExclusive) && c.Status != "True" && c.IsNew(p.Set.Status.Conditions) {
+			d.Events = append(d.Events, shared.Event{Warning: true, Reason: c.Reason, Message: c.Message})
+		}
+	}
+	d.Events = append(d.Events, remediation.Events(p.remediationAllowed(), p.Set.Status.Conditions)...)
+	d.Events = append(d.Events, p.events...)
+
+	d.Ready = d.Status.Replicas == p.Set.Spec.Replicas && d.Status.ReadyReplicas == p.Set.Spec.Replicas &&
+		(!p.updatesInPlace() || d.Status.UpdatedReplicas == d.Status.Replicas)
+	d.Conditions = append(d.Conditions, p.kstatus(d.Ready, d.Conditions)...)
+	d.CallAgain = p.callAgain(d.Ready)
+	return d
+}

@@ -1,0 +1,211 @@
+package set
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"pgregory.net/rapid"
+
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	shared "github.com/drover-dev/drover/internal/plan"
+)
+
+const (
+	preserveNow        = machinev1alpha1.PreserveNow
+	preserveWhenFailed = machinev1alpha1.PreserveWhenFailed
+	preserveFalse      = machinev1alpha1.PreserveFalse
+	preserveAuto       = machinev1alpha1.PreserveAuto
+)
+
+func autoPreserve(most int32) setOption {
+	return func(s *machinev1alpha1.MachineSet) { s.Spec.AutoPreserveFailedMachineMax = most }
+}
+
+func asks(value string) machineOption { return annotated(machinev1alpha1.AnnotationPreserve, value) }
+
+// preservedFor is a Machine that says that it is preserved for so long from now on, or
+// was.
+func preservedFor(value string, d time.Duration) machineOption {
+	return func(m *Machine) {
+		m.Status.Preserve = value
+		m.Status.Preservation = &machinev1alpha1.Preservation{
+			Value: value, Since: metav1.NewTime(now.Add(d - 96*time.Hour)), Until: metav1.NewTime(now.Add(d)),
+		}
+	}
+}
+
+// nodeAsks is a Machine whose Node has the annotation.
+func nodeAsks(value string) machineOption {
+	return func(m *Machine) { m.Status.Preserve = value }
+}
+
+func TestPreservedMachinesAreNotReplaced(t *testing.T) {
+	cases := map[string]struct {
+		set      *machinev1alpha1.MachineSet
+		machines []Machine
+		dropping []string
+		kept     int32
+		again    time.Duration
+	}{
+		"NowKeepsAFailedMachine": {
+			set(2), []Machine{machine("a", running), machine("b", failed, asks(preserveNow), preservedFor(preserveNow, 3*time.Hour))}, nil, 1, shared.AtRest,
+		},
+		"WhenFailedKeepsAFailedMachine": {
+			set(1), []Machine{machine("b", failed, asks(preserveWhenFailed), preservedFor(preserveWhenFailed, 3*time.Hour))}, nil, 1, shared.AtRest,
+		},
+		"TheSetLooksAgainWhenItIsOver": {
+			set(1), []Machine{machine("b", failed, preservedFor(preserveNow, time.Minute))}, nil, 1, time.Minute,
+		},
+		"OnceItIsOverItIsReplaced": {
+			set(1), []Machine{machine("b", failed, asks(preserveNow), preservedFor(preserveNow, 0))}, []string{"b"}, 0, shared.Soonest,
+		},
+		"WhatWasAskedForAMomentAgoCounts": {
+			set(1), []Machine{machine("b", failed, asks(preserveWhenFailed))}, nil, 1, shared.AtRest,
+		},
+		"FalseKeepsNothing": {
+			set(1), []Machine{machine("b", failed, asks(preserveFalse))}, []string{"b"}, 0, shared.Soonest,
+		},
+		"NonsenseKeepsNothing": {
+			set(1), []Machine{machine("b", failed, asks("forever"))}, []string{"b"}, 0, shared.Soonest,
+		},
+		"TheNodesFalseGoesBeforeTheMachinesNow": {
+			set(1), []Machine{machine("b", failed, asks(preserveNow), nodeAsks(preserveFalse))}, []string{"b"}, 0, shared.Soonest,
+		},
+		"AnotherFailedMachineIsReplaced": {
+			set(2), []Machine{machine("a", failed), machine("b", failed, preservedFor(preserveNow, 3*time.Hour))}, []string{"a"}, 1, shared.Soonest,
+		},
+		"ARunningMachineThatIsPreservedIsNoFailedOne": {
+			set(1), []Machine{machine("b", running, preservedFor(preserveNow, 3*time.Hour))}, nil, 0, shared.AtRest,
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			d := Plan(now, Observed{Set: tc.set, Machines: tc.machines})
+			if diff := cmp.Diff(tc.dropping, d.Status.Dropping, equateEmpty); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+			if d.Status.PreservedFailedReplicas != tc.kept || d.CallAgain != tc.again {
+				t.Errorf("preserved %d, calls again after %s", d.Status.PreservedFailedReplicas, d.CallAgain)
+			}
+			// It counts as a replica: none is created beside it.
+			if d.Status.Created != 100 {
+				t.Errorf("created %d", d.Status.Created-100)
+			}
+		})
+	}
+}
+
+func TestPreservedMachinesGoLast(t *testing.T) {
+	kept := preservedFor(preserveNow, time.Hour)
+	cases := map[string]struct {
+		machines []Machine
+		want     []string
+	}{
+		"AfterRunningOnes":              {[]Machine{machine("a", failed, kept), machine("b", running)}, []string{"b"}},
+		"AfterThemEvenWhenMarked":       {[]Machine{machine("a", failed, kept, marked), machine("b", running)}, []string{"b"}},
+		"ARunningOneToo":                {[]Machine{machine("a", running, kept, days(0)), machine("b", running)}, []string{"b"}},
+		"ThoseKeptByItselfBeforeOthers": {[]Machine{machine("a", failed, kept), machine("b", failed, asks(preserveAuto), preservedFor(preserveAuto, 2*time.Hour))}, []string{"b"}},
+		"ThoseKeptForLessLongFirst":     {[]Machine{machine("a", failed, preservedFor(preserveNow, 2*time.Hour)), machine("b", failed, kept)}, []string{"b"}},
+		"ThoseNoLongerKeptAreAsOthers":  {[]Machine{machine("a", failed, preservedFor(preserveNow, 0)), machine("b", running)}, []string{"a"}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			d := Plan(now, Observed{Set: set(1, autoPreserve(5)), Machines: tc.machines})
+			if diff := cmp.Diff(tc.want, d.Status.Dropping); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+			if d := Plan(now, Observed{Set: set(0, autoPreserve(5)), Machines: tc.machines}); len(d.Status.Dropping) != 2 {
+				t.Errorf("a scale to zero spares %v", composed(d))
+			}
+		})
+	}
+}
+
+func TestASetPreservesFailedMachinesByItself(t *testing.T) {
+	auto := func(m *Machine) {
+		asks(preserveAuto)(m)
+		preservedFor(preserveAuto, time.Hour)(m)
+	}
+	broken := func(name string, hours int, options ...machineOption) Machine {
+		return machine(name, failed, append([]machineOption{withVM, age(time.Duration(hours) * time.Hour)}, options...)...)
+	}
+	cases := map[string]struct {
+		most     int32
+		machines []Machine
+		want     []string
+	}{
+		"TheNewest":                    {1, []Machine{broken("a", 2), broken("b", 1), broken("c", 3)}, []string{"b"}},
+		"AsManyAsItMay":                {2, []Machine{broken("a", 2), broken("b", 1), broken("c", 3)}, []string{"a", "b"}},
+		"NoneByDefault":                {0, []Machine{broken("a", 2)}, nil},
+		"NotInPlaceOfOneThatItHas":     {1, []Machine{broken("a", 2, auto), broken("b", 1)}, []string{"a"}},
+		"TheOldestIsDroppedForLess":    {1, []Machine{broken("a", 2, auto), broken("b", 1, auto)}, []string{"b"}},
+		"AllAreDroppedForNone":         {0, []Machine{broken("a", 2, auto), broken("b", 1, auto)}, nil},
+		"NotThoseThatSomebodySpokeFor": {3, []Machine{broken("a", 2, asks(preserveFalse)), broken("b", 1, asks(preserveNow)), broken("c", 1, nodeAsks(preserveFalse))}, nil},
+		"NotOneWhoseNodeSaysOtherwise": {1, []Machine{broken("a", 2, asks(preserveAuto), nodeAsks(preserveFalse))}, nil},
+		"NotOneThatRuns":               {1, []Machine{machine("a", running)}, nil},
+		"NotOneWithoutAVM":             {1, []Machine{machine("a", failed)}, nil},
+		"NotOneWhoseVMIsLost":          {1, []Machine{broken("a", 1, failedWith(machinev1alpha1.FailureVMLost, "", "gone"))}, nil},
+		"OneThatIsOverKeepsItsValueAndNoPlace": {
+			1, []Machine{broken("a", 2, asks(preserveAuto), preservedFor(preserveAuto, 0)), broken("b", 3)}, []string{"a", "b"},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			d := Plan(now, Observed{Set: set(int32(len(tc.machines)), autoPreserve(tc.most)), Machines: tc.machines, Safety: frozen})
+			var got []string
+			for _, m := range d.Machines {
+				if m.Annotations[machinev1alpha1.AnnotationPreserve] == preserveAuto {
+					got = append(got, m.Name)
+				}
+			}
+			slices.Sort(got)
+			if diff := cmp.Diff(tc.want, got, equateEmpty); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestAutoPreservationIsBoundedAndStays lets Machines fail in any order: the set keeps
+// as many as it may, and none that it has chosen is given up for another.
+func TestAutoPreservationIsBoundedAndStays(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		most := rapid.IntRange(0, 4).Draw(t, "most")
+		n := rapid.IntRange(1, 10).Draw(t, "machines")
+		w := &world{now: now, set: set(int32(n), autoPreserve(int32(most)))}
+		for i := range n {
+			w.ms = append(w.ms, machine(fmt.Sprintf("m%02d", i), running, withVM, withNode))
+		}
+		has := map[string]bool{}
+		for range 30 {
+			if i := rapid.IntRange(0, len(w.ms)-1).Draw(t, "machine"); w.ms[i].Status.Phase == running {
+				w.ms[i].Status.Phase, w.ms[i].Status.ReadySince = failed, nil
+			}
+			w.reconcile()
+			now := map[string]bool{}
+			for i := range w.ms {
+				m := &w.ms[i]
+				if preserveOf(*m) == preserveAuto {
+					now[m.Name] = true
+					preservedFor(preserveAuto, time.Hour)(m)
+				}
+				if !isFailed(*m) {
+					m.Status.Phase = running
+					withVM(m)
+				}
+			}
+			for name := range has {
+				if !now[name] {
+					t.Fatalf("%s is no longer preserved", name)
+				}
+			}
+			if has = now; len(has) > most {
+				t.Fatalf("%d are preserved, of at most %d", len(has), most)
+			}
+		}
+	})
+}

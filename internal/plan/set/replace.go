@@ -1,0 +1,235 @@
+package set
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	shared "github.com/drover-dev/drover/internal/plan"
+	"github.com/drover-dev/drover/internal/plan/remediation"
+)
+
+// toReplace says whether a Machine is to be replaced: it failed, or somebody asks for it.
+func (p *plan) toReplace(m Machine) bool {
+	return !p.isPreserved(m) && (isFailed(m) || asksForAnother(m))
+}
+
+// asksForAnother means that somebody asks for another Machine in place of this one.
+func asksForAnother(m Machine) bool {
+	return m.Status.ReplaceRequested || m.Annotations[machinev1alpha1.AnnotationReplace] == "true"
+}
+
+// isUnhealthy says whether the Machine counts for the share above which none is replaced.
+func (p *plan) isUnhealthy(m Machine) bool {
+	switch {
+	case p.isPreserved(m):
+		return false
+	case isFailed(m), m.Status.Phase == machinev1alpha1.MachineUnknown:
+		return true
+	}
+	return isInFlight(m) && inError(m)
+}
+
+func (p *plan) unhealthy() int32 { return p.unhealthyOf(p.kept) }
+
+func (p *plan) unhealthyOf(ms []Machine) int32 {
+	n := int32(0)
+	for _, m := range ms {
+		count(&n, p.isUnhealthy(m))
+	}
+	return n
+}
+
+// starting is how many Machines come up, or have yet to be created. One that failed
+// before it had a Node still is to be created. A set that creates none counts those that
+// another set creates for it, as far as anybody lowers its replicas for that.
+func (p *plan) starting() int {
+	n := max(0, p.wanted()+len(p.paired)-len(p.kept))
+	switch {
+	case !p.createsNone():
+	case metav1.GetControllerOf(p.Set) == nil:
+		n = len(p.dropping) + len(p.dropped)
+	default:
+		n = max(0, int(p.Set.Spec.Replicas)-len(p.kept))
+	}
+	for _, m := range p.kept {
+		if m.Status.Phase.IsOnItsWay() || !p.createsNone() && p.toRetry(m) {
+			n++
+		}
+	}
+	return n
+}
+
+// toRetry says whether the creation of a Machine is to be tried again, with another.
+// That takes nothing from anybody, and no part of the budget that it has not already.
+func (p *plan) toRetry(m Machine) bool {
+	return isFailed(m) && !hadNode(m) && !p.isPreserved(m)
+}
+
+// wanted Machines, with those above replicas that others are to hand over to.
+func (p *plan) wanted() int { return max(0, int(p.Set.Spec.Replicas)) + len(p.replacing) }
+
+// resumeReplacing of Machines that still are to be replaced, and whose replacement was
+// not given up. Where there are enough without them, they go like any that are too
+// much.
+func (p *plan) resumeReplacing() {
+	if p.createsNone() {
+		return
+	}
+	others := len(p.kept)
+	for _, r := range p.Set.Status.Replacing {
+		m, kept := p.find(r.Machine)
+		_, by := p.find(r.By)
+		if !kept || !p.toReplace(m) || !by && p.exists(r.By) || slices.Contains(p.Gone, r.By) {
+			continue
+		}
+		p.replacing = append(p.replacing, r)
+		others--
+		if by {
+			others--
+		}
+	}
+	needed := max(0, int(p.Set.Spec.Replicas)-others)
+	p.replacing = p.replacing[:min(needed, len(p.replacing))]
+}
+
+// find a Machine that is kept.
+func (p *plan) find(name string) (Machine, bool) {
+	i := slices.IndexFunc(p.kept, func(m Machine) bool { return m.Name == name })
+	if i < 0 {
+		return Machine{}, false
+	}
+	return p.kept[i], true
+}
+
+// exists says whether there is such a Machine, be it kept or not.
+func (p *plan) exists(name string) bool { return p.taken.Has(name) }
+
+// replace Machines, the worst first, as long as the budget lasts. One is dropped here,
+// and then missing, or is kept until another has taken its place. A set that creates none
+// gives it up for another set to replace.
+func (p *plan) replace() {
+	if p.Safety.Frozen || p.Problem != nil && !p.createsNone() {
+		return
+	}
+	p.handOver()
+	// What is given up in this plan is unhealthy still.
+	allowed := p.unlimited == nil && p.limits.Allows(p.unhealthy()+p.unhealthyOf(p.dropped))
+	for _, m := range p.worstFirst(p.waiting()) {
+		switch {
+		case !p.mayReplace(m, allowed):
+		case p.handsOver(m):
+			r := machinev1alpha1.Replacement{Machine: m.Name, By: p.reserve()}
+			p.paired = append(p.paired, r)
+			p.events = append(p.events, replacingEvent(m, r.By))
+		default:
+			p.drop(m)
+			p.events = append(p.events, replacingEvent(m, ""))
+			p.backOff(m)
+		}
+	}
+}
+
+// mayReplace a Machine now. What made one fail may make all fail.
+func (p *plan) mayReplace(m Machine, allowed bool) bool {
+	budget := int(p.limits.InFlight)
+	switch {
+	case p.createsNone():
+		return allowed && p.starting() < budget
+	case p.backingOff():
+		return false
+	case p.toRetry(m):
+		comingUp := len(p.dropped) + len(p.paired)
+		for _, m := range p.kept {
+			if m.Status.Phase.IsOnItsWay() {
+				comingUp++
+			}
+		}
+		return comingUp < max(1, budget)
+	}
+	// Who waits for a replacement to become available is above replicas all the while.
+	return allowed && max(p.starting(), len(p.replacing)+len(p.paired)) < budget
+}
+
+// waiting Machines are to be replaced, and nobody does so yet.
+func (p *plan) waiting() []Machine {
+	var out []Machine
+	for _, m := range p.kept {
+		is := func(r machinev1alpha1.Replacement) bool { return r.Machine == m.Name || r.By == m.Name }
+		if p.toReplace(m) && !slices.ContainsFunc(p.replacing, is) && !slices.ContainsFunc(p.paired, is) {
+			out = append(out, m)
+		}
+	}
+	return out
+}
+
+// handsOver says whether the Machine is kept until another is there in its place. One
+// without VM or Node has nothing to hand over.
+func (p *plan) handsOver(m Machine) bool {
+	return p.Set.Spec.Remediation.Order == machinev1alpha1.CreateFirst && !p.createsNone() &&
+		hasVM(m) && hadNode(m) && m.Status.FailureReason != machinev1alpha1.FailureVMLost
+}
+
+// handOver gives up Machines whose replacement is available, and replacements that failed.
+func (p *plan) handOver() {
+	for _, r := range slices.Clone(p.replacing) {
+		by, there := p.find(r.By)
+		m, stays := p.find(r.Machine)
+		switch {
+		case !there || !stays:
+		case p.isAvailable(by):
+			p.drop(m)
+			p.events = append(p.events, shared.Event{Reason: "ReplacedMachine", Message: fmt.Sprintf("Replaced Machine %s by %s", m.Name, by.Name)})
+		case isFailed(by) && !p.isPreserved(by):
+			p.drop(by)
+			p.events = append(p.events, replacingEvent(by, ""))
+			p.backOff(by)
+		}
+	}
+}
+
+// missingReplacements are to be created under the names that were written down.
+func (p *plan) missingReplacements() []string {
+	var out []string
+	for _, r := range p.replacing {
+		if !p.exists(r.By) {
+			out = append(out, r.By)
+		}
+	}
+	return out
+}
+
+// forget replacements that lost one of the two: nothing is handed over any more.
+func (p *plan) forget(dropped sets.Set[string]) {
+	lost := func(r machinev1alpha1.Replacement) bool { return dropped.Has(r.Machine) || dropped.Has(r.By) }
+	p.replacing = slices.DeleteFunc(p.replacing, lost)
+	p.paired = slices.DeleteFunc(p.paired, lost)
+}
+
+func (p *plan) remediationAllowed() *shared.Condition {
+	return remediation.Condition(p.limits, p.unlimited, remediation.State{
+		Machines:  int32(len(p.kept)),
+		Starting:  int32(p.starting()),
+		Unhealthy: p.unhealthy(),
+		Waiting:   int32(len(p.waiting())),
+	}, p.Set.Status.Conditions)
+}
+
+// replacingEvent tells why a Machine is replaced, and by which one if it waits for that.
+func replacingEvent(m Machine, by string) shared.Event {
+	e := shared.Event{Warning: isFailed(m), Reason: "ReplacingMachine", Message: "Replacing Machine " + m.Name}
+	if by != "" {
+		e.Message += " by " + by
+	}
+	if !isFailed(m) {
+		e.Message += ", as " + machinev1alpha1.AnnotationReplace + " asks"
+		return e
+	}
+	e.Message += fmt.Sprintf(", which failed with %s: %s",
+		cmp.Or(string(m.Status.FailureReason), "no reason"), cmp.Or(m.Status.FailureMessage, "no message"))
+	return e
+}

@@ -1,0 +1,94 @@
+package set
+
+import (
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	shared "github.com/drover-dev/drover/internal/plan"
+)
+
+// status counts the Machines as they are once the plan is carried out: whoever
+// reads it must not rely on a Machine that is about to go.
+func (p *plan) status() machinev1alpha1.MachineSetStatus {
+	s := machinev1alpha1.MachineSetStatus{
+		ObservedGeneration:  p.Set.Generation,
+		Selector:            p.Set.Spec.Selector.String(),
+		Replicas:            int32(len(p.kept) + len(p.creates)),
+		UpdatedReplicas:     int32(len(p.creates)),
+		TerminatingReplicas: int32(len(p.terminating) + len(p.dropping) + len(p.dropped)),
+		Created:             p.created,
+		Backoff:             p.backoff,
+		Exhausted:           p.exhausted,
+		StartingReplicas:    int32(p.starting()),
+		UnhealthyReplicas:   p.unhealthy(),
+		ReplaceableReplicas: int32(len(p.waiting())),
+		Replacing:           slices.Concat(p.replacing, p.paired),
+		Updating:            p.updating,
+		Adopting:            p.adopting,
+		Creating:            slices.Concat(sets.List(p.expected), p.creates),
+	}
+	slices.Sort(s.Creating)
+	for _, m := range p.kept {
+		available, updated := p.isAvailable(m), !p.isOutdated(m)
+		count(&s.ReadyReplicas, isReady(m))
+		count(&s.AvailableReplicas, available)
+		count(&s.UpdatedReplicas, updated)
+		count(&s.UpdatedAvailableReplicas, updated && available)
+		count(&s.MarkedReplicas, isMarked(m))
+		count(&s.PreservedFailedReplicas, isFailed(m) && p.isPreserved(m))
+	}
+	for _, m := range p.dropping {
+		s.Dropping = append(s.Dropping, m.Name)
+	}
+	for _, m := range p.dropped {
+		s.Dropping = append(s.Dropping, m.Name)
+	}
+	return s
+}
+
+func count(n *int32, yes bool) {
+	if yes {
+		*n++
+	}
+}
+
+// callAgain at once to carry out what is written down by then, soon while anything
+// is in flight, and when the next Machine becomes available, may be created, or is no
+// longer preserved.
+func (p *plan) callAgain(ready bool) time.Duration {
+	if len(p.dropped)+len(p.selected)+len(p.takesOn)+len(p.paired) > 0 {
+		return shared.Soonest
+	}
+	again := shared.AtRest
+	if !ready && p.moves() || len(p.terminating)+len(p.dropping) > 0 {
+		again = shared.InFlight
+	}
+	if p.backingOff() {
+		again = min(again, p.backoff.Until.Sub(p.now))
+	}
+	if e := p.exhausted; e != nil && e.Until != nil {
+		again = min(again, e.Until.Sub(p.now))
+	}
+	for _, m := range p.kept {
+		if isReady(m) && p.untilAvailable(m) > 0 {
+			again = min(again, p.untilAvailable(m))
+		}
+		if isFailed(m) && m.Status.Preservation != nil && p.isPreserved(m) {
+			again = min(again, m.Status.Preservation.Until.Sub(p.now))
+		}
+	}
+	return again
+}
+
+// moves says whether there is anything to wait for in a set that is not ready.
+func (p *plan) moves() bool {
+	if p.missing() > 0 && !p.createsNone() && !p.backingOff() {
+		return true
+	}
+	return slices.ContainsFunc(p.kept, func(m Machine) bool {
+		return !isReady(m) && !updateFailed(m) && !(isFailed(m) && p.isPreserved(m))
+	})
+}

@@ -1,0 +1,443 @@
+package simulator
+
+import (
+	"fmt"
+	"maps"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/plan"
+	"github.com/drover-dev/drover/internal/plan/deployment"
+	"github.com/drover-dev/drover/internal/plan/freeze"
+	"github.com/drover-dev/drover/internal/plan/set"
+)
+
+// DeploymentName of the one MachineDeployment.
+const DeploymentName = "md"
+
+func equal(a, b any) bool { return equality.Semantic.DeepEqual(a, b) }
+
+// A Cluster with one MachineDeployment.
+type Cluster struct {
+	// Now is what its clock shows.
+	Now time.Time
+	// Crash says, before each write of a reconcile, whether to break off.
+	Crash func() bool
+	// Order in which n children are written.
+	Order func(n int) []int
+	// Events of all planners.
+	Events []plan.Event
+
+	deployments *store[*machinev1alpha1.MachineDeployment]
+	sets        *store[*machinev1alpha1.MachineSet]
+	groups      *store[*machinev1alpha1.MachineGroup]
+	machines    *store[*machinev1alpha1.Machine]
+
+	// Each reconciler sees through caches of its own.
+	deploymentView  *cache[*machinev1alpha1.MachineDeployment]
+	setsOfRollout   *cache[*machinev1alpha1.MachineSet]
+	setsOfReplicas  *cache[*machinev1alpha1.MachineSet]
+	groupsOfSets    *cache[*machinev1alpha1.MachineGroup]
+	machineView     *cache[*machinev1alpha1.Machine]
+	groupView       *cache[*machinev1alpha1.MachineGroup]
+	machinesOfGroup *cache[*machinev1alpha1.Machine]
+
+	rollout  composer[*machinev1alpha1.MachineDeployment, *machinev1alpha1.MachineSet]
+	replicas composer[*machinev1alpha1.MachineSet, *machinev1alpha1.MachineGroup]
+
+	// BackTo is the revision that is gone back to, if any.
+	BackTo *machinev1alpha1.Revision
+
+	// decided was written down by the reconcile that is under way.
+	decided *decision
+
+	uids int
+	watcher
+}
+
+// New returns a cluster with a MachineDeployment that was not reconciled yet.
+func New(spec machinev1alpha1.MachineDeploymentSpec) *Cluster {
+	c := &Cluster{
+		Now:         time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC),
+		Crash:       func() bool { return false },
+		Order:       ascending,
+		deployments: newStore[*machinev1alpha1.MachineDeployment](),
+		sets:        newStore[*machinev1alpha1.MachineSet](),
+		groups:      newStore[*machinev1alpha1.MachineGroup](),
+		machines:    newStore[*machinev1alpha1.Machine](),
+	}
+	c.deploymentView = newCache(c.deployments)
+	c.setsOfRollout = newCache(c.sets)
+	c.setsOfReplicas = newCache(c.sets)
+	c.groupsOfSets = newCache(c.groups)
+	c.machineView = newCache(c.machines)
+	c.groupView = newCache(c.groups)
+	c.machinesOfGroup = newCache(c.machines)
+
+	c.rollout = composer[*machinev1alpha1.MachineDeployment, *machinev1alpha1.MachineSet]{
+		composites: c.deployments, children: c.sets,
+		compositeView: c.deploymentView, childView: c.setsOfRollout,
+		plan:  c.planRollout,
+		apply: applySet,
+		created: func(s *machinev1alpha1.MachineSet) {
+			s.UID = c.uid()
+			s.CreationTimestamp = metav1.NewTime(c.Now)
+		},
+		deleted: func(*machinev1alpha1.MachineSet) {},
+	}
+	c.replicas = composer[*machinev1alpha1.MachineSet, *machinev1alpha1.MachineGroup]{
+		composites: c.sets, children: c.groups,
+		compositeView: c.setsOfReplicas, childView: c.groupsOfSets,
+		plan:    c.planReplicas,
+		apply:   applyGroup,
+		created: func(g *machinev1alpha1.MachineGroup) { g.UID = c.uid() },
+		deleted: func(*machinev1alpha1.MachineGroup) {},
+	}
+
+	d := &machinev1alpha1.MachineDeployment{Spec: spec}
+	d.Name, d.Namespace, d.UID, d.Generation = DeploymentName, "default", c.uid(), 1
+	c.deployments.put(d, nil)
+	c.Settled(d)
+	return c
+}
+
+func ascending(n int) []int {
+	out := make([]int, n)
+	for i := range out {
+		out[i] = i
+	}
+	return out
+}
+
+func (c *Cluster) uid() types.UID {
+	c.uids++
+	return types.UID(fmt.Sprintf("uid-%d", c.uids))
+}
+
+func (c *Cluster) planRollout(d *machinev1alpha1.MachineDeployment, children []child[*machinev1alpha1.MachineSet]) ([]*machinev1alpha1.MachineSet, func(*machinev1alpha1.MachineDeployment)) {
+	s := freeze.Plan(freeze.OfDeployment(d))
+	o := deployment.Observed{Deployment: d, ClassFound: true, Safety: s.Safety}
+	for _, ch := range children {
+		o.Sets = append(o.Sets, deployment.Set{MachineSet: ch.object, Observed: ch.observed, Terminating: ch.terminating})
+	}
+	p := deployment.Plan(c.Now, o)
+	c.Events = append(c.Events, p.Events...)
+
+	var desired []*machinev1alpha1.MachineSet
+	for _, s := range p.Sets {
+		desired = append(desired, s.MachineSet)
+	}
+	return desired, func(d *machinev1alpha1.MachineDeployment) {
+		conditions := setConditions(d.Status.Conditions, append(p.Conditions, ready(p.Ready), s.Condition))
+		d.Status = p.Status
+		d.Status.Safety = s.Status
+		d.Status.Conditions = conditions
+	}
+}
+
+func (c *Cluster) planReplicas(s *machinev1alpha1.MachineSet, groups []child[*machinev1alpha1.MachineGroup]) ([]*machinev1alpha1.MachineGroup, func(*machinev1alpha1.MachineSet)) {
+	safe := freeze.Plan(freeze.OfSet(s))
+	o := set.Observed{Set: s, Safety: safe.Safety}
+	var seen []child[*machinev1alpha1.Machine]
+	for _, m := range c.machineView.list() {
+		if metav1.IsControlledBy(m, s) {
+			seen = append(seen, child[*machinev1alpha1.Machine]{object: m, terminating: m.DeletionTimestamp != nil})
+			o.Machines = append(o.Machines, set.Machine{Machine: m, Terminating: m.DeletionTimestamp != nil})
+		}
+	}
+	for _, g := range groups {
+		o.Gone = g.object.Status.Gone
+	}
+	p := set.Plan(c.Now, o)
+	c.Events = append(c.Events, p.Events...)
+
+	g, err := set.Group(s, p)
+	if err != nil {
+		panic(err)
+	}
+	return []*machinev1alpha1.MachineGroup{g}, func(s *machinev1alpha1.MachineSet) {
+		c.decided = &decision{set: s.Name, spec: s.Spec, before: *s.Status.DeepCopy(), after: *p.Status.DeepCopy(), seen: seen, gone: o.Gone}
+		conditions := setConditions(s.Status.Conditions, append(p.Conditions, ready(p.Ready), safe.Condition))
+		s.Status = p.Status
+		s.Status.Safety = safe.Status
+		s.Status.Conditions = conditions
+	}
+}
+
+func ready(r bool) plan.Condition {
+	if r {
+		return plan.Condition{Type: "Ready", Status: "True", Reason: "Available"}
+	}
+	return plan.Condition{Type: "Ready", Status: "False", Reason: "Creating"}
+}
+
+func setConditions(now []metav1.Condition, set []plan.Condition) []metav1.Condition {
+	out := make([]metav1.Condition, 0, len(now))
+	for _, c := range set {
+		out = append(out, metav1.Condition{Type: c.Type, Status: metav1.ConditionStatus(c.Status), Reason: c.Reason, Message: c.Message})
+	}
+	return out
+}
+
+func applyMeta(existing, desired metav1.Object) {
+	existing.SetLabels(maps.Clone(desired.GetLabels()))
+	annotations := maps.Clone(existing.GetAnnotations())
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	maps.Copy(annotations, desired.GetAnnotations())
+	existing.SetAnnotations(annotations)
+}
+
+func applySet(existing, desired *machinev1alpha1.MachineSet) bool {
+	applyMeta(existing, desired)
+	changed := !equal(existing.Spec, desired.Spec)
+	desired.Spec.DeepCopyInto(&existing.Spec)
+	return changed
+}
+
+// Deployment as it is.
+func (c *Cluster) Deployment() *machinev1alpha1.MachineDeployment {
+	e, _ := c.deployments.get(DeploymentName)
+	return e.object
+}
+
+// Update the MachineDeployment as a user does.
+func (c *Cluster) Update(change func(*machinev1alpha1.MachineDeployment)) {
+	e, _ := c.deployments.get(DeploymentName)
+	before := e.object.DeepCopy()
+	change(e.object)
+	if !equal(before.Spec, e.object.Spec) {
+		e.object.Generation++
+		c.onUpdate(before, e.object)
+	}
+	c.deployments.put(e.object, e.refs)
+}
+
+// A kind of Machines: what of a template tells the simulator's rollouts apart.
+type kind struct{ version, failureDomain string }
+
+func kindOf(s machinev1alpha1.MachineSpec) kind {
+	return kind{s.Version, ptr.Deref(s.FailureDomain, "")}
+}
+
+// wanted kind: that of the template, or of what is gone back to.
+func (c *Cluster) wanted() kind {
+	if r := c.BackTo; r != nil {
+		return kind{r.Version, ptr.Deref(r.FailureDomain, "")}
+	}
+	return kindOf(c.Deployment().Spec.Template.Spec)
+}
+
+// Sets as they are.
+func (c *Cluster) Sets() []*machinev1alpha1.MachineSet { return c.sets.list() }
+
+// Machines as they are.
+func (c *Cluster) Machines() []*machinev1alpha1.Machine { return c.machines.list() }
+
+// Writes that there were.
+func (c *Cluster) Writes() int {
+	return len(c.deployments.log) + len(c.sets.log) + len(c.groups.log) + len(c.machines.log)
+}
+
+// ReconcileDeployment as it is seen.
+func (c *Cluster) ReconcileDeployment() {
+	_ = c.rollout.reconcile(DeploymentName, c.Crash, c.Order)
+}
+
+// ReconcileSet as it is seen.
+func (c *Cluster) ReconcileSet(name string) {
+	_ = c.replicas.reconcile(name, c.Crash, c.Order)
+	if c.decided != nil {
+		c.onDecision(c, *c.decided)
+		c.decided = nil
+	}
+}
+
+// Views that lag behind.
+const Views = 7
+
+// Advance one of the views by at most n writes.
+func (c *Cluster) Advance(view, n int) {
+	switch view {
+	case 0:
+		c.deploymentView.advance(n)
+	case 1:
+		c.setsOfRollout.advance(n)
+	case 2:
+		c.setsOfReplicas.advance(n)
+	case 3:
+		c.machineView.advance(n)
+	case 4:
+		c.groupsOfSets.advance(n)
+	case 5:
+		c.groupView.advance(n)
+	case 6:
+		c.machinesOfGroup.advance(n)
+	}
+}
+
+// CatchUp lets all views see what there is.
+func (c *Cluster) CatchUp() {
+	for v := range Views {
+		c.Advance(v, c.Writes())
+	}
+}
+
+// changeMachine in the cluster.
+func (c *Cluster) changeMachine(name string, change func(*machinev1alpha1.Machine)) {
+	e, ok := c.machines.get(name)
+	if !ok {
+		return
+	}
+	before := e.object.DeepCopy()
+	change(e.object)
+	if !equal(before, e.object) {
+		c.machines.put(e.object, nil)
+	}
+}
+
+// Boot brings a Machine one phase further. No function runs for one that is deleted.
+func (c *Cluster) Boot(name string) {
+	c.changeMachine(name, func(m *machinev1alpha1.Machine) {
+		if m.DeletionTimestamp != nil {
+			return
+		}
+		switch m.Status.Phase {
+		case "", machinev1alpha1.MachinePending:
+			m.Status.Phase = machinev1alpha1.MachineProvisioning
+		case machinev1alpha1.MachineProvisioning:
+			m.Status.Phase = machinev1alpha1.MachineJoining
+			m.Status.ProviderID = "local:///zone-a/" + string(m.UID)
+			m.Spec.ProviderID = ptr.To(m.Status.ProviderID) // As the Machine's controller does.
+			m.Generation++
+		case machinev1alpha1.MachineJoining, machinev1alpha1.MachineUnknown:
+			m.Status.Phase = machinev1alpha1.MachineRunning
+			m.Status.ReadySince = ptr.To(metav1.NewTime(c.Now))
+			m.Status.NodeRef = &machinev1alpha1.NodeReference{Kind: "Node", Name: m.Name}
+		}
+	})
+}
+
+// Agent brings the update in place of a Machine one state further, as the step
+// lifecycle and the agent of its Node do together. One that fails can succeed later.
+func (c *Cluster) Agent(name string, fails bool) {
+	c.changeMachine(name, func(m *machinev1alpha1.Machine) {
+		want, is := m.Spec.InPlaceUpdate, m.Status.Update
+		if m.DeletionTimestamp != nil || m.Status.Phase == machinev1alpha1.MachineFailed {
+			return
+		}
+		if want == nil {
+			if m.Status.Phase == machinev1alpha1.MachineUpdating {
+				m.Status.Phase = machinev1alpha1.MachineRunning
+			}
+			m.Status.Update = nil
+			return
+		}
+		if is == nil || is.ID != want.ID || !want.Selected {
+			is = &machinev1alpha1.UpdateStatus{ID: want.ID, State: machinev1alpha1.UpdateCandidate}
+		}
+		next := is.State
+		switch {
+		case !want.Selected:
+		case is.State == machinev1alpha1.UpdateCandidate:
+			next = machinev1alpha1.UpdateDraining
+			if m.Status.Phase == machinev1alpha1.MachineRunning {
+				c.onDrain(c, m)
+				m.Status.Phase = machinev1alpha1.MachineUpdating
+			}
+		case is.State == machinev1alpha1.UpdateDraining:
+			next = machinev1alpha1.UpdateUpdating
+		case fails && is.State == machinev1alpha1.UpdateUpdating:
+			next = machinev1alpha1.UpdateFailed
+		default:
+			next = machinev1alpha1.UpdateSucceeded
+		}
+		m.Status.Update = &machinev1alpha1.UpdateStatus{ID: want.ID, State: next}
+	})
+}
+
+// DeleteByUser deletes a Machine that nobody decided to give up.
+func (c *Cluster) DeleteByUser(name string) {
+	c.changeMachine(name, func(m *machinev1alpha1.Machine) {
+		if m.DeletionTimestamp == nil {
+			c.onLoss(c, m)
+			m.DeletionTimestamp = ptr.To(metav1.NewTime(c.Now))
+		}
+	})
+}
+
+// IsOld says whether a rollout has to replace or update a Machine.
+func (c *Cluster) IsOld(m *machinev1alpha1.Machine) bool {
+	return kindOf(m.Spec) != c.wanted() || m.Spec.InPlaceUpdate != nil ||
+		!c.inPlace() && m.CreationTimestamp.Before(c.Deployment().Spec.Rollout.After)
+}
+
+func (c *Cluster) inPlace() bool {
+	return c.Deployment().Spec.Strategy.Type == machinev1alpha1.InPlaceUpdate
+}
+
+// Fail a Machine for good.
+func (c *Cluster) Fail(name string) {
+	c.changeMachine(name, func(m *machinev1alpha1.Machine) {
+		c.onLoss(c, m)
+		m.Status.Phase = machinev1alpha1.MachineFailed
+		m.Status.FailureReason = machinev1alpha1.FailureVMLost
+		m.Status.ReadySince = nil
+	})
+}
+
+// Lose sight of a Machine's Node until it boots.
+func (c *Cluster) Lose(name string) {
+	c.changeMachine(name, func(m *machinev1alpha1.Machine) {
+		if m.Status.Phase == machinev1alpha1.MachineRunning {
+			c.onLoss(c, m)
+			m.Status.Phase = machinev1alpha1.MachineUnknown
+			m.Status.ReadySince = nil
+		}
+	})
+}
+
+// Finish the deletion of a Machine.
+func (c *Cluster) Finish(name string) {
+	if e, ok := c.machines.get(name); ok && e.object.DeletionTimestamp != nil {
+		c.machines.remove(name)
+	}
+}
+
+// CollectGarbage deletes what terminating MachineSets composed, and then them.
+func (c *Cluster) CollectGarbage() {
+	for _, s := range c.Sets() {
+		if s.DeletionTimestamp == nil {
+			continue
+		}
+		left := false
+		for _, m := range c.Machines() {
+			if metav1.IsControlledBy(m, s) {
+				left = true
+				c.changeMachine(m.Name, func(m *machinev1alpha1.Machine) {
+					if m.DeletionTimestamp == nil {
+						m.DeletionTimestamp = ptr.To(metav1.NewTime(c.Now))
+						c.onDelete(c, m)
+					}
+				})
+			}
+		}
+		if !left {
+			c.sets.remove(s.Name)
+			c.groups.remove(s.Name)
+		}
+	}
+}
+
+// Available says whether a Machine is.
+func (c *Cluster) Available(m *machinev1alpha1.Machine) bool {
+	min := time.Duration(c.Deployment().Spec.MinReadySeconds) * time.Second
+	return m.DeletionTimestamp == nil && m.Status.Phase == machinev1alpha1.MachineRunning &&
+		m.Status.ReadySince != nil && !c.Now.Before(m.Status.ReadySince.Add(min))
+}

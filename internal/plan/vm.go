@@ -1,0 +1,47 @@
+package plan
+
+import (
+	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+)
+
+// FinalizerManaged is that of crossplane-runtime on every managed resource.
+const FinalizerManaged = "finalizer.managedresource.crossplane.io"
+
+// CreationBegan says whether a VM resource's VM exists, or may exist because its
+// provider began to create it.
+func CreationBegan(vm Object) bool {
+	a := vm.GetAnnotations()
+	for _, key := range []string{
+		meta.AnnotationKeyExternalName,
+		meta.AnnotationKeyExternalCreatePending,
+		meta.AnnotationKeyExternalCreateSucceeded,
+		meta.AnnotationKeyExternalCreateFailed,
+	} {
+		if a[key] != "" {
+			return true
+		}
+	}
+	return false
+}
+
+// AsObserved is a VM resource, or a companion of one, as it was asked for, without what
+// others wrote to it.
+func AsObserved(o Object, m *machinev1alpha1.Machine) *unstructured.Unstructured {
+	out := &unstructured.Unstructured{Object: map[string]any{}}
+	out.SetGroupVersionKind(o.GroupVersionKind())
+	out.SetName(o.GetName())
+	out.SetLabels(map[string]string{machinev1alpha1.LabelMachine: m.Name})
+	for _, key := range []string{machinev1alpha1.AnnotationOrder, machinev1alpha1.AnnotationCompanions} {
+		if v, ok := o.GetAnnotations()[key]; ok {
+			out.SetAnnotations(map[string]string{key: v})
+		}
+	}
+	if spec, ok := o.Object["spec"].(map[string]any); ok {
+		out.Object["spec"] = runtime.DeepCopyJSON(spec)
+	}
+	return out
+}

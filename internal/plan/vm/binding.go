@@ -1,0 +1,230 @@
+package vm
+
+import (
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/fieldpath"
+	"github.com/google/cel-go/cel"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/lru"
+
+	fn "github.com/drover-dev/drover/apis/fn/v1alpha1"
+)
+
+// A Binding is a compiled input.
+type Binding struct {
+	provider   string
+	VM         Template
+	companions []Companion
+
+	providerID *expression
+	// The others are nil when the input does not have them.
+	addresses, guestAddresses, running, failed, lost, error *expression
+
+	errors []errorClass
+}
+
+// A Template of a resource.
+type Template struct {
+	place  string // in the input
+	GVK    schema.GroupVersionKind
+	fields []placement
+}
+
+// A Companion of the VM.
+type Companion struct {
+	Template
+	Name     string
+	optional bool
+	ready    *expression // nil when the input does not have it
+}
+
+// A placement of a value at a path of a resource.
+type placement struct {
+	path  string
+	value *expression
+}
+
+type errorClass struct {
+	code  fn.ErrorCode
+	match *regexp.Regexp
+}
+
+// classify an error of the provider.
+func (b *Binding) classify(message string) fn.ErrorCode {
+	for _, c := range b.errors {
+		if c.match.MatchString(message) {
+			return c.code
+		}
+	}
+	return fn.ErrorTransient
+}
+
+// compiled holds bindings, and the errors of those that do not compile, by the
+// hash of their input. There is one for each provider in use, and for a while one
+// more for each that changed.
+var compiled = lru.New(64)
+
+type compilation struct {
+	binding *Binding
+	err     error
+}
+
+// Bind compiles an input, or remembers that it did.
+func Bind(in *fn.Infrastructure) (*Binding, error) {
+	b, err := json.Marshal([]any{in.Provider, in.VirtualMachine, in.Companions, in.Status})
+	if err != nil {
+		return nil, err
+	}
+	key := sha256.Sum256(b)
+	if c, ok := compiled.Get(key); ok {
+		return c.(compilation).binding, c.(compilation).err
+	}
+	c := compilation{}
+	c.binding, c.err = compileBinding(in)
+	compiled.Add(key, c)
+	return c.binding, c.err
+}
+
+func compileBinding(in *fn.Infrastructure) (*Binding, error) {
+	for _, required := range []struct{ path, value string }{
+		{"provider", in.Provider},
+		{"status.providerID", in.Status.ProviderID},
+	} {
+		if required.value == "" {
+			return nil, fmt.Errorf("%s is required", required.path)
+		}
+	}
+	b := &Binding{provider: in.Provider}
+	var err error
+	if b.VM, err = compileTemplate("virtualMachine", in.VirtualMachine.APIVersion, in.VirtualMachine.Kind, in.VirtualMachine.Fields); err != nil {
+		return nil, err
+	}
+	if err := b.compileCompanions(in.Companions); err != nil {
+		return nil, err
+	}
+	if err := b.compileStatus(in.Status); err != nil {
+		return nil, err
+	}
+	return b, nil
+}
+
+func compileTemplate(place, apiVersion, kind string, fields []fn.FieldBinding) (Template, error) {
+	t := Template{place: place}
+	for _, required := range []struct{ path, value string }{
+		{"apiVersion", apiVersion},
+		{"kind", kind},
+	} {
+		if required.value == "" {
+			return t, fmt.Errorf("%s.%s is required", place, required.path)
+		}
+	}
+	gv, err := schema.ParseGroupVersion(apiVersion)
+	if err != nil {
+		return t, fmt.Errorf("%s.apiVersion: %w", place, err)
+	}
+	t.GVK = gv.WithKind(kind)
+	env, err := fieldEnv()
+	if err != nil {
+		return t, err
+	}
+	for i, f := range fields {
+		place := fmt.Sprintf("%s.fields[%d]", place, i)
+		if err := checkPath(f.Path); err != nil {
+			return t, fmt.Errorf("%s.path: %q: %w", place, f.Path, err)
+		}
+		e, err := compile(env, fmt.Sprintf("%s.value (of %s)", place, f.Path), f.Value)
+		if err != nil {
+			return t, err
+		}
+		t.fields = append(t.fields, placement{path: f.Path, value: e})
+	}
+	return t, nil
+}
+
+// companionName is that of the input's schema, which Crossplane does not apply.
+var companionName = regexp.MustCompile(`^[a-z][a-z0-9]{0,19}$`)
+
+func (b *Binding) compileCompanions(companions []fn.CompanionBinding) error {
+	env, err := companionEnv()
+	if err != nil {
+		return err
+	}
+	for i, in := range companions {
+		place := fmt.Sprintf("companions[%d]", i)
+		if !companionName.MatchString(in.Name) {
+			return fmt.Errorf("%s.name: %q must be of at most 20 lower-case letters and digits, a letter first", place, in.Name)
+		}
+		if slices.ContainsFunc(b.companions, func(c Companion) bool { return c.Name == in.Name }) {
+			return fmt.Errorf("%s.name: there is a companion %q before it", place, in.Name)
+		}
+		c := Companion{Name: in.Name, optional: in.Optional}
+		if c.Template, err = compileTemplate(place, in.APIVersion, in.Kind, in.Fields); err != nil {
+			return err
+		}
+		if in.Ready != "" {
+			if c.ready, err = compile(env, place+".ready", in.Ready, cel.BoolType); err != nil {
+				return err
+			}
+		}
+		b.companions = append(b.companions, c)
+	}
+	return nil
+}
+
+// checkPath keeps a binding to the resource's spec: the rest of it is not a matter of
+// its cloud.
+func checkPath(path string) error {
+	segments, err := fieldpath.Parse(path)
+	if err != nil {
+		return err
+	}
+	if len(segments) < 2 || segments[0].Field != "spec" {
+		return fmt.Errorf("must be below spec")
+	}
+	if strings.Contains(path, "*") {
+		return fmt.Errorf("must name one field, without wildcards")
+	}
+	return nil
+}
+
+func (b *Binding) compileStatus(s fn.StatusBinding) error {
+	env, err := statusEnv()
+	if err != nil {
+		return err
+	}
+	for _, e := range []struct {
+		into *(*expression)
+		name string
+		text string
+		of   []*cel.Type
+	}{
+		{&b.providerID, "providerID", s.ProviderID, []*cel.Type{cel.StringType}},
+		{&b.addresses, "addresses", s.Addresses, nil},
+		{&b.guestAddresses, "guestAddresses", s.GuestAddresses, nil},
+		{&b.running, "running", s.Running, []*cel.Type{cel.BoolType}},
+		{&b.failed, "failed", s.Failed, []*cel.Type{cel.StringType}},
+		{&b.error, "error", s.Error, []*cel.Type{cel.StringType}},
+		{&b.lost, "lost", s.Lost, []*cel.Type{cel.BoolType}},
+	} {
+		if e.text == "" {
+			continue
+		}
+		if *e.into, err = compile(env, "status."+e.name, e.text, e.of...); err != nil {
+			return err
+		}
+	}
+	for i, c := range s.ErrorClasses {
+		re, err := regexp.Compile(c.Match)
+		if err != nil {
+			return fmt.Errorf("status.errorClasses[%d].match: %w", i, err)
+		}
+		b.errors = append(b.errors, errorClass{code: c.Code, match: re})
+	}
+	return nil
+}

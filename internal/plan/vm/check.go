@@ -1,0 +1,76 @@
+package vm
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	fn "github.com/drover-dev/drover/apis/fn/v1alpha1"
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/plan"
+)
+
+// BindingOf the VMs of a class in its Composition. Both results are nil if the Composition
+// has no such step: it is somebody else's, of which nothing is known.
+func BindingOf(composition plan.Object, class *machinev1alpha1.MachineClass) (*Binding, *plan.Problem) {
+	input := inputOf(composition)
+	if input == nil {
+		return nil, nil
+	}
+	invalid := func(format string, args ...any) *plan.Problem {
+		return &plan.Problem{Reason: ReasonBindingInvalid, Message: truncate(fmt.Sprintf("Composition %q, input Infrastructure: ", composition.GetName()) + fmt.Sprintf(format, args...))}
+	}
+	in := &fn.Infrastructure{}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(input, in); err != nil {
+		return nil, invalid("%v", err)
+	}
+	b, err := Bind(in)
+	if err != nil {
+		return nil, invalid("%v", err)
+	}
+	if class.Spec.Provider != b.provider {
+		return nil, invalid("provider: is %q, but the Composition has the label %s: %s", b.provider, machinev1alpha1.LabelProvider, class.Spec.Provider)
+	}
+	return b, nil
+}
+
+// Check renders the VM of a specimen, and says what is wrong with it.
+func Check(b *Binding, specimen Observed) *plan.Problem {
+	_, problem := render(b, specimen)
+	return problem
+}
+
+// inputOf this step in a Composition's pipeline, nil if there is none.
+func inputOf(composition plan.Object) map[string]any {
+	pipeline, _, _ := unstructured.NestedSlice(composition.Object, "spec", "pipeline")
+	for _, s := range pipeline {
+		m, _ := s.(map[string]any)
+		input, _ := m["input"].(map[string]any)
+		if input["apiVersion"] == fn.Group+"/"+fn.Version && input["kind"] == "Infrastructure" {
+			return input
+		}
+	}
+	return nil
+}
+
+// Specimen of a Machine that would be created now.
+func Specimen(class *machinev1alpha1.MachineClass, template *machinev1alpha1.Machine) Observed {
+	m := &machinev1alpha1.Machine{Spec: *template.Spec.DeepCopy()}
+	m.Namespace, m.Name, m.UID = template.Namespace, template.Name+"-00000", "00000000-0000-4000-8000-000000000000"
+	m.Labels, m.Annotations = map[string]string{}, map[string]string{}
+	m.Labels[machinev1alpha1.LabelSet] = template.Name
+	raw, err := runtime.DefaultUnstructuredConverter.ToUnstructured(m)
+	if err != nil {
+		raw = map[string]any{}
+	}
+	return Observed{
+		Machine:    m,
+		RawMachine: map[string]any{"metadata": raw["metadata"], "spec": raw["spec"]},
+		Class:      class,
+		Bootstrap:  plan.Bootstrap{SecretName: m.Name + "-user-data", Key: "userData"},
+		UserData:   "#cloud-config\n",
+
+		Installation: "00000000-0000-4000-8000-000000000000",
+	}
+}

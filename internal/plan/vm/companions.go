@@ -1,0 +1,160 @@
+package vm
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	xpv1 "github.com/crossplane/crossplane-runtime/v2/apis/common/v1"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	fn "github.com/drover-dev/drover/apis/fn/v1alpha1"
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/names"
+	"github.com/drover-dev/drover/internal/plan"
+)
+
+// inClass is the beginning of the paths of a companion's fields in the class.
+func (c Companion) inClass() string { return "companions." + c.Name + "." }
+
+// of a class: what it says of the companion, and where.
+func (c Companion) of(class *machinev1alpha1.MachineClass) (*machinev1alpha1.MachineClass, *runtime.RawExtension, string) {
+	return class, class.Spec.Companions[c.Name].ForProvider, c.inClass()
+}
+
+// CompanionsOf the VMs of a class, in their order. Without a class they are those that
+// all VMs have.
+func (b *Binding) CompanionsOf(class *machinev1alpha1.MachineClass) []Companion {
+	var named map[string]machinev1alpha1.Companion
+	if class != nil {
+		named = class.Spec.Companions
+	}
+	var out []Companion
+	for _, c := range b.companions {
+		if _, ok := named[c.Name]; ok || !c.optional {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+// CompanionsMade with a VM that is there.
+func (b *Binding) CompanionsMade(vm plan.Object) []Companion {
+	with := strings.Split(vm.GetAnnotations()[machinev1alpha1.AnnotationCompanions], ",")
+	var out []Companion
+	for _, c := range b.companions {
+		if slices.Contains(with, c.Name) {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+// orderOf a companion is its place in the binding.
+func (b *Binding) orderOf(name string) int {
+	return slices.IndexFunc(b.companions, func(c Companion) bool { return c.Name == name })
+}
+
+// unknownCompanion is the problem of a class with a companion that the binding has not.
+func unknownCompanion(b *Binding, class *machinev1alpha1.MachineClass) *plan.Problem {
+	known := make([]string, 0, len(b.companions))
+	for _, c := range b.companions {
+		known = append(known, c.Name)
+	}
+	for _, name := range slices.Sorted(maps.Keys(class.Spec.Companions)) {
+		if slices.Contains(known, name) {
+			continue
+		}
+		has := "none"
+		if len(known) > 0 {
+			has = strings.Join(known, ", ")
+		}
+		return problemOf(ReasonForProviderInvalid, class, fmt.Sprintf("companions.%s: VMs of provider %q have no such companion: they may have %s", name, b.provider, has))
+	}
+	return nil
+}
+
+// compose what was made, as far as what comes before it is ready.
+func (d *Desired) compose(b *Binding, o Observed, made rendering) {
+	for _, c := range b.CompanionsOf(o.Class) {
+		there, ok := o.Companions[c.Name]
+		if ok && plan.CreationBegan(there) {
+			d.Companions[c.Name] = keep(there, o.Machine)
+		} else {
+			d.Companions[c.Name] = made.companions[c.Name]
+		}
+		if ready, word := await(b, c, o); !ready {
+			word.Name, word.ProviderID = d.Word.Name, d.Word.ProviderID
+			d.Word = word
+			return
+		}
+	}
+	d.VM, d.Word.State = made.vm, plan.VMCreating
+}
+
+// await a companion: whether it is ready, and if not, what is to be said of the VM.
+func await(b *Binding, c Companion, o Observed) (bool, plan.VM) {
+	there, ok := o.Companions[c.Name]
+	what := fmt.Sprintf("%s %s", c.GVK.Kind, names.OfCompanion(o.Machine.Name, o.Machine.UID, c.Name))
+	word := plan.VM{State: plan.VMCreating, Message: "waiting for " + what + ", which the VM needs"}
+	if !ok {
+		return false, word
+	}
+	conditions := conditionsOf(there.Unstructured)
+	ready := IsReady(there)
+	if c.ready != nil {
+		var err error
+		if ready, err = evalAs[bool](c.ready, map[string]any{"machine": o.RawMachine, "companion": whole(there.Object)}); err != nil {
+			word.Problem = invalidBinding(err)
+			return false, word
+		}
+	}
+	switch said := providerError(conditions); {
+	case there.GetDeletionTimestamp() != nil:
+		word.State, word.Message = plan.VMLost, what+" is being deleted, although its Machine is not"
+		return false, word
+	case meta.ExternalCreateIncomplete(there) && strings.Contains(conditions.Get(xpv1.TypeSynced).Message, createIncomplete):
+		word.State, word.Message = plan.VMCreateUnknown, "the provider began to create "+what+", and nobody knows whether it did"
+		return false, word
+	case !ready && said != "":
+		code := b.classify(said)
+		if code == fn.ErrorPermissionDenied {
+			said = withConfig(said, there)
+		}
+		word.Message, word.ErrorCode = truncate(what+": "+said), string(code)
+	}
+	return ready, word
+}
+
+// IsReady reports whether the provider of a resource reports it as ready.
+func IsReady(o plan.Object) bool {
+	return conditionsOf(o.Unstructured).Get(xpv1.TypeReady).Status == corev1.ConditionTrue
+}
+
+// keepCompanions that are there: only the deletion of their Machine deletes them. Those
+// of a VM that is there are pinned like it.
+func (d *Desired) keepCompanions(o Observed) {
+	for name, there := range o.Companions {
+		if d.Companions[name] == nil {
+			d.Companions[name] = keep(there, o.Machine)
+		}
+		if d.Word.ProviderID != "" {
+			pin(d.Companions[name])
+		}
+	}
+}
+
+// observedCompanions as expressions see them: those that the binding has are always there.
+func observedCompanions(b *Binding, observed map[string]plan.Object) map[string]any {
+	out := map[string]any{}
+	for _, c := range b.companions {
+		out[c.Name] = whole(nil)
+	}
+	for name, there := range observed {
+		out[name] = whole(there.Object)
+	}
+	return out
+}

@@ -1,0 +1,222 @@
+package vm
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	xpv1 "github.com/crossplane/crossplane-runtime/v2/apis/common/v1"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	fn "github.com/drover-dev/drover/apis/fn/v1alpha1"
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/plan"
+	"github.com/drover-dev/drover/internal/workernode"
+)
+
+// Words of crossplane-runtime and of the providers that Drover lifts.
+const (
+	// createIncomplete is in Synced when the runtime found a creation begun and not
+	// ended, and refuses to go on. While a creation merely runs, it is not.
+	createIncomplete = "cannot determine creation result"
+	// NotExist is in Synced when what may only be observed is not there.
+	NotExist = "external resource does not exist"
+	// ReasonMissing is that of Ready at providers that Drover lifts.
+	ReasonMissing xpv1.ConditionReason = "Missing"
+	// typeLastAsyncOperation is upjet's.
+	typeLastAsyncOperation xpv1.ConditionType = "LastAsyncOperation"
+)
+
+// maxMessage is as much of a provider's error as a user is shown. Some providers
+// put whole requests into theirs.
+const maxMessage = 1024
+
+// read sums up an observed VM. Where the binding cannot say, what the Machine
+// remembers stands in, and the error says why.
+func read(b *Binding, o Observed) (plan.VM, error) {
+	vm := *o.VM
+	conditions := conditionsOf(vm.Unstructured)
+	out := plan.VM{State: plan.VMCreating, Name: vm.GetName(), ProviderID: o.Machine.Status.ProviderID}
+
+	said := facts{
+		running: conditions.Get(xpv1.TypeReady).Status == corev1.ConditionTrue,
+		error:   providerError(conditions),
+		lost: conditions.Get(xpv1.TypeReady).Reason == ReasonMissing ||
+			strings.Contains(conditions.Get(xpv1.TypeSynced).Message, NotExist),
+	}
+	var err error
+	if b != nil {
+		err = said.evaluate(b, map[string]any{"machine": o.RawMachine, "vm": whole(vm.Object), "companions": observedCompanions(b, o.Companions)})
+	}
+	if said.providerID != "" {
+		out.ProviderID, out.Confirmed = said.providerID, true
+	}
+	// Those of the Machine may be what its Node said of itself, and certificates are
+	// given out for these.
+	out.Addresses = said.addresses
+
+	if out.Message = truncate(said.error); out.Message != "" && b != nil {
+		code := b.classify(out.Message)
+		out.ErrorCode = string(code)
+		if code == fn.ErrorPermissionDenied {
+			out.Message = withConfig(out.Message, vm)
+		}
+	}
+	end := func(state plan.VMState, code fn.ErrorCode, format string, args ...any) {
+		out.State, out.ErrorCode, out.Message = state, string(code), truncate(fmt.Sprintf(format, args...))
+	}
+	switch {
+	case vm.GetDeletionTimestamp() != nil:
+		end(plan.VMLost, "", "%s %q is being deleted, although its Machine is not", vm.GetKind(), vm.GetName())
+	case out.ProviderID != "" && said.lost:
+		end(plan.VMLost, "", "the provider finds VM %s no more", out.ProviderID)
+	case said.failed != "":
+		end(plan.VMFailed, b.classify(said.failed), "%s", said.failed)
+	case meta.ExternalCreateIncomplete(vm) && strings.Contains(conditions.Get(xpv1.TypeSynced).Message, createIncomplete):
+		end(plan.VMCreateUnknown, "", "the provider began to create the VM, and nobody knows whether it did")
+	case out.ProviderID != "" && said.running:
+		out.State = plan.VMRunning
+	}
+	return out, err
+}
+
+// withConfig names the configuration whose credentials will not do. What the cloud says
+// does not know of it.
+func withConfig(message string, vm plan.Object) string {
+	kind, _, _ := unstructured.NestedString(vm.Object, "spec", "providerConfigRef", "kind")
+	name, _, _ := unstructured.NestedString(vm.Object, "spec", "providerConfigRef", "name")
+	if name == "" || strings.Contains(message, kind) && strings.Contains(message, strconv.Quote(name)) {
+		return message
+	}
+	return truncate(fmt.Sprintf("%s %q: %s", kind, name, message))
+}
+
+// facts are what a binding says of a VM.
+type facts struct {
+	providerID    string
+	addresses     []workernode.Address
+	running, lost bool
+	failed        string
+	error         string
+}
+
+func (f *facts) evaluate(b *Binding, variables map[string]any) error {
+	var err error
+	if f.providerID, err = evalAs[string](b.providerID, variables); err != nil {
+		return err
+	}
+	if b.running != nil {
+		if f.running, err = evalAs[bool](b.running, variables); err != nil {
+			return err
+		}
+	}
+	if b.error != nil {
+		if f.error, err = evalAs[string](b.error, variables); err != nil {
+			return err
+		}
+	}
+	if b.failed != nil {
+		if f.failed, err = evalAs[string](b.failed, variables); err != nil {
+			return err
+		}
+	}
+	if b.lost != nil {
+		if f.lost, err = evalAs[bool](b.lost, variables); err != nil {
+			return err
+		}
+	}
+	if b.addresses != nil {
+		if f.addresses, err = evalAddresses(b.addresses, variables); err != nil {
+			return err
+		}
+	}
+	if b.guestAddresses != nil {
+		reported, err := evalAddresses(b.guestAddresses, variables)
+		if err != nil {
+			return err
+		}
+		for _, a := range reported {
+			a.Guest = true
+			f.addresses = append(f.addresses, a)
+		}
+	}
+	return nil
+}
+
+// evalAddresses refuses what the Machine's schema would, because one address that
+// is refused there takes the whole status with it.
+func evalAddresses(e *expression, variables map[string]any) ([]workernode.Address, error) {
+	list, err := evalAs[[]any](e, variables)
+	if err != nil {
+		return nil, err
+	}
+	known := []machinev1alpha1.AddressType{"Hostname", "InternalIP", "ExternalIP", "InternalDNS", "ExternalDNS"}
+	var out []workernode.Address
+	for i, v := range list {
+		m, _ := v.(map[string]any)
+		typ, _ := m["type"].(string)
+		address, _ := m["address"].(string)
+		if !slices.Contains(known, machinev1alpha1.AddressType(typ)) || address == "" {
+			return nil, e.error(1, 0, fmt.Sprintf("address %d: must be {type, address} with a type of %v, is %v", i, known, v))
+		}
+		out = append(out, workernode.Address{Type: typ, Address: address})
+	}
+	return out, nil
+}
+
+func providerError(c conditions) string {
+	for _, t := range []xpv1.ConditionType{typeLastAsyncOperation, xpv1.TypeSynced} {
+		if condition := c.Get(t); condition.Status == corev1.ConditionFalse {
+			return condition.Message
+		}
+	}
+	return ""
+}
+
+type conditions []xpv1.Condition
+
+// Get a condition, or one that says nothing if there is none of the type.
+func (c conditions) Get(t xpv1.ConditionType) xpv1.Condition {
+	for _, condition := range c {
+		if condition.Type == t {
+			return condition
+		}
+	}
+	return xpv1.Condition{}
+}
+
+// conditionsOf a managed resource, of whatever kind it is.
+func conditionsOf(vm *unstructured.Unstructured) conditions {
+	var out conditions
+	list, _, _ := unstructured.NestedSlice(vm.Object, "status", "conditions")
+	for _, v := range list {
+		m, _ := v.(map[string]any)
+		s := func(k string) string { v, _ := m[k].(string); return v }
+		out = append(out, xpv1.Condition{
+			Type:    xpv1.ConditionType(s("type")),
+			Status:  corev1.ConditionStatus(s("status")),
+			Reason:  xpv1.ConditionReason(s("reason")),
+			Message: s("message"),
+		})
+	}
+	return out
+}
+
+// whole makes sure that an expression finds what every resource has.
+func whole(vm map[string]any) map[string]any {
+	out := map[string]any{"metadata": map[string]any{}, "spec": map[string]any{}, "status": map[string]any{}}
+	for k, v := range vm {
+		out[k] = v
+	}
+	return out
+}
+
+func truncate(s string) string {
+	if len(s) <= maxMessage {
+		return s
+	}
+	return strings.ToValidUTF8(s[:maxMessage], "") + "..."
+}

@@ -1,0 +1,246 @@
+package vm
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/fieldpath"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	kjson "sigs.k8s.io/json"
+
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/names"
+	"github.com/drover-dev/drover/internal/plan"
+)
+
+// Reasons of problems with a class or a binding.
+const (
+	ReasonProviderMismatch   = "ProviderMismatch"
+	ReasonBindingInvalid     = "BindingInvalid"
+	ReasonForProviderInvalid = "ForProviderInvalid"
+)
+
+// InvalidInput is the problem of a Composition whose input cannot be bound.
+func InvalidInput(err error) *plan.Problem {
+	return invalidBinding(fmt.Errorf("the Composition's input Infrastructure: %w", err))
+}
+
+func invalidBinding(err error) *plan.Problem {
+	return &plan.Problem{Reason: ReasonBindingInvalid, Message: truncate(err.Error())}
+}
+
+// A rendering is all that is made of a class and a binding for one Machine.
+type rendering struct {
+	vm *unstructured.Unstructured
+	// companions by their names.
+	companions map[string]*unstructured.Unstructured
+}
+
+// render makes a VM and its companions from their class and what the binding places
+// into them. What refers to a companion goes by the one that is there, if one is.
+func render(b *Binding, o Observed) (rendering, *plan.Problem) {
+	r := rendering{companions: map[string]*unstructured.Unstructured{}}
+	if problem := unknownCompanion(b, o.Class); problem != nil {
+		return r, problem
+	}
+	name := names.OfMachine(o.Machine.Name, o.Machine.UID)
+	ofVM, problem := specOf(o.Class, o.Class.Spec.ForProvider, "")
+	if problem != nil {
+		return r, problem
+	}
+	companions := map[string]any{}
+	variables := map[string]any{
+		"machine":       o.RawMachine,
+		"class":         rawClass(o.Class),
+		"userData":      userData(o),
+		"tags":          tags(o.Machine, o.Installation),
+		"failureDomain": "",
+		"companions":    companions,
+	}
+	if fd := o.Machine.Spec.FailureDomain; fd != nil {
+		variables["failureDomain"] = *fd
+	}
+	var wrong problems
+	var with []string
+	for _, c := range b.CompanionsOf(o.Class) {
+		with = append(with, c.Name)
+		spec, problem := specOf(c.of(o.Class))
+		if problem != nil {
+			return r, problem
+		}
+		made := newResource(c.Template, o.Machine, names.OfCompanion(o.Machine.Name, o.Machine.UID, c.Name), spec)
+		made.SetAnnotations(map[string]string{machinev1alpha1.AnnotationOrder: strconv.Itoa(b.orderOf(c.Name))})
+		variables["name"] = made.GetName()
+		set, problem := fill(c.Template, o, c.inClass(), made, variables)
+		if problem != nil {
+			return r, problem
+		}
+		wrong.judge(c.Template, set, c.inClass(), made, o.Validators[c.Name])
+		o.Validators[c.Name].finalize(made)
+		r.companions[c.Name] = made
+		companions[c.Name] = whole(made.Object)
+		if there, ok := o.Companions[c.Name]; ok {
+			companions[c.Name] = whole(there.Object)
+		}
+	}
+	r.vm = newResource(b.VM, o.Machine, name, ofVM)
+	if len(with) > 0 {
+		r.vm.SetAnnotations(map[string]string{machinev1alpha1.AnnotationCompanions: strings.Join(with, ",")})
+	}
+	variables["name"] = name
+	set, problem := fill(b.VM, o, "", r.vm, variables)
+	if problem != nil {
+		return r, problem
+	}
+	wrong.judge(b.VM, set, "", r.vm, o.Validator)
+	o.Validator.finalize(r.vm)
+	return r, wrong.of(o.Class)
+}
+
+// userData has no value as long as none is known: no VM is made of an empty one.
+func userData(o Observed) map[string]string {
+	out := map[string]string{"secretName": o.Bootstrap.SecretName, "key": o.Bootstrap.Key}
+	if o.UserData != "" {
+		out["value"] = o.UserData
+	}
+	return out
+}
+
+// fill a resource with what the binding places into it, and return where it did: a field
+// that it leaves is as the class has it. Paths of the class begin with what is given.
+func fill(t Template, o Observed, inClass string, made *unstructured.Unstructured, variables map[string]any) (map[string]bool, *plan.Problem) {
+	paved, set := fieldpath.Pave(made.Object), map[string]bool{}
+	for _, f := range t.fields {
+		value, err := f.value.eval(variables)
+		if err != nil {
+			return nil, invalidBinding(err)
+		}
+		if value == nil {
+			continue
+		}
+		set[f.path] = true
+		if err := place(paved, f.path, value); err != nil {
+			return nil, problemOf(ReasonForProviderInvalid, o.Class, fmt.Sprintf("%s%s: has no room for what Drover sets there: %v", inClass, strings.TrimPrefix(f.path, "spec."), err))
+		}
+	}
+	return set, nil
+}
+
+// problems that API servers would have with what was made.
+type problems struct{ ofBinding, ofClass []string }
+
+func (p *problems) judge(t Template, set map[string]bool, inClass string, made *unstructured.Unstructured, v *Validator) {
+	spec, ok := made.Object["spec"].(map[string]any)
+	if v == nil || !ok {
+		return
+	}
+	ofBinding, ofClass := t.explain(set, inClass, v.validate(spec))
+	p.ofBinding, p.ofClass = append(p.ofBinding, ofBinding...), append(p.ofClass, ofClass...)
+}
+
+// of a class, in one.
+func (p problems) of(class *machinev1alpha1.MachineClass) *plan.Problem {
+	switch {
+	case len(p.ofClass) > 0:
+		return problemOf(ReasonForProviderInvalid, class, some(p.ofClass))
+	case len(p.ofBinding) > 0:
+		return &plan.Problem{Reason: ReasonBindingInvalid, Message: some(p.ofBinding)}
+	}
+	return nil
+}
+
+// newResource with nothing but what each has.
+func newResource(t Template, m *machinev1alpha1.Machine, name string, spec map[string]any) *unstructured.Unstructured {
+	made := &unstructured.Unstructured{Object: map[string]any{"spec": spec}}
+	made.SetGroupVersionKind(t.GVK)
+	made.SetName(name)
+	made.SetLabels(map[string]string{machinev1alpha1.LabelMachine: m.Name})
+	return made
+}
+
+// specOf a resource, as its class has it at a path.
+func specOf(c *machinev1alpha1.MachineClass, raw *runtime.RawExtension, inClass string) (map[string]any, *plan.Problem) {
+	forProvider, err := decode(raw)
+	if err != nil {
+		return nil, problemOf(ReasonForProviderInvalid, c, fmt.Sprintf("%sforProvider: must be an object: %v", inClass, err))
+	}
+	return map[string]any{
+		"forProvider": forProvider,
+		"providerConfigRef": map[string]any{
+			"kind": c.Spec.ProviderConfigRef.Kind,
+			"name": c.Spec.ProviderConfigRef.Name,
+		},
+	}, nil
+}
+
+func decode(raw *runtime.RawExtension) (map[string]any, error) {
+	forProvider := map[string]any{}
+	if raw == nil || len(raw.Raw) == 0 {
+		return forProvider, nil
+	}
+	return forProvider, kjson.UnmarshalCaseSensitivePreserveInts(raw.Raw, &forProvider)
+}
+
+// place a value at a path. A map is merged over the one that is there.
+func place(paved *fieldpath.Paved, path string, value any) error {
+	if m, ok := value.(map[string]any); ok {
+		if there, err := paved.GetValue(path); err == nil {
+			if t, ok := there.(map[string]any); ok {
+				merged := runtime.DeepCopyJSON(t)
+				for k, v := range m {
+					merged[k] = v
+				}
+				value = merged
+			}
+		}
+	}
+	return paved.SetValue(path, value)
+}
+
+func tags(m *machinev1alpha1.Machine, installation string) map[string]string {
+	return map[string]string{
+		machinev1alpha1.TagInstallation: installation,
+
+		machinev1alpha1.TagCluster:    m.Spec.ClusterRef.Name,
+		machinev1alpha1.TagNamespace:  m.Namespace,
+		machinev1alpha1.TagMachine:    m.Name,
+		machinev1alpha1.TagMachineUID: string(m.UID),
+	}
+}
+
+// rawClass is the class as an expression sees it: forProvider is always there. What
+// else a class may leave out is not.
+func rawClass(c *machinev1alpha1.MachineClass) map[string]any {
+	m, err := runtime.DefaultUnstructuredConverter.ToUnstructured(c)
+	if err != nil {
+		return map[string]any{}
+	}
+	spec, ok := m["spec"].(map[string]any)
+	if !ok {
+		return map[string]any{}
+	}
+	// That of the converter has other numbers.
+	spec["forProvider"], _ = decode(c.Spec.ForProvider)
+	companions := map[string]any{}
+	for name, companion := range c.Spec.Companions {
+		forProvider, _ := decode(companion.ForProvider)
+		companions[name] = map[string]any{"forProvider": forProvider}
+	}
+	spec["companions"] = companions
+	return map[string]any{"metadata": m["metadata"], "spec": spec}
+}
+
+func problemOf(reason string, c *machinev1alpha1.MachineClass, message string) *plan.Problem {
+	return &plan.Problem{Reason: reason, Message: truncate(fmt.Sprintf("MachineClass %q: %s", c.Name, message))}
+}
+
+// some of the messages are enough to go on with.
+func some(messages []string) string {
+	const most = 5
+	if len(messages) <= most {
+		return strings.Join(messages, "; ")
+	}
+	return fmt.Sprintf("%s; and %d more", strings.Join(messages[:most], "; "), len(messages)-most)
+}

@@ -1,0 +1,146 @@
+package vm
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+
+	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
+	extv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
+	schemacel "k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/defaulting"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/pruning"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/apiserver/pkg/apis/cel"
+
+	"github.com/drover-dev/drover/internal/plan"
+)
+
+// A Validator says what the API server would have against the spec of a resource.
+type Validator struct {
+	structural *structuralschema.Structural
+	openAPI    validation.SchemaValidator
+	rules      *schemacel.Validator
+	// managed means that the kind is one of crossplane-runtime.
+	managed bool
+}
+
+// NewValidator of a kind's published OpenAPI schema. Only its spec is looked at.
+func NewValidator(schema map[string]any) (*Validator, error) {
+	b, err := json.Marshal(schema)
+	if err != nil {
+		return nil, err
+	}
+	published := &extv1.JSONSchemaProps{}
+	if err := json.Unmarshal(b, published); err != nil {
+		return nil, fmt.Errorf("cannot read the schema: %w", err)
+	}
+	// The published metadata is no structural schema, and none of our business.
+	external := &extv1.JSONSchemaProps{
+		Type:       "object",
+		Properties: map[string]extv1.JSONSchemaProps{"spec": published.Properties["spec"]},
+	}
+	internal := &apiextensions.JSONSchemaProps{}
+	if err := extv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(external, internal, nil); err != nil {
+		return nil, fmt.Errorf("cannot convert the schema: %w", err)
+	}
+	v := &Validator{}
+	if v.structural, err = structuralschema.NewStructural(internal); err != nil {
+		return nil, fmt.Errorf("cannot convert the schema: %w", err)
+	}
+	if v.openAPI, _, err = validation.NewSchemaValidator(internal); err != nil {
+		return nil, fmt.Errorf("cannot convert the schema: %w", err)
+	}
+	_, v.managed = published.Properties["spec"].Properties["managementPolicies"]
+	v.rules = schemacel.NewValidator(v.structural, false, cel.PerCallLimit)
+	return v, nil
+}
+
+// validate goes the way of the API server: unknown fields, defaults, types, and
+// then the rules. Unlike the API server it has something against unknown fields.
+func (v *Validator) validate(spec map[string]any) field.ErrorList {
+	obj := map[string]any{"spec": runtime.DeepCopyJSON(spec)}
+
+	var errs field.ErrorList
+	for _, path := range pruning.PruneWithOptions(obj, v.structural, false, structuralschema.UnknownFieldPathOptions{TrackUnknownFieldPaths: true}) {
+		errs = append(errs, field.Forbidden(field.NewPath(path), "unknown field"))
+	}
+	defaulting.Default(obj, v.structural)
+	invalid := validation.ValidateCustomResource(nil, obj, v.openAPI)
+	if len(invalid) == 0 && v.rules != nil {
+		invalid, _ = v.rules.Validate(context.Background(), nil, v.structural, obj, nil, math.MaxInt64)
+	}
+	return append(errs, invalid...)
+}
+
+// finalize gives a managed resource the finalizer that its controller would add with a
+// write of its own.
+func (v *Validator) finalize(made *unstructured.Unstructured) {
+	if v != nil && v.managed {
+		made.SetFinalizers([]string{plan.FinalizerManaged})
+	}
+}
+
+// placed are the paths that the binding has set, by which an error is the binding's
+// and not the class's.
+func (t Template) placed(set map[string]bool, path string) (string, bool) {
+	for i, f := range t.fields {
+		if !set[f.path] {
+			continue
+		}
+		if path == f.path || strings.HasPrefix(path, f.path+".") || strings.HasPrefix(path, f.path+"[") {
+			return fmt.Sprintf("%s.fields[%d] (of %s)", t.place, i, f.path), true
+		}
+	}
+	return "", false
+}
+
+// explain errors in the words of who has to mend them: those of fields that the
+// binding sets, without their values, of which one is the user data, and those of
+// the class, by their paths in it, which begin with what is given.
+func (t Template) explain(set map[string]bool, inClass string, errs field.ErrorList) (ofBinding, ofClass []string) {
+	binding, class := map[string]bool{}, map[string]bool{}
+	for _, e := range errs {
+		if place, ok := t.placed(set, e.Field); ok {
+			e := *e
+			e.BadValue = field.OmitValueType{}
+			binding[place+": "+body(&e)] = true
+			continue
+		}
+		if e.Field == "spec" {
+			// A rule of the whole spec, whose message says what it is about.
+			whole := e.Detail
+			if inClass != "" {
+				whole = strings.TrimSuffix(inClass, ".") + ": " + whole
+			}
+			class[whole] = true
+			continue
+		}
+		class[inClass+strings.TrimPrefix(e.Field, "spec.")+": "+body(e)] = true
+	}
+	return slices.Sorted(maps.Keys(binding)), slices.Sorted(maps.Keys(class))
+}
+
+func body(e *field.Error) string {
+	if e.Type == field.ErrorTypeForbidden {
+		return e.Detail
+	}
+	return e.ErrorBody()
+}
+
+// NotInstalled is the problem of a kind that the API server does not have.
+func (t Template) NotInstalled() *plan.Problem {
+	apiVersion, kind := t.GVK.ToAPIVersionAndKind()
+	return &plan.Problem{
+		Reason:  ReasonBindingInvalid,
+		Message: fmt.Sprintf("%s: the API server has no kind %s of %s: is its provider installed?", t.place, kind, apiVersion),
+	}
+}

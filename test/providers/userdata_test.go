@@ -1,0 +1,200 @@
+package providers
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	extv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"sigs.k8s.io/yaml"
+
+	fn "github.com/drover-dev/drover/apis/fn/v1alpha1"
+	"github.com/drover-dev/drover/test/kit"
+)
+
+// A userDataField is how a Composition hands user data to a VM.
+type userDataField struct {
+	provider, kind string
+	path           string
+	// value is an expression.
+	value string
+}
+
+// userDataFields of all Compositions of Machines.
+func userDataFields(t *testing.T) []userDataField {
+	t.Helper()
+	files, err := filepath.Glob(root + "apis/machine/compositions/machine-*.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []userDataField
+	for _, file := range append(files, root+"examples/scaleway/composition.yaml") {
+		b, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := struct {
+			Spec struct {
+				Pipeline []struct {
+					Input fn.Infrastructure `json:"input"`
+				} `json:"pipeline"`
+			} `json:"spec"`
+		}{}
+		if err := yaml.Unmarshal(b, &c); err != nil {
+			t.Fatalf("%s: %v", file, err)
+		}
+		n := len(out)
+		for _, s := range c.Spec.Pipeline {
+			for _, f := range s.Input.VirtualMachine.Fields {
+				if strings.Contains(f.Value, "userData.") {
+					out = append(out, userDataField{s.Input.Provider, s.Input.VirtualMachine.Kind, f.Path, f.Value})
+				}
+			}
+			for _, companion := range s.Input.Companions {
+				for _, f := range companion.Fields {
+					if strings.Contains(f.Value, "userData.") {
+						t.Errorf("%s: companion %s has user data in %s: the VM alone needs it", file, companion.Name, f.Path)
+					}
+				}
+			}
+		}
+		if len(out) != n+1 {
+			t.Errorf("%s: %d fields have user data, want 1", file, len(out)-n)
+		}
+	}
+	return out
+}
+
+// TestUserDataIsPlainOnlyWhereItIsDocumented compares the Compositions with the list of
+// plain fields, in both directions.
+func TestUserDataIsPlainOnlyWhereItIsDocumented(t *testing.T) {
+	plain := map[string]bool{}
+	for _, f := range userDataFields(t) {
+		listed, ok := kit.PlainFieldOf(f.provider)
+		if isPlain := strings.Contains(f.value, "userData.value"); isPlain != ok {
+			t.Errorf("%s: field %s gets user data by the expression %s, and kit.PlainUserData has %v", f.provider, f.path, f.value, listed.Path)
+			continue
+		}
+		plain[f.provider] = ok
+		if !ok {
+			continue
+		}
+		// The expression may be a map that has the last part of the path.
+		rest := strings.TrimPrefix(listed.String(), f.path)
+		if rest != "" && !strings.Contains(f.value, `"`+strings.TrimPrefix(rest, ".")+`"`) {
+			t.Errorf("%s: the Composition sets %s to %s, and kit.PlainUserData has %s", f.provider, f.path, f.value, listed)
+		}
+	}
+	for _, f := range kit.PlainUserData {
+		if !plain[f.Provider] {
+			t.Errorf("%s: kit.PlainUserData has %s, and no Composition sets it", f.Provider, f)
+		}
+	}
+}
+
+// reference is a field that refers to a Secret with user data, whatever a cloud calls that.
+var reference = regexp.MustCompile(`(?i)(user-?data|custom-?data|metadata|cloud-?init|start-?up-?script).*(secretRef|secretName)`)
+
+// TestAPlainKindHasNoReference finds the provider whose new version has a field that
+// refers to a Secret.
+func TestAPlainKindHasNoReference(t *testing.T) {
+	files, err := filepath.Glob("crds/*.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := 0
+	for _, file := range files {
+		crd := readCRD(t, file)
+		of := func(f kit.PlainField) bool {
+			return f.Resource.Group == crd.Spec.Group && f.Resource.Resource == crd.Spec.Names.Plural
+		}
+		refs := referencesIn(crd)
+		switch isPlain := slices.ContainsFunc(kit.PlainUserData, of); {
+		case isPlain && len(refs) > 0:
+			t.Errorf("%s: kit.PlainUserData lists it, and the fields %v refer to Secrets", crd.Name, refs)
+		case isPlain:
+			seen++
+		case crd.Name == "linuxvirtualmachines.compute.azure.m.upbound.io" && !slices.Equal(refs, []string{"spec.forProvider.customDataSecretRef"}):
+			t.Errorf("%s: references %v: this test does not find references", crd.Name, refs)
+		}
+	}
+	if seen != len(kit.PlainUserData) {
+		t.Errorf("%d CRDs are of kinds in kit.PlainUserData, want %d", seen, len(kit.PlainUserData))
+	}
+}
+
+func readCRD(t *testing.T, file string) *extv1.CustomResourceDefinition {
+	t.Helper()
+	b, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	crd := &extv1.CustomResourceDefinition{}
+	if err := yaml.Unmarshal(b, crd); err != nil {
+		t.Fatalf("%s: %v", file, err)
+	}
+	return crd
+}
+
+// referencesIn forProvider to Secrets with user data.
+func referencesIn(crd *extv1.CustomResourceDefinition) []string {
+	var out []string
+	var walk func(path string, s *extv1.JSONSchemaProps)
+	walk = func(path string, s *extv1.JSONSchemaProps) {
+		for name, p := range s.Properties {
+			at := path + "." + name
+			if reference.MatchString(strings.TrimPrefix(at, "spec.forProvider.")) && strings.Contains(strings.ToLower(name), "secret") {
+				out = append(out, at)
+				continue
+			}
+			walk(at, &p)
+		}
+		if s.Items != nil && s.Items.Schema != nil {
+			walk(path, s.Items.Schema)
+		}
+	}
+	for _, v := range crd.Spec.Versions {
+		forProvider := v.Schema.OpenAPIV3Schema.Properties["spec"].Properties["forProvider"]
+		walk("spec.forProvider", &forProvider)
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// TestTheDocsListHowUserDataReachesEachCloud compares the Compositions with the table of
+// clouds, and with the page of each cloud that has one.
+func TestTheDocsListHowUserDataReachesEachCloud(t *testing.T) {
+	const folder = root + "docs/providers/"
+	table, err := os.ReadFile(folder + "README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range userDataFields(t) {
+		row := regexp.MustCompile(`(?m)^\|.*examples/` + f.provider + `\).*$`).FindString(string(table))
+		want, field := "| Secret: ", f.path
+		if listed, ok := kit.PlainFieldOf(f.provider); ok {
+			want, field = "| plain: ", listed.String()
+		}
+		if f.provider == "kubevirt" {
+			field = "cloudInitNoCloud.secretRef" // In a list of the manifest.
+		}
+		if !strings.Contains(row, want+"`"+field+"`") {
+			t.Errorf("docs/providers/README.md: the row of %s must have %q: %s", f.provider, want+"`"+field+"`", row)
+		}
+		page, err := os.ReadFile(folder + f.provider + ".md")
+		if os.IsNotExist(err) && (f.provider == "local" || f.provider == "scaleway") {
+			continue
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, section, _ := strings.Cut(string(page), "\n## User data\n")
+		section, _, _ = strings.Cut(section, "\n## ")
+		if !strings.Contains(section, "`"+field+"`") {
+			t.Errorf("docs/providers/%s.md: the section \"User data\" must name the field %s: %s", f.provider, field, section)
+		}
+	}
+}
