@@ -130,12 +130,13 @@ func snapshot(t *testing.T, but ...string) *kit.Snapshot {
 
 func (s *stage) attacker(t *testing.T, name string) *attacker {
 	t.Helper()
-	f, err := plane.MakeFleet(t.Context())
-	must(t, err)
+	namespace := kit.NewNamespaceName()
 	attackers.Lock()
-	attackers.namespaces = append(attackers.namespaces, f.Namespace)
+	attackers.namespaces = append(attackers.namespaces, namespace)
 	attackers.Unlock()
-	s.all.Disown(f.Namespace)
+	s.all.Disown(namespace)
+	f, err := plane.MakeFleetIn(t.Context(), namespace)
+	must(t, err)
 	f.Cluster = f.Target
 	must(t, f.Cluster.Client.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: f.Namespace}}))
 	a := &attacker{stage: s, Tenant: f.NewTenant(t), f: f, node: s.nodeOf(name), provider: s.providerIDOf(name)}

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/apimachinery/pkg/util/rand"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -57,11 +58,18 @@ func (p *Plane) NewFleet(t testing.TB) Fleet {
 
 // MakeFleet is NewFleet for what is no test.
 func (p *Plane) MakeFleet(ctx context.Context) (Fleet, error) {
-	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "e2e-"}}
-	if err := p.Client.Create(ctx, ns); err != nil {
+	return p.MakeFleetIn(ctx, NewNamespaceName())
+}
+
+// NewNamespaceName returns a name that no namespace has.
+func NewNamespaceName() string { return "e2e-" + rand.String(8) }
+
+// MakeFleetIn is MakeFleet in a namespace that does not exist yet.
+func (p *Plane) MakeFleetIn(ctx context.Context, namespace string) (Fleet, error) {
+	if err := p.Client.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}); err != nil {
 		return Fleet{}, err
 	}
-	f := Fleet{Plane: p, Namespace: ns.Name, Provider: localProvider, Cluster: p.Control}
+	f := Fleet{Plane: p, Namespace: namespace, Provider: localProvider, Cluster: p.Control}
 	return f, p.Client.Create(ctx, f.Class("small", localProvider, `{"image":"ubuntu-24.04","size":"small"}`))
 }
 

@@ -129,9 +129,10 @@ func listable(c *Cluster) ([]schema.GroupVersionKind, error) {
 	return out, nil
 }
 
-// Disown namespaces that did not exist when the Snapshot was made, and with them the Nodes of their Machines, their VMs, their join tokens,
-// and the cluster-scoped objects whose names begin with the name of one of them: they are
-// those of a test, and may change.
+// Disown namespaces that do not exist yet, and with them the Nodes of their Machines, their
+// VMs, their join tokens, and the cluster-scoped objects whose names begin with the name of
+// one of them: they are those of a test, and may change. A namespace that is made before it
+// is disowned is a change for a Check that runs at that moment.
 func (s *Snapshot) Disown(namespaces ...string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -190,9 +191,6 @@ func union(a, b map[string]string) map[string]string {
 }
 
 func (s *Snapshot) take(ctx context.Context) (map[string]string, error) {
-	if err := s.findNodes(ctx); err != nil {
-		return nil, err
-	}
 	out := map[string]string{}
 	for c, kinds := range s.resources {
 		where := "control cluster"
@@ -207,6 +205,12 @@ func (s *Snapshot) take(ctx context.Context) (map[string]string, error) {
 					continue
 				}
 				return nil, fmt.Errorf("%s, %s: %w", where, gvk, err)
+			}
+			// After the Nodes were listed: then the Machine of each of them is known.
+			if gvk.Kind == "Node" {
+				if err := s.findNodes(ctx); err != nil {
+					return nil, err
+				}
 			}
 			for i := range l.Items {
 				o := &l.Items[i]
