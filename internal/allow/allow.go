@@ -74,9 +74,18 @@ func isDefault(key string) bool {
 	case slices.Contains(topologyKeys, key):
 		return true
 	}
-	return !slices.ContainsFunc(reservedDomains, func(reserved string) bool {
-		return domain == reserved || strings.HasSuffix(domain, "."+reserved)
-	})
+	return !IsReserved(key)
+}
+
+// IsReserved reports whether the domain of a key is kubernetes.io or k8s.io, or below them.
+func IsReserved(key string) bool {
+	return slices.ContainsFunc(reservedDomains, func(domain string) bool { return IsInDomain(key, domain) })
+}
+
+// IsInDomain reports whether the domain of a key is the given one, or below it.
+func IsInDomain(key, domain string) bool {
+	of := domainOf(key)
+	return of == domain || strings.HasSuffix(of, "."+domain)
 }
 
 // domainOf a key, empty if it has none.

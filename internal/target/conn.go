@@ -55,6 +55,17 @@ func (c *Conn) Nodes(ctx context.Context, token, name, uid string) ([]*corev1.No
 	return found, c.classifyAll(err)
 }
 
+// NodesOfVM returns the Nodes that have a providerID, from the cache of Nodes: there may be
+// several, since a kubelet chooses the providerID of its Node. They must not be changed.
+func (c *Conn) NodesOfVM(ctx context.Context, providerID string) ([]*corev1.Node, error) {
+	n, err := c.link.watch(c.Ref, signersOf(c.Spec.Certificates))
+	if err != nil {
+		return nil, err
+	}
+	found, err := n.ofVM(ctx, providerID)
+	return found, c.classifyAll(err)
+}
+
 // Probe asks for the version of the API server, and whether it takes the
 // credentials. Its errors are all of type *Error.
 func (c *Conn) Probe(ctx context.Context) (version string, err error) {

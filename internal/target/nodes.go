@@ -121,18 +121,32 @@ func identity(n *corev1.Node) NodeIdentity {
 // find returns the Nodes that registered with the token, the Node of the name and that of
 // the UID, each once. None of these is asked for if it is empty.
 func (n *nodes) find(ctx context.Context, token, name, uid string) ([]*corev1.Node, error) {
+	found, err := n.indexed(ctx, map[string]string{byToken: token, byUID: uid})
+	if err != nil {
+		return nil, err
+	}
+	if obj, ok, err := n.informer.GetIndexer().GetByKey(name); ok && err == nil {
+		if node, ok := obj.(*corev1.Node); ok {
+			found[name] = node
+		}
+	}
+	return sorted(found), nil
+}
+
+// ofVM returns the Nodes with a providerID.
+func (n *nodes) ofVM(ctx context.Context, providerID string) ([]*corev1.Node, error) {
+	found, err := n.indexed(ctx, map[string]string{byProviderID: providerID})
+	return sorted(found), err
+}
+
+// indexed returns the Nodes that the keys of indexes find, by their names. An empty key finds
+// none.
+func (n *nodes) indexed(ctx context.Context, keys map[string]string) (map[string]*corev1.Node, error) {
 	if err := n.synced(ctx); err != nil {
 		return nil, err
 	}
 	found := map[string]*corev1.Node{}
-	add := func(objs ...any) {
-		for _, obj := range objs {
-			if node, ok := obj.(*corev1.Node); ok {
-				found[node.GetName()] = node
-			}
-		}
-	}
-	for index, key := range map[string]string{byToken: token, byUID: uid} {
+	for index, key := range keys {
 		if key == "" {
 			continue
 		}
@@ -140,16 +154,21 @@ func (n *nodes) find(ctx context.Context, token, name, uid string) ([]*corev1.No
 		if err != nil {
 			return nil, err
 		}
-		add(objs...)
+		for _, obj := range objs {
+			if node, ok := obj.(*corev1.Node); ok {
+				found[node.GetName()] = node
+			}
+		}
 	}
-	if obj, ok, err := n.informer.GetIndexer().GetByKey(name); ok && err == nil {
-		add(obj)
-	}
+	return found, nil
+}
+
+func sorted(found map[string]*corev1.Node) []*corev1.Node {
 	out := make([]*corev1.Node, 0, len(found))
 	for _, name := range slices.Sorted(maps.Keys(found)) {
 		out = append(out, found[name])
 	}
-	return out, nil
+	return out
 }
 
 func (n *nodes) synced(ctx context.Context) error {

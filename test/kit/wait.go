@@ -11,27 +11,36 @@ import (
 const interval = 200 * time.Millisecond
 
 // Eventually polls until check returns "", and fails the test with what it last
-// said, and what describe says then, when timeout passes before.
+// reported, and what describe returns then, when timeout passes before.
 func Eventually(t testing.TB, timeout time.Duration, check func(ctx context.Context) string, describe ...func(ctx context.Context) string) {
 	t.Helper()
-	// A call has a deadline of its own, later than the last look: what it says of a
-	// deadline that comes would hide what is awaited.
+	if missing := Within(t, timeout, check, describe...); missing != "" {
+		t.Fatal(missing)
+	}
+}
+
+// Within polls as Eventually does. It returns what check last reported when timeout passes, and
+// "" as soon as check returns that.
+func Within(t testing.TB, timeout time.Duration, check func(ctx context.Context) string, describe ...func(ctx context.Context) string) string {
+	t.Helper()
+	// A call has a deadline of its own, later than the last look: an error about a
+	// deadline would hide what is awaited.
 	ctx, cancel := context.WithTimeout(t.Context(), timeout+time.Minute)
 	defer cancel()
 	end := time.After(timeout)
 	tick := time.NewTicker(interval)
 	defer tick.Stop()
 	for {
-		said := check(ctx)
-		if said == "" {
-			return
+		missing := check(ctx)
+		if missing == "" {
+			return ""
 		}
 		select {
 		case <-end:
 			for _, d := range describe {
-				said += "\n" + d(ctx)
+				missing += "\n" + d(ctx)
 			}
-			t.Fatalf("not within %s: %s", timeout, said)
+			return fmt.Sprintf("not within %s: %s", timeout, missing)
 		case <-tick.C:
 		}
 	}
@@ -51,28 +60,6 @@ func Throughout(t testing.TB, d time.Duration, check func(ctx context.Context) s
 		select {
 		case <-end:
 			return
-		case <-tick.C:
-		}
-	}
-}
-
-// Within polls as Eventually does. It returns what check last said when timeout passes, and ""
-// as soon as check returns that.
-func Within(t testing.TB, timeout time.Duration, check func(ctx context.Context) string) string {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), timeout+time.Minute)
-	defer cancel()
-	end := time.After(timeout)
-	tick := time.NewTicker(interval)
-	defer tick.Stop()
-	for {
-		said := check(ctx)
-		if said == "" {
-			return ""
-		}
-		select {
-		case <-end:
-			return fmt.Sprintf("not within %s: %s", timeout, said)
 		case <-tick.C:
 		}
 	}

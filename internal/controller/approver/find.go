@@ -43,28 +43,21 @@ func index(ctx context.Context, indexer client.FieldIndexer) error {
 	return nil
 }
 
-func nodeKey(obj client.Object) []string {
-	m, ok := obj.(*machinev1alpha1.Machine)
-	if !ok {
-		return nil
-	}
-	return []string{key(target.RefOf(m), nodeName(m))}
-}
+// The keys by which Machines are found.
+var (
+	nodeKey    = keyOf(func(m *machinev1alpha1.Machine) string { return key(target.RefOf(m), nodeName(m)) })
+	tokenKey   = keyOf(func(m *machinev1alpha1.Machine) string { return key(target.RefOf(m), names.TokenID(m.GetUID())) })
+	clusterKey = keyOf(func(m *machinev1alpha1.Machine) string { return target.RefOf(m).String() })
+)
 
-func tokenKey(obj client.Object) []string {
-	m, ok := obj.(*machinev1alpha1.Machine)
-	if !ok {
-		return nil
+func keyOf(of func(*machinev1alpha1.Machine) string) client.IndexerFunc {
+	return func(obj client.Object) []string {
+		m, ok := obj.(*machinev1alpha1.Machine)
+		if !ok {
+			return nil
+		}
+		return []string{of(m)}
 	}
-	return []string{key(target.RefOf(m), names.TokenID(m.GetUID()))}
-}
-
-func clusterKey(obj client.Object) []string {
-	m, ok := obj.(*machinev1alpha1.Machine)
-	if !ok {
-		return nil
-	}
-	return []string{target.RefOf(m).String()}
 }
 
 func key(ref target.Ref, what string) string { return ref.String() + " " + what }

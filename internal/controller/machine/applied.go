@@ -3,13 +3,13 @@ package machine
 import (
 	"maps"
 	"slices"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 
 	clusterv1alpha1 "github.com/drover-dev/drover/apis/cluster/v1alpha1"
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/allow"
 	"github.com/drover-dev/drover/internal/workernode"
 )
 
@@ -212,15 +212,7 @@ func isOwnTaint(id string) bool {
 // isProtected reports whether a key is in the domain kubernetes.io or k8s.io. A status can
 // be forged, so that what it records never has such a key removed or changed: Kubernetes
 // reserves these for administrators, and some keep kubelets from getting secrets and pods.
-func isProtected(key, _ string) bool {
-	domain, _, _ := strings.Cut(key, "/")
-	for _, reserved := range []string{"kubernetes.io", "k8s.io"} {
-		if domain == reserved || strings.HasSuffix(domain, "."+reserved) {
-			return true
-		}
-	}
-	return false
-}
+func isProtected(key, _ string) bool { return allow.IsReserved(key) }
 
 // isProtectedAnnotation is isProtected, but for the annotation that Drover itself puts on
 // Nodes. Without it the cluster-autoscaler may remove the Node: a user who may write the

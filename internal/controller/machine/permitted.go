@@ -10,6 +10,7 @@ import (
 	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/allow"
 	"github.com/drover-dev/drover/internal/workernode"
 )
 
@@ -37,7 +38,4 @@ func (x *nodeKeeper) permitted(wn *machineNode, p workernode.Parameters) workern
 }
 
 // isOwnKey reports whether a key is one of Drover's.
-func isOwnKey(key string) bool {
-	domain, _, _ := strings.Cut(key, "/")
-	return domain == machinev1alpha1.Domain || strings.HasSuffix(domain, "."+machinev1alpha1.Domain)
-}
+func isOwnKey(key string) bool { return allow.IsInDomain(key, machinev1alpha1.Domain) }
