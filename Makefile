@@ -123,6 +123,16 @@ integration: build ## Run the tests that need an API server: of provider-drover,
 property: ## Run the property tests of the planners for long: 3000 random histories.
 	go test ./internal/plan/simulator -rapid.checks=3000 -timeout 30m
 
+# Each mutant compiles and tests a package: minutes for each of the larger planners.
+PLANNERS ?=
+.PHONY: mutation
+mutation: $(BIN)/gremlins ## Change operators of the planners, and find those that no test of the package holds; PLANNERS=internal/plan/freeze.
+	go run ./test/mutation -gremlins $(BIN)/gremlins -packages "$(PLANNERS)"
+
+$(BIN)/gremlins: tools/gremlins/go.mod
+	@mkdir -p $(BIN)
+	cd tools/gremlins && go build -o $@ github.com/go-gremlins/gremlins/cmd/gremlins
+
 # Go compiles all dependencies anew for it, once. What it finds goes to testdata/fuzz of
 # the package, and is a case of every test run from then on: commit it with its mend.
 FUZZTIME ?= 30s

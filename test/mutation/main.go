@@ -1,0 +1,75 @@
+// Command mutation measures how much of a planner its own tests hold: it changes one operator
+// of the planner at a time and runs the tests of its package. A mutant that no test notices
+// survives.
+//
+// It fails if fewer than 95 % of the mutants of a package are killed, if one survives that
+// survivors.txt does not list with a reason, and if survivors.txt lists one that is killed.
+package main
+
+import (
+	_ "embed"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+)
+
+// least is the percentage of a package's mutants that its tests must kill.
+const least = 95.0
+
+//go:embed survivors.txt
+var listed string
+
+func main() {
+	gremlins := flag.String("gremlins", "", "the gremlins binary")
+	packages := flag.String("packages", "", "packages to mutate, separated by commas (default: all planners)")
+	flag.Parse()
+	if err := run(*gremlins, split(*packages)); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+func split(list string) []string {
+	return slices.DeleteFunc(strings.Split(list, ","), func(s string) bool { return s == "" })
+}
+
+func run(gremlins string, packages []string) error {
+	if gremlins == "" {
+		return errors.New("-gremlins: the path of the binary is missing")
+	}
+	survivors, err := parseSurvivors(listed)
+	if err != nil {
+		return fmt.Errorf("survivors.txt: %w", err)
+	}
+	planners, err := plannersIn(".")
+	if err != nil {
+		return err
+	}
+	if len(packages) == 0 {
+		packages = planners
+	}
+	for _, p := range packages {
+		if !slices.Contains(planners, p) {
+			return fmt.Errorf("-packages: %s is none of the planners %s", p, strings.Join(planners, ", "))
+		}
+	}
+	dir, err := copyOfSources(".")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	var failed []error
+	for _, p := range packages {
+		mutants, err := mutate(gremlins, dir, p)
+		if err != nil {
+			return err
+		}
+		v := judge(p, mutants, survivors)
+		fmt.Println(v)
+		failed = append(failed, v.err())
+	}
+	return errors.Join(failed...)
+}
