@@ -270,14 +270,49 @@ func TestInPlaceUpdate(t *testing.T) {
 
 func TestScalingInARollout(t *testing.T) {
 	testStrategy(t, map[string]strategyCase{
-		"UpIsSharedByTheSizesOfTheSets": {
+		"UpIsTheNewSetsWhenAllOfItAreAvailable": {
 			d:       deployment(12, ints(2, 0), scaledFor(6)),
 			sets:    []Set{machineSet("v1", 1, 5), machineSet("v2", 2, 2)},
-			decided: counts{"v1": 10, "v2": 4},
+			decided: counts{"v1": 5, "v2": 9},
 		},
-		"UpNeverExceedsTheSurge": {
+		"UpIsTheNewSetsWhenItHasNoMachineYet": {
+			d:       deployment(4, ints(1, 0), scaledFor(2)),
+			sets:    []Set{machineSet("v1", 1, 2), machineSet("v2", 2, 0)},
+			decided: counts{"v1": 2, "v2": 3},
+		},
+		"UpIsTheNewSetsWhenItDoesNotExistYet": {
+			d:       deployment(4, ints(1, 0), scaledFor(2)),
+			sets:    []Set{machineSet("v1", 1, 2)},
+			decided: counts{"v1": 2, "v2": 3},
+		},
+		"UpIsTheNewSetsWhileSomeOfItStartAndOthersAreAvailable": {
+			d:       deployment(12, ints(2, 0), scaledFor(6)),
+			sets:    []Set{machineSet("v1", 1, 5), machineSet("v2", 2, 2, available(1), starting(1))},
+			decided: counts{"v1": 5, "v2": 9},
+		},
+		"UpIsTheNewSetsUpToTheSurge": {
 			d:       deployment(12, ints(2, 0), scaledFor(6)),
 			sets:    []Set{machineSet("v1", 1, 5, terminating(3)), machineSet("v2", 2, 2)},
+			decided: counts{"v1": 5, "v2": 6},
+		},
+		"UpIsSharedByTheSizesOfTheSetsWhenNoneOfTheNewOneIsAvailable": {
+			d:       deployment(12, ints(2, 0), scaledFor(6)),
+			sets:    []Set{machineSet("v1", 1, 5), machineSet("v2", 2, 2, available(0), starting(2))},
+			decided: counts{"v1": 10, "v2": 4},
+		},
+		"UpIsSharedWhenOneOfTheNewSetIsNotAvailableAndDoesNotStart": {
+			d:       deployment(12, ints(2, 0), scaledFor(6)),
+			sets:    []Set{machineSet("v1", 1, 5), machineSet("v2", 2, 2, available(1))},
+			decided: counts{"v1": 10, "v2": 4},
+		},
+		"UpIsSharedWhenOneOfTheNewSetIsUnhealthy": {
+			d:       deployment(12, ints(2, 0), scaledFor(6)),
+			sets:    []Set{machineSet("v1", 1, 5), machineSet("v2", 2, 2, available(1), starting(1), sick(1, 0))},
+			decided: counts{"v1": 10, "v2": 4},
+		},
+		"SharedUpNeverExceedsTheSurge": {
+			d:       deployment(12, ints(2, 0), scaledFor(6)),
+			sets:    []Set{machineSet("v1", 1, 5, terminating(3)), machineSet("v2", 2, 2, available(1))},
 			decided: counts{"v1": 8, "v2": 3},
 		},
 		"DownIsSharedByTheSizesOfTheSets": {
