@@ -138,6 +138,21 @@ func TestOnDelete(t *testing.T) {
 			d: deployment(1, onDelete), sets: []Set{machineSet("v1", 1, 1, createsNone), machineSet("v2", 2, 3)},
 			decided: counts{"v1": 0, "v2": 1},
 		},
+		"ScalingDownWaitsForAnOldSetThatHasNotActedOnItsLastNumber": {
+			d:       deployment(4, onDelete, told("v1", 3), told("v2", 2)),
+			sets:    []Set{machineSet("v1", 1, 4, createsNone), machineSet("v2", 2, 2)},
+			decided: counts{"v1": 3, "v2": 2},
+		},
+		"ScalingDownTakesNewMachinesAsFarAsAnOldSetThatIsWaitedForHasTooFew": {
+			d:       deployment(1, onDelete, told("v1", 1), told("v2", 3)),
+			sets:    []Set{machineSet("v1", 1, 2, createsNone), machineSet("v2", 2, 3)},
+			decided: counts{"v1": 1, "v2": 1},
+		},
+		"ScalingDownTakesMarkedMachinesOfTheNewSetToo": {
+			d:       deployment(4, onDelete),
+			sets:    []Set{machineSet("v1", 1, 3, createsNone), machineSet("v2", 2, 2, marked(1))},
+			decided: counts{"v1": 3, "v2": 1},
+		},
 		"PausedMakesNoNewSet": {
 			d: deployment(4, onDelete, paused), sets: []Set{machineSet("v1", 1, 3)},
 			decided: counts{"v1": 4},
