@@ -13,4 +13,10 @@
 //   - A set is told a new number only when it has acted on the last one. What is not
 //     certain counts as the worse: Machines that may exist take room, and Machines
 //     that may go are not available.
+//
+// If replicas grows in a rollout, the new set grows (spread.go): a Machine of an old
+// template would be replaced as soon as it is there. The capacity must not wait for a
+// template that may be bad, though. So all sets grow in proportion to their sizes if none
+// of the new set's Machines is available while it has some, if one of them is unhealthy, or
+// if one that was up is not ready, and while the rollout is held.
 package deployment

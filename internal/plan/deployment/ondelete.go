@@ -9,6 +9,10 @@ func (p *plan) onDelete(head *set, rest []*set) {
 		}
 	}
 	tooMuch := max(0, sum(p.live(), (*set).wanted)-p.bounds.replicas)
+	// Marked Machines go first, whatever set they are of. Those of the head do as soon as it
+	// may be told.
+	fewer := min(head.marked(), tooMuch)
+	tooMuch -= fewer
 	for _, takes := range []func(*set) int32{(*set).marked, (*set).unavailable, (*set).wanted} {
 		for _, s := range rest {
 			n := min(takes(s), s.wants, tooMuch)
@@ -22,5 +26,8 @@ func (p *plan) onDelete(head *set, rest []*set) {
 		// What a set was told to give up, it still has until it has done so.
 		has += max(s.wants, min(s.told, s.Status.Replicas))
 	}
-	p.tell(head, max(0, head.told-tooMuch)+max(0, p.bounds.replicas-has-head.told))
+	// What a set that has not acted on its last number can give up, it does when it has: a
+	// Machine of the new template must not go in its place.
+	fewer += max(0, tooMuch-sum(rest, (*set).wanted))
+	p.tell(head, max(0, head.told-fewer)+max(0, p.bounds.replicas-has-head.told))
 }

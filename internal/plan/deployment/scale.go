@@ -25,7 +25,7 @@ func (p *plan) scale() {
 	case p.Deployment.Spec.Strategy.Type == machinev1alpha1.OnDelete:
 		p.onDelete(head, rest)
 	case p.rescaled():
-		p.spread()
+		p.rescale(head, rest)
 	default:
 		p.raise(head)
 		p.lower(head, rest)

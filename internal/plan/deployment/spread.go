@@ -2,29 +2,47 @@ package deployment
 
 import "slices"
 
-// rescaled means that somebody changed replicas in the middle of a rollout.
+// rescaled means that a user changed replicas in the middle of a rollout.
 func (p *plan) rescaled() bool {
 	before := p.Deployment.Status.DesiredReplicas
 	return before != nil && *before != p.bounds.replicas && !p.alone()
 }
 
-// spread a change of replicas over all sets in proportion to their sizes, so that a
-// template that proves bad has no larger share than before. It is decided once, as
-// soon as all sets have acted on what they were told.
-func (p *plan) spread() {
+// rescale decides once, as soon as all sets have acted on their last numbers, which sets a
+// change of replicas concerns. Growth is the new set's, so that no Machine is created that
+// the rollout replaces, unless the new set is not proven: then all sets grow in proportion
+// to their sizes, and the capacity does not wait for the new template. A scale-down is
+// always spread, so that an unproven template has no larger share than before.
+func (p *plan) rescale(head *set, rest []*set) {
 	sets := p.live()
 	toMost := p.bounds.most() - sum(sets, (*set).hasToHave)
+	grows := p.bounds.replicas > *p.Deployment.Status.DesiredReplicas
 	unsettled := slices.ContainsFunc(sets, func(s *set) bool { return !s.settled() })
-	if unsettled || toMost > 0 && p.Safety.Frozen {
-		p.scaledFor = *p.Deployment.Status.DesiredReplicas
-		return
-	}
 	switch {
-	case toMost > 0:
+	case unsettled || toMost > 0 && p.Safety.Frozen:
+		p.scaledFor = *p.Deployment.Status.DesiredReplicas
+	case toMost > 0 && grows && !p.isProven(head):
 		p.spreadMore(sets, min(toMost, p.room(p.bounds.most())))
 	case toMost < 0:
 		p.spreadLess(sets, -toMost)
+	default:
+		p.raise(head)
+		p.lower(head, rest)
 	}
+}
+
+// isProven reports whether growth may go to the new set alone. Nothing holds the rollout, as
+// a user who pauses it wants its proportion kept, and each Machine that the set shall have is
+// available. A rollout starts Machines all the time: while another Machine of the set is
+// available and none is unhealthy, those that start or are not ready for minReadySeconds do
+// not count.
+func (p *plan) isProven(head *set) bool {
+	if head != p.current || p.problem != nil || p.held() {
+		return false
+	}
+	s := head.Status
+	onlyStart := s.AvailableReplicas > 0 && s.UnhealthyReplicas == 0 && head.told-s.ReadyReplicas <= s.StartingReplicas
+	return head.unavailable() == 0 || onlyStart
 }
 
 func (p *plan) spreadMore(sets []*set, n int32) {

@@ -138,6 +138,21 @@ func TestOnDelete(t *testing.T) {
 			d: deployment(1, onDelete), sets: []Set{machineSet("v1", 1, 1, createsNone), machineSet("v2", 2, 3)},
 			decided: counts{"v1": 0, "v2": 1},
 		},
+		"ScalingDownWaitsForAnOldSetThatHasNotActedOnItsLastNumber": {
+			d:       deployment(4, onDelete, told("v1", 3), told("v2", 2)),
+			sets:    []Set{machineSet("v1", 1, 4, createsNone), machineSet("v2", 2, 2)},
+			decided: counts{"v1": 3, "v2": 2},
+		},
+		"ScalingDownTakesNewMachinesAsFarAsAnOldSetThatIsWaitedForHasTooFew": {
+			d:       deployment(1, onDelete, told("v1", 1), told("v2", 3)),
+			sets:    []Set{machineSet("v1", 1, 2, createsNone), machineSet("v2", 2, 3)},
+			decided: counts{"v1": 1, "v2": 1},
+		},
+		"ScalingDownTakesMarkedMachinesOfTheNewSetToo": {
+			d:       deployment(4, onDelete),
+			sets:    []Set{machineSet("v1", 1, 3, createsNone), machineSet("v2", 2, 2, marked(1))},
+			decided: counts{"v1": 3, "v2": 1},
+		},
 		"PausedMakesNoNewSet": {
 			d: deployment(4, onDelete, paused), sets: []Set{machineSet("v1", 1, 3)},
 			decided: counts{"v1": 4},
@@ -270,14 +285,49 @@ func TestInPlaceUpdate(t *testing.T) {
 
 func TestScalingInARollout(t *testing.T) {
 	testStrategy(t, map[string]strategyCase{
-		"UpIsSharedByTheSizesOfTheSets": {
+		"UpIsTheNewSetsWhenAllOfItAreAvailable": {
 			d:       deployment(12, ints(2, 0), scaledFor(6)),
 			sets:    []Set{machineSet("v1", 1, 5), machineSet("v2", 2, 2)},
-			decided: counts{"v1": 10, "v2": 4},
+			decided: counts{"v1": 5, "v2": 9},
 		},
-		"UpNeverExceedsTheSurge": {
+		"UpIsTheNewSetsWhenItHasNoMachineYet": {
+			d:       deployment(4, ints(1, 0), scaledFor(2)),
+			sets:    []Set{machineSet("v1", 1, 2), machineSet("v2", 2, 0)},
+			decided: counts{"v1": 2, "v2": 3},
+		},
+		"UpIsTheNewSetsWhenItDoesNotExistYet": {
+			d:       deployment(4, ints(1, 0), scaledFor(2)),
+			sets:    []Set{machineSet("v1", 1, 2)},
+			decided: counts{"v1": 2, "v2": 3},
+		},
+		"UpIsTheNewSetsWhileSomeOfItStartAndOthersAreAvailable": {
+			d:       deployment(12, ints(2, 0), scaledFor(6)),
+			sets:    []Set{machineSet("v1", 1, 5), machineSet("v2", 2, 2, available(1), starting(1))},
+			decided: counts{"v1": 5, "v2": 9},
+		},
+		"UpIsTheNewSetsUpToTheSurge": {
 			d:       deployment(12, ints(2, 0), scaledFor(6)),
 			sets:    []Set{machineSet("v1", 1, 5, terminating(3)), machineSet("v2", 2, 2)},
+			decided: counts{"v1": 5, "v2": 6},
+		},
+		"UpIsSharedByTheSizesOfTheSetsWhenNoneOfTheNewOneIsAvailable": {
+			d:       deployment(12, ints(2, 0), scaledFor(6)),
+			sets:    []Set{machineSet("v1", 1, 5), machineSet("v2", 2, 2, available(0), starting(2))},
+			decided: counts{"v1": 10, "v2": 4},
+		},
+		"UpIsSharedWhenOneOfTheNewSetIsNotAvailableAndDoesNotStart": {
+			d:       deployment(12, ints(2, 0), scaledFor(6)),
+			sets:    []Set{machineSet("v1", 1, 5), machineSet("v2", 2, 2, available(1))},
+			decided: counts{"v1": 10, "v2": 4},
+		},
+		"UpIsSharedWhenOneOfTheNewSetIsUnhealthy": {
+			d:       deployment(12, ints(2, 0), scaledFor(6)),
+			sets:    []Set{machineSet("v1", 1, 5), machineSet("v2", 2, 2, available(1), starting(1), sick(1, 0))},
+			decided: counts{"v1": 10, "v2": 4},
+		},
+		"SharedUpNeverExceedsTheSurge": {
+			d:       deployment(12, ints(2, 0), scaledFor(6)),
+			sets:    []Set{machineSet("v1", 1, 5, terminating(3)), machineSet("v2", 2, 2, available(1))},
 			decided: counts{"v1": 8, "v2": 3},
 		},
 		"DownIsSharedByTheSizesOfTheSets": {

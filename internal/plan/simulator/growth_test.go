@@ -1,0 +1,209 @@
+package simulator
+
+import (
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
+
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+)
+
+// pool is a deployment of version v1.0.0 with these bounds.
+func pool(replicas, surge, unavailable int32) machinev1alpha1.MachineDeploymentSpec {
+	labels := map[string]machinev1alpha1.LabelValue{"app": "web"}
+	return machinev1alpha1.MachineDeploymentSpec{
+		Replicas: replicas,
+		Selector: machinev1alpha1.Selector{MatchLabels: labels},
+		Template: machinev1alpha1.MachineTemplate{
+			Metadata: machinev1alpha1.TemplateMetadata{Labels: labels},
+			Spec:     machinev1alpha1.MachineSpec{ClassRef: machinev1alpha1.ClassReference{Name: "small"}, Version: "v1.0.0"},
+		},
+		Strategy: machinev1alpha1.Strategy{
+			Type: machinev1alpha1.RollingUpdate,
+			RollingUpdate: machinev1alpha1.RollingUpdateBounds{
+				MaxSurge: ptr.To(intstr.FromInt32(surge)), MaxUnavailable: ptr.To(intstr.FromInt32(unavailable)),
+			},
+		},
+		ProgressDeadlineSeconds: 600,
+	}
+}
+
+// tick lets ten seconds pass in which everything is seen and reconciled. Machines whose
+// version boots come one phase further, and those that are deleted are gone.
+func tick(c *Cluster, boots func(version string) bool) {
+	c.CatchUp()
+	c.ReconcileDeployment()
+	for _, s := range c.Sets() {
+		c.CatchUp()
+		c.ReconcileSet(s.Name)
+		c.CatchUp()
+		c.ReconcileGroup(s.Name)
+	}
+	for _, m := range c.Machines() {
+		if boots(m.Spec.Version) {
+			c.Boot(m.Name)
+		}
+		c.Finish(m.Name)
+	}
+	c.CollectGarbage()
+	c.Now = c.Now.Add(10 * time.Second)
+}
+
+func anyVersion(string) bool { return true }
+
+// until ticks until it is so, for three hours at most.
+func until(t *testing.T, c *Cluster, what string, boots func(version string) bool, so func() bool) {
+	t.Helper()
+	for range 1080 {
+		if so() {
+			return
+		}
+		tick(c, boots)
+		if len(c.Violations) > 0 {
+			t.Fatalf("%s\n%s", c.Violations[0], c)
+		}
+	}
+	t.Fatalf("not %s after three hours:\n%s", what, c)
+}
+
+// made counts the Machines that were ever created, by version.
+func made(c *Cluster) map[string]int {
+	seen, out := map[string]bool{}, map[string]int{}
+	for _, e := range c.machines.log {
+		if !e.gone && !seen[e.name] {
+			seen[e.name] = true
+			out[e.object.Spec.Version]++
+		}
+	}
+	return out
+}
+
+// availableOf counts the Machines of a version that are available.
+func availableOf(c *Cluster, version string) int {
+	n := 0
+	for _, m := range c.Machines() {
+		if m.Spec.Version == version && c.Available(m) {
+			n++
+		}
+	}
+	return n
+}
+
+func grow(to int32) func(*machinev1alpha1.MachineDeployment) {
+	return func(d *machinev1alpha1.MachineDeployment) { d.Spec.Replicas = to }
+}
+
+func roll(d *machinev1alpha1.MachineDeployment) { d.Spec.Template.Spec.Version = "v1.1.0" }
+
+func TestGrowthInTheChangeOfTheTemplateMakesNoOldMachine(t *testing.T) {
+	for name, tc := range map[string]struct {
+		spec machinev1alpha1.MachineDeploymentSpec
+		to   int32
+	}{
+		"FromTwoToFour":          {pool(2, 1, 0), 4},
+		"WithoutSurge":           {pool(2, 0, 1), 4},
+		"FromNone":               {pool(0, 1, 0), 3},
+		"FromOneToTwenty":        {pool(1, 1, 0), 20},
+		"ByLessThanMayBeMissing": {pool(6, 1, 3), 7},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := New(tc.spec)
+			until(t, c, "whole", anyVersion, func() bool { return arrived(c) })
+			c.Update(func(d *machinev1alpha1.MachineDeployment) { roll(d); grow(tc.to)(d) })
+			until(t, c, "whole again", anyVersion, func() bool { return arrived(c) })
+			if got := made(c); got["v1.0.0"] != int(tc.spec.Replicas) || got["v1.1.0"] != int(tc.to) {
+				t.Errorf("made %d Machines of the old template and %d of the new one, want %d and %d", got["v1.0.0"], got["v1.1.0"], tc.spec.Replicas, tc.to)
+			}
+		})
+	}
+}
+
+// TestGrowthInTheMiddleOfARolloutMakesNoOldMachine grows a pool at each moment of a rollout,
+// from the one on at which a Machine of the new template is available.
+func TestGrowthInTheMiddleOfARolloutMakesNoOldMachine(t *testing.T) {
+	slow := func(s machinev1alpha1.MachineDeploymentSpec) machinev1alpha1.MachineDeploymentSpec {
+		s.MinReadySeconds = 20
+		return s
+	}
+	for name, tc := range map[string]struct {
+		spec machinev1alpha1.MachineDeploymentSpec
+		to   int32
+	}{
+		"FromSixToTwelve":              {pool(6, 3, 1), 12},
+		"ByOne":                        {pool(3, 1, 0), 4},
+		"ToFiveTimesAsMany":            {pool(2, 1, 0), 10},
+		"ByLessThanMayBeMissing":       {pool(6, 1, 3), 7},
+		"WhereMachinesHaveToStayReady": {slow(pool(3, 1, 0)), 6},
+	} {
+		t.Run(name, func(t *testing.T) {
+			moments := 0
+			for ticks := 0; ; ticks++ {
+				c := New(tc.spec)
+				until(t, c, "whole", anyVersion, func() bool { return arrived(c) })
+				c.Update(roll)
+				for range ticks {
+					tick(c, anyVersion)
+				}
+				if arrived(c) {
+					break
+				}
+				if availableReported(c, "v1.1.0") == 0 {
+					continue
+				}
+				moments++
+				c.Update(grow(tc.to))
+				until(t, c, "whole again", anyVersion, func() bool { return arrived(c) })
+				if got := made(c); got["v1.0.0"] != int(tc.spec.Replicas) || got["v1.1.0"] != int(tc.to) {
+					t.Errorf("after %d ticks: made %d Machines of the old template and %d of the new one, want %d and %d",
+						ticks, got["v1.0.0"], got["v1.1.0"], tc.spec.Replicas, tc.to)
+				}
+			}
+			if moments < 3 {
+				t.Errorf("the pool grew at %d moments of the rollout, want 3 at least", moments)
+			}
+		})
+	}
+}
+
+// availableReported is how many Machines of a version the set reports as available.
+func availableReported(c *Cluster, version string) int32 {
+	n := int32(0)
+	for _, s := range c.Sets() {
+		if s.Spec.Template.Spec.Version == version {
+			n += s.Status.AvailableReplicas
+		}
+	}
+	return n
+}
+
+// toldOf is how many Machines of a version are wanted.
+func toldOf(c *Cluster, version string) int {
+	n := int32(0)
+	for _, s := range c.Sets() {
+		for _, r := range c.Deployment().Status.MachineSets {
+			if r.Name == s.Name && s.Spec.Template.Spec.Version == version {
+				n += r.Replicas
+			}
+		}
+	}
+	return int(n)
+}
+
+// TestGrowthDoesNotWaitForATemplateThatIsNotProven rolls out a template whose Machines
+// never come up: a pool that grows then gets most of what it asks for from the old set.
+func TestGrowthDoesNotWaitForATemplateThatIsNotProven(t *testing.T) {
+	c := New(pool(6, 2, 0))
+	until(t, c, "whole", anyVersion, func() bool { return arrived(c) })
+	c.Update(func(d *machinev1alpha1.MachineDeployment) { d.Spec.Template.Spec.Version = "v1.1.0" })
+	broken := func(version string) bool { return version == "v1.0.0" }
+	for range 30 {
+		tick(c, broken)
+	}
+	c.Update(func(d *machinev1alpha1.MachineDeployment) { d.Spec.Replicas = 12 })
+	until(t, c, "grown", broken, func() bool { return availableOf(c, "v1.0.0") >= 10 })
+	if n := toldOf(c, "v1.1.0"); n > 4 {
+		t.Errorf("%d Machines of a template that is not proven are wanted, want its share of 3 or 4", n)
+	}
+}
