@@ -103,13 +103,14 @@ type MachineSetInPlaceUpdate struct {
 	Paused bool `json:"paused,omitempty"`
 }
 
-// Backoff of a template whose Machines fail before they join. It doubles with each
-// failure, and ends when a Machine that was created after the last failure gets further
-// than the one that failed, or when the template changes. It goes from 10 s to 10 min;
-// from 1 min on when there was no quota or capacity, and from 10 min to 1 h when the
-// request was invalid or not permitted, which does not pass by itself.
+// Backoff of a template whose Machines fail before they join. All Machines that were
+// created in one attempt count as one failure. The backoff doubles with each failure, and
+// ends when a Machine that was created after the last failure gets further than the one
+// that failed, or when the template changes. It goes from 10 s to 10 min; from 10 s to
+// 5 min when VMs do not join; from 1 min on when there was no quota or capacity; and from
+// 10 min to 1 h when the request was invalid or not permitted, which only a user can fix.
 type Backoff struct {
-	// Failures in a row.
+	// Failures is the number of attempts in a row that failed.
 	Failures int32 `json:"failures"`
 	// Until then no Machine is created.
 	Until metav1.Time `json:"until"`

@@ -14,18 +14,20 @@ import (
 	shared "github.com/drover-dev/drover/internal/plan"
 )
 
-// delayAfter so many failures in a row, of which the first had the code. What does not
-// pass by itself is tried again for those only who mend it and wait: a template that
-// changes is another one.
-func delayAfter(code string, failures int32) time.Duration {
+// delay after a failure. An attempt whose VMs do not join has taken their creationTimeout
+// already. Errors that only a user can fix are retried rarely, just often enough to notice
+// the fix: a template that changes is another one.
+func delay(b machinev1alpha1.Backoff) time.Duration {
 	first, longest := 10*time.Second, 10*time.Minute
-	switch c := fn.ErrorCode(code); {
+	switch c := fn.ErrorCode(b.ErrorCode); {
 	case c.NeedsSomebody():
 		first, longest = 10*time.Minute, time.Hour
 	case c.IsExhausted():
 		first = time.Minute
+	case !failedWithoutVM(b.Reason):
+		longest = 5 * time.Minute
 	}
-	return min(longest, first<<min(max(0, failures-1), 10))
+	return min(longest, first<<min(max(0, b.Failures-1), 10))
 }
 
 // recover ends the backoff of a template that works, or is another one now.
@@ -44,35 +46,58 @@ func (p *plan) recover() {
 // worksAgain when a Machine that was created after the last failure got further than
 // the one that failed, or when the set needs none any more.
 func (p *plan) worksAgain(b *machinev1alpha1.Backoff) bool {
-	failedAt := b.Until.Add(-delayAfter(b.ErrorCode, b.Failures))
-	further := func(m Machine) bool {
-		if m.CreationTimestamp.Time.Before(failedAt) || !p.proves(m) {
-			return false
-		}
-		return hadNode(m) || failedWithoutVM(b.Reason)
-	}
-	if slices.ContainsFunc(p.kept, further) {
+	failedAt := b.Until.Add(-delay(*b))
+	if slices.ContainsFunc(p.kept, func(m Machine) bool { return !m.CreationTimestamp.Time.Before(failedAt) && p.proves(m, b.Reason) }) {
 		return true
 	}
 	unsure := func(m Machine) bool { return m.Status.Phase.IsOnItsWay() || isFailed(m) && !p.isPreserved(m) }
 	return p.missing() == 0 && !slices.ContainsFunc(p.kept, unsure) && !p.now.Before(b.Until.Time)
 }
 
-// backOff if this Machine failed because of the template. That is recorded in the same
-// status as that the Machine is given up, so that it counts once.
-func (p *plan) backOff(m Machine) {
-	if m.Status.FailureReason == "" || hadNode(m) || p.isOutdated(m) || m.CreationTimestamp.Time.Before(p.lastSuccess()) {
+// backOff if Machines failed because of the template. All that were created in one attempt
+// are one failure, however many they are and whenever they fail: none is created while a
+// backoff lasts, so that the attempt before it is what was created before its end.
+func (p *plan) backOff() {
+	var failures []Machine
+	for _, m := range p.kept {
+		if p.isFailureOfTemplate(m) && !p.failedBefore(m) {
+			failures = append(failures, m)
+		}
+	}
+	if len(failures) == 0 {
 		return
 	}
+	m := slices.MinFunc(failures, func(a, b Machine) int { return a.CreationTimestamp.Compare(b.CreationTimestamp.Time) })
 	b := machinev1alpha1.Backoff{Template: p.templateHash(), ErrorCode: errorCode(m), Message: m.Status.FailureMessage}
 	if p.backoff != nil {
 		b = *p.backoff
 	}
 	b.Failures++
 	b.Reason = m.Status.FailureReason
-	b.Until = metav1.NewTime(p.now.Add(delayAfter(b.ErrorCode, b.Failures)).UTC().Truncate(time.Second))
+	b.Until = metav1.NewTime(p.now.Add(delay(b)).UTC().Truncate(time.Second))
 	p.backoff = &b
 	p.events = append(p.events, backingOffEvent(b))
+}
+
+// isFailureOfTemplate says whether a Machine is to be created again, and no younger one got
+// further.
+func (p *plan) isFailureOfTemplate(m Machine) bool {
+	return p.toRetry(m) && m.Status.FailureReason != "" && !p.isOutdated(m) &&
+		!m.CreationTimestamp.Time.Before(p.lastSuccess(m.Status.FailureReason))
+}
+
+// failedBefore means that the Machine was created in an attempt whose failure is counted.
+func (p *plan) failedBefore(m Machine) bool {
+	return p.backoff != nil && m.CreationTimestamp.Before(&p.backoff.Until)
+}
+
+// lastFailure is the reason of the last failed attempt. Of a template that did not fail, a VM
+// is proof enough.
+func (p *plan) lastFailure() machinev1alpha1.FailureReason {
+	if p.backoff == nil {
+		return machinev1alpha1.FailureCreateFailed
+	}
+	return p.backoff.Reason
 }
 
 // backingOff means that nothing may be created or replaced yet.
@@ -111,7 +136,7 @@ func backingOffEvent(b machinev1alpha1.Backoff) shared.Event {
 	return shared.Event{
 		Warning: true,
 		Reason:  "BackingOff",
-		Message: fmt.Sprintf("Creation failed %s, first with %s: the next Machine is created in %s", times, text(b.ErrorCode, b.Message), delayAfter(b.ErrorCode, b.Failures)),
+		Message: fmt.Sprintf("Creation failed %s, first with %s: the next Machine is created in %s", times, text(b.ErrorCode, b.Message), delay(b)),
 	}
 }
 

@@ -54,7 +54,7 @@ func TestAFailureOfTheTemplateIsOneOfAMachineThatNeverJoined(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			d := Plan(now, Observed{Set: set(int32(len(tc.machines))), Machines: tc.machines})
 			if tc.want != nil {
-				tc.want.Until = metav1.NewTime(now.Add(delayAfter(tc.want.ErrorCode, 1)))
+				tc.want.Until = metav1.NewTime(now.Add(delay(*tc.want)))
 				tc.want.Template = (&plan{Observed: Observed{Set: set(1)}}).templateHash()
 			}
 			if diff := cmp.Diff(tc.want, d.Status.Backoff); diff != "" {
@@ -113,19 +113,24 @@ func (w *world) reconcile() Decision {
 func (w *world) last() *Machine { return &w.ms[len(w.ms)-1] }
 
 func TestTheDelayFitsTheErrorAndGrows(t *testing.T) {
-	cases := map[string][]time.Duration{
-		"Transient":         {10 * time.Second, 20 * time.Second, 40 * time.Second, 80 * time.Second, 160 * time.Second, 320 * time.Second, 10 * time.Minute, 10 * time.Minute},
-		"Throttled":         {10 * time.Second, 20 * time.Second},
-		"JoinTimeout":       {10 * time.Second, 20 * time.Second},
-		"CapacityExhausted": {time.Minute, 2 * time.Minute, 4 * time.Minute, 8 * time.Minute, 10 * time.Minute},
-		"QuotaExceeded":     {time.Minute, 2 * time.Minute},
-		"InvalidRequest":    {10 * time.Minute, 20 * time.Minute, 40 * time.Minute, time.Hour, time.Hour},
-		"PermissionDenied":  {10 * time.Minute, 20 * time.Minute},
+	const createFailed, joinTimeout = machinev1alpha1.FailureCreateFailed, machinev1alpha1.FailureJoinTimeout
+	cases := []struct {
+		code   string
+		reason machinev1alpha1.FailureReason
+		want   []time.Duration
+	}{
+		{"Transient", createFailed, []time.Duration{10 * time.Second, 20 * time.Second, 40 * time.Second, 80 * time.Second, 160 * time.Second, 320 * time.Second, 10 * time.Minute, 10 * time.Minute}},
+		{"Throttled", createFailed, []time.Duration{10 * time.Second, 20 * time.Second}},
+		{"JoinTimeout", joinTimeout, []time.Duration{10 * time.Second, 20 * time.Second, 40 * time.Second, 80 * time.Second, 160 * time.Second, 5 * time.Minute, 5 * time.Minute}},
+		{"CapacityExhausted", createFailed, []time.Duration{time.Minute, 2 * time.Minute, 4 * time.Minute, 8 * time.Minute, 10 * time.Minute}},
+		{"QuotaExceeded", createFailed, []time.Duration{time.Minute, 2 * time.Minute}},
+		{"InvalidRequest", createFailed, []time.Duration{10 * time.Minute, 20 * time.Minute, 40 * time.Minute, time.Hour, time.Hour}},
+		{"PermissionDenied", createFailed, []time.Duration{10 * time.Minute, 20 * time.Minute}},
 	}
-	for code, want := range cases {
-		for i, d := range want {
-			if got := delayAfter(code, int32(i+1)); got != d {
-				t.Errorf("%s, %d failures: %s, want %s", code, i+1, got, d)
+	for _, tc := range cases {
+		for i, d := range tc.want {
+			if got := delay(machinev1alpha1.Backoff{ErrorCode: tc.code, Reason: tc.reason, Failures: int32(i + 1)}); got != d {
+				t.Errorf("%s, %d failures: %s, want %s", tc.code, i+1, got, d)
 			}
 		}
 	}
@@ -144,11 +149,11 @@ func TestATemplateThatFailsIsTriedLessAndLessOften(t *testing.T) {
 
 		// What is decided is told once, and carried out when it is read back.
 		d := w.reconcile()
-		if got, want := reasons(d), []string{"ReplacingMachine", "BackingOff"}; !slices.Equal(got, want) {
+		if got, want := reasons(d), []string{"BackingOff", "ReplacingMachine"}; !slices.Equal(got, want) {
 			t.Fatalf("attempt %d: events %v", i, d.Events)
 		}
-		if !strings.HasSuffix(d.Events[1].Message, "first with Transient: no more (request 0): the next Machine is created in "+delay.String()) {
-			t.Errorf("attempt %d: %s", i, d.Events[1].Message)
+		if !strings.HasSuffix(d.Events[0].Message, "first with Transient: no more (request 0): the next Machine is created in "+delay.String()) {
+			t.Errorf("attempt %d: %s", i, d.Events[0].Message)
 		}
 		if d = w.reconcile(); d.CallAgain > shared.InFlight || len(w.ms) != 0 || len(d.Events) > 0 {
 			t.Fatalf("attempt %d: calls again after %s, %d Machines, events %v", i, d.CallAgain, len(w.ms), d.Events)
@@ -246,12 +251,47 @@ func TestNothingIsReplacedWhileATemplateBacksOff(t *testing.T) {
 		Template: (&plan{Observed: Observed{Set: s}}).templateHash(), Failures: 1,
 		Until: metav1.NewTime(now.Add(time.Second)), Reason: machinev1alpha1.FailureCreateFailed,
 	}
-	o := Observed{Set: s, Machines: []Machine{machine("a", failed, failedWith(machinev1alpha1.FailureCreateFailed, "", ""))}}
+	o := Observed{Set: s, Machines: []Machine{machine("a", failed, worked)}}
 	if d := Plan(now, o); len(d.Status.Dropping) > 0 || d.CallAgain != time.Second {
 		t.Errorf("drops %v, calls again after %s", d.Status.Dropping, d.CallAgain)
 	}
-	if d := Plan(now.Add(time.Second), o); len(d.Status.Dropping) != 1 || d.Status.Backoff.Failures != 2 {
-		t.Errorf("drops %v, %+v", d.Status.Dropping, d.Status.Backoff)
+	if d := Plan(now.Add(time.Second), o); len(d.Status.Dropping) != 1 {
+		t.Errorf("drops %v", d.Status.Dropping)
+	}
+}
+
+// TestOneAttemptIsOneFailure however many Machines it had, and whenever they fail.
+func TestOneAttemptIsOneFailure(t *testing.T) {
+	const joinTimeout, createFailed = machinev1alpha1.FailureJoinTimeout, machinev1alpha1.FailureCreateFailed
+	never := failedWith(joinTimeout, "", "no Node joined within 20m")
+	backoff := func(s *machinev1alpha1.MachineSet) {
+		s.Status.Backoff = &machinev1alpha1.Backoff{
+			Template: (&plan{Observed: Observed{Set: s}}).templateHash(), Failures: 2, Until: metav1.NewTime(now.Add(-5 * time.Minute)),
+			Reason: joinTimeout, ErrorCode: "JoinTimeout",
+		}
+	}
+	cases := map[string]struct {
+		set      *machinev1alpha1.MachineSet
+		machines []Machine
+		want     int32
+	}{
+		"ThirtyThatFailTogetherAreOne":                {set(40), several(30, failed, withVM, never), 1},
+		"OneThatFailsLaterThanTheOthersIsNone":        {set(40, backoff), several(1, failed, withVM, never, age(20*time.Minute)), 2},
+		"OneOfTheNextAttemptIsTheNext":                {set(40, backoff), several(1, failed, withVM, never, age(4*time.Minute)), 3},
+		"AYoungerVMDoesNotExcuseThoseThatNeverJoin":   {set(40), append(several(30, failed, withVM, never), several(1, joining, age(time.Minute))...), 1},
+		"AYoungerNodeDoes":                            {set(40), append(several(30, failed, withVM, never), several(1, running, withNode, age(time.Minute))...), 0},
+		"AYoungerVMExcusesThoseThatCouldNotBeCreated": {set(40), append(several(30, failed, failedWith(createFailed, "", "no")), several(1, joining, age(time.Minute))...), 0},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			var got int32
+			if b := Plan(now, Observed{Set: tc.set, Machines: tc.machines}).Status.Backoff; b != nil {
+				got = b.Failures
+			}
+			if got != tc.want {
+				t.Errorf("%d failures, want %d", got, tc.want)
+			}
+		})
 	}
 }
 

@@ -13,7 +13,7 @@ import (
 func (p *plan) create() {
 	n := 0
 	if p.mayCreate() && !p.backingOff() {
-		room := max(0, p.window()-p.inFlight())
+		room := p.room()
 		replacements := p.missingReplacements()
 		p.creates = append(p.creates, replacements[:min(room, len(replacements))]...)
 		n = min(p.missing(), room-len(p.creates))
@@ -35,60 +35,91 @@ func (p *plan) missing() int {
 	return max(0, p.wanted()-len(p.missingReplacements())-len(p.kept)-len(p.dropped)-len(p.takesOn))
 }
 
-// window is how many Machines may wait for their VM at a time. The first one of a template
-// tries it out alone. A VM that exists, or a class that another set has proven, opens the
-// window for all Machines that the set wants: from there on, the provider's and the cloud's
-// rates limit the creations. After failures, the window is the number of proven Machines and
-// one, halved by each failure in a row. It is 1 as long as creations fail that began after
-// the last one that succeeded.
-func (p *plan) window() int {
+// room is how many Machines may be created beside those that are on trial. The first one of
+// a template tries it out alone. A VM that exists, or a class that another set has proven,
+// makes room for all Machines that the set wants: from there on, the provider's and the
+// cloud's rates limit the creations. After failed attempts, the trial begins with as many
+// Machines as have proven the template, and one, halved by each failure in a row. There is no
+// room while a creation is refused that began after the last one that succeeded.
+//
+// A Machine on trial that hangs proves nothing, good or bad: it makes room for two others, so
+// that a trial doubles each time that all of it hangs.
+func (p *plan) room() int {
+	succeeded := p.lastSuccess(machinev1alpha1.FailureCreateFailed)
+	refused := func(m Machine) bool { return isInFlight(m) && inError(m) && m.CreationTimestamp.After(succeeded) }
+	if slices.ContainsFunc(p.kept, refused) {
+		return 0
+	}
 	proven := 0
 	for _, m := range p.kept {
-		if p.proves(m) {
+		if p.proves(m, p.lastFailure()) {
 			proven++
 		}
 	}
-	last := p.lastSuccess()
-	fails := func(m Machine) bool { return isInFlight(m) && inError(m) && m.CreationTimestamp.After(last) }
-	switch {
-	case proven == 0 && !p.isClassProven() || slices.ContainsFunc(p.kept, fails):
-		return 1
-	case p.backoff != nil:
-		return max(1, (proven+1)>>min(p.backoff.Failures, 30))
+	if p.backoff == nil && (proven > 0 || p.isClassProven()) {
+		return math.MaxInt32
 	}
-	return math.MaxInt32
+	room := 1
+	if p.backoff != nil {
+		room = max(1, (proven+1)>>min(p.backoff.Failures, 30))
+	}
+	for _, m := range p.kept {
+		switch {
+		case !p.isOnTrial(m):
+		case p.hangs(m):
+			room++
+		default:
+			room--
+		}
+	}
+	return max(0, room)
+}
+
+// isOnTrial means that the Machine belongs to the attempt that is under way, and that it is
+// not known yet whether it gets further than those that failed.
+func (p *plan) isOnTrial(m Machine) bool {
+	if p.backoff == nil || failedWithoutVM(p.backoff.Reason) {
+		return isInFlight(m) && !p.failedBefore(m)
+	}
+	return m.Status.Phase.IsOnItsWay() && !p.failedBefore(m)
+}
+
+// joinPatience is the age from which a Machine on trial hangs that does not join. It is less
+// than the longest backoff: the next creation is never further away than that.
+const joinPatience = 5 * time.Minute
+
+// hangs means that a Machine on trial waits for longer than Machines do as a rule, and that
+// the provider reports no error.
+func (p *plan) hangs(m Machine) bool { return p.untilHangs(m) <= 0 }
+
+func (p *plan) untilHangs(m Machine) time.Duration {
+	if m.Status.Phase == "" || m.Status.Phase == machinev1alpha1.MachinePending || p.backoff == nil || failedWithoutVM(p.backoff.Reason) {
+		return math.MaxInt64
+	}
+	return joinPatience - p.now.Sub(m.CreationTimestamp.Time)
 }
 
 func (p *plan) isClassProven() bool {
 	return p.Set.Annotations[machinev1alpha1.AnnotationClassProven] == "true"
 }
 
-func (p *plan) inFlight() int {
-	n := 0
-	for _, m := range p.kept {
-		if isInFlight(m) {
-			n++
-		}
-	}
-	return n
-}
-
-// lastSuccess is when the youngest Machine was created that got a VM from the
-// template. What failed before proves nothing any more.
-func (p *plan) lastSuccess() time.Time {
+// lastSuccess is when the youngest Machine was created that got further than one that failed
+// for the reason. What failed before proves nothing any more.
+func (p *plan) lastSuccess(reason machinev1alpha1.FailureReason) time.Time {
 	var last time.Time
 	for _, m := range p.kept {
-		if p.proves(m) && m.CreationTimestamp.After(last) {
+		if p.proves(m, reason) && m.CreationTimestamp.After(last) {
 			last = m.CreationTimestamp.Time
 		}
 	}
 	return last
 }
 
-// proves says whether the template was good for this Machine's VM. The provider's
-// word is enough: it is the earliest that there is.
-func (p *plan) proves(m Machine) bool {
-	return hasVM(m) && m.Status.Phase != machinev1alpha1.MachineFailed && !p.isOutdated(m)
+// proves says whether the template was good for this Machine, so that it got further than
+// one that failed for the reason. Of a VM the provider's word is enough: it is the earliest
+// that there is.
+func (p *plan) proves(m Machine, reason machinev1alpha1.FailureReason) bool {
+	return hasVM(m) && !isFailed(m) && !p.isOutdated(m) && (hadNode(m) || failedWithoutVM(reason))
 }
 
 // name n Machines that shall be created, with names that no Machine of the set has.

@@ -58,8 +58,8 @@ func TestCreationStartsSlowly(t *testing.T) {
 		"ACreationInErrorHoldsAProvenClassToo":         {set(100, provenClass), [][]Machine{several(2, provisioning, quota)}, 0},
 		"NothingMoreUntilTheFirstHasAVM":               {set(100), [][]Machine{several(1, provisioning)}, 0},
 		"AVMOpensTheWindowThoughItDoesNotRun":          {set(100), [][]Machine{several(1, provisioning, withVM)}, 99},
-		"WhatIsInFlightCountsAfterAFailure":            {set(100, failing(1)), [][]Machine{several(7, joining), several(2, pending)}, 2},
-		"MoreInFlightThanMayBeAddsNothing":             {set(100, failing(1)), [][]Machine{several(1, joining), several(5, pending)}, 0},
+		"WhatIsInFlightCountsAfterAFailure":            {set(100, failing(1)), [][]Machine{several(7, joining), several(2, pending, age(0))}, 2},
+		"MoreInFlightThanMayBeAddsNothing":             {set(100, failing(1)), [][]Machine{several(1, joining), several(5, pending, age(0))}, 0},
 		"NoMoreThanAreMissing":                         {set(5), [][]Machine{several(3, joining)}, 2},
 		"AHealthySetGrowsAtOnce":                       {set(1000), [][]Machine{several(100, running)}, 900},
 		"AHealthySetIsNotHeldByOneThatIsSlow":          {set(200), [][]Machine{several(100, running), several(1, pending)}, 99},
@@ -71,7 +71,8 @@ func TestCreationStartsSlowly(t *testing.T) {
 		"AnErrorOfAVMThatIsThereHoldsNothing":          {set(1000), [][]Machine{several(3, joining, quota)}, 997},
 		"EachFailureInARowHalvesTheWindow":             {set(1000, failing(1)), [][]Machine{several(99, running)}, 50},
 		"ManyFailuresInARowLeaveOneAtATime":            {set(1000, failing(40)), [][]Machine{several(99, running)}, 1},
-		"WhileOneIsInFlightAfterFailuresNoneIsAdded":   {set(1000, failing(40)), [][]Machine{several(99, running), several(1, pending)}, 0},
+		"WhileOneIsInFlightAfterFailuresNoneIsAdded":   {set(1000, failing(40)), [][]Machine{several(99, running), several(1, pending, age(0))}, 0},
+		"WhatIsInFlightSinceBeforeTheFailureIsNoTrial": {set(1000, failing(40)), [][]Machine{several(99, running), several(10, pending)}, 1},
 		"AProviderIDThatOnlyTheSpecHasIsAVMAllTheSame": {set(100), [][]Machine{several(1, provisioning, func(m *Machine) { id := "local:///a/b"; m.Spec.ProviderID = &id })}, 99},
 	}
 	for name, tc := range cases {

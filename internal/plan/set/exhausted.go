@@ -74,7 +74,7 @@ func (p *plan) outOfRoom() (code, message string) {
 // hasRoomSince says whether a Machine of the template got its VM after then.
 func (p *plan) hasRoomSince(since metav1.Time) bool {
 	for _, m := range p.kept {
-		if p.proves(m) && (m.CreationTimestamp.After(since.Time) || m.Status.RefusedUntil != nil && !m.Status.RefusedUntil.Before(&since)) {
+		if p.proves(m, machinev1alpha1.FailureCreateFailed) && (m.CreationTimestamp.After(since.Time) || m.Status.RefusedUntil != nil && !m.Status.RefusedUntil.Before(&since)) {
 			return true
 		}
 	}

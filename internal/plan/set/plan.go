@@ -69,6 +69,8 @@ func Plan(now time.Time, o Observed) Decision {
 	p.resumeUpdates()
 	p.recover()
 	p.giveUp()
+	p.backOff()
+	p.retry()
 	p.replace()
 	p.remake()
 	p.create()

@@ -237,20 +237,28 @@ func TestPlan(t *testing.T) {
 		},
 		"OneFailedMachineIsReplacedAtATime": {
 			set:      set(3),
-			machines: []Machine{machine("a", failed), machine("b", failed), machine("c", running)},
+			machines: []Machine{machine("a", failed, worked), machine("b", failed, worked), machine("c", running)},
 			want: want{
 				Composed: []string{"b", "c", "a"}, Dropping: []string{"a"}, Events: []string{"ReplacingMachine"},
 				Replicas: 2, Ready: 1, Available: 1, Terminating: 1, Created: 100, Again: shared.Soonest,
 			},
 		},
+		"AllThatFailedBeforeTheyJoinedAreGivenUpThoughAnotherIsOnItsWay": {
+			set:      set(3),
+			machines: []Machine{machine("a", provisioning), machine("b", failed), machine("c", failed, withVM)},
+			want: want{
+				Composed: []string{"a", "b", "c"}, Dropping: []string{"b", "c"}, Events: []string{"ReplacingMachine"},
+				Replicas: 1, Terminating: 2, Created: 100, Again: shared.Soonest,
+			},
+		},
 		"NoMachineIsReplacedWhileAnotherIsOnItsWay": {
 			set:      set(2),
-			machines: []Machine{machine("a", provisioning), machine("b", failed)},
+			machines: []Machine{machine("a", provisioning), machine("b", failed, worked)},
 			want:     want{Composed: []string{"a", "b"}, Replicas: 2, Created: 100, Again: shared.InFlight},
 		},
 		"AMachineWithoutAPhaseIsOnItsWay": {
 			set:      set(2),
-			machines: []Machine{machine("a", ""), machine("b", failed)},
+			machines: []Machine{machine("a", ""), machine("b", failed, worked)},
 			want:     want{Composed: []string{"a", "b"}, Replicas: 2, Created: 100, Again: shared.InFlight},
 		},
 		"AnUnknownMachineIsNotReplaced": {

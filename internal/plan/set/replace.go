@@ -64,8 +64,8 @@ func (p *plan) starting() int {
 	return n
 }
 
-// toRetry says whether the creation of a Machine is to be tried again, with another.
-// That takes nothing from anybody, and no part of the budget that it has not already.
+// toRetry says whether the creation of a Machine is to be tried again, with another. That
+// takes nothing from anybody, and no part of the budget that it has not already.
 func (p *plan) toRetry(m Machine) bool {
 	return isFailed(m) && !hadNode(m) && !p.isPreserved(m)
 }
@@ -109,6 +109,21 @@ func (p *plan) find(name string) (Machine, bool) {
 // exists says whether there is such a Machine, be it kept or not.
 func (p *plan) exists(name string) bool { return p.taken.Has(name) }
 
+// retry the creation of Machines that failed before they joined: all of them are given up,
+// whatever the budget of replacements. When others are created in their place is a matter of
+// the backoff and of the room for creations.
+func (p *plan) retry() {
+	if p.createsNone() || p.Safety.Frozen || p.Problem != nil {
+		return
+	}
+	ms := slices.DeleteFunc(p.waiting(), func(m Machine) bool { return !p.toRetry(m) })
+	if len(ms) > 0 {
+		ms = p.worstFirst(ms)
+		p.drop(ms...)
+		p.events = append(p.events, retryingEvent(ms))
+	}
+}
+
 // replace Machines, the worst first, as long as the budget lasts. One is dropped here,
 // and then missing, or is kept until another has taken its place. A set that creates none
 // gives it up for another set to replace.
@@ -129,12 +144,12 @@ func (p *plan) replace() {
 		default:
 			p.drop(m)
 			p.events = append(p.events, replacingEvent(m, ""))
-			p.backOff(m)
 		}
 	}
 }
 
-// mayReplace a Machine now. What made one fail may make all fail.
+// mayReplace a Machine that had a Node, or whose replacement is another set's, now. What made
+// one fail may make all fail.
 func (p *plan) mayReplace(m Machine, allowed bool) bool {
 	budget := int(p.limits.InFlight)
 	switch {
@@ -142,14 +157,6 @@ func (p *plan) mayReplace(m Machine, allowed bool) bool {
 		return allowed && p.starting() < budget
 	case p.backingOff():
 		return false
-	case p.toRetry(m):
-		comingUp := len(p.dropped) + len(p.paired)
-		for _, m := range p.kept {
-			if m.Status.Phase.IsOnItsWay() {
-				comingUp++
-			}
-		}
-		return comingUp < max(1, budget)
 	}
 	// Who waits for a replacement to become available is above replicas all the while.
 	return allowed && max(p.starting(), len(p.replacing)+len(p.paired)) < budget
@@ -187,7 +194,6 @@ func (p *plan) handOver() {
 		case isFailed(by) && !p.isPreserved(by):
 			p.drop(by)
 			p.events = append(p.events, replacingEvent(by, ""))
-			p.backOff(by)
 		}
 	}
 }
@@ -217,6 +223,20 @@ func (p *plan) remediationAllowed() *shared.Condition {
 		Unhealthy: p.unhealthy(),
 		Waiting:   int32(len(p.waiting())),
 	}, p.Set.Status.Conditions)
+}
+
+// retryingEvent tells that Machines that failed before they joined are created again.
+func retryingEvent(ms []Machine) shared.Event {
+	e := replacingEvent(ms[0], "")
+	if len(ms) > 1 {
+		var each []string
+		for _, m := range ms {
+			each = append(each, m.Name)
+		}
+		e.Message = fmt.Sprintf("Replacing %s, which failed before they joined, first with %s: %s", list(each),
+			cmp.Or(string(ms[0].Status.FailureReason), "no reason"), cmp.Or(ms[0].Status.FailureMessage, "no message"))
+	}
+	return e
 }
 
 // replacingEvent tells why a Machine is replaced, and by which one if it waits for that.

@@ -136,12 +136,16 @@ func TestReplacements(t *testing.T) {
 			set: set(3, budget("0", "0")), machines: slices.Concat([]Machine{machine("x", failed)}, some(2, "r", running)),
 			want: want{Dropping: []string{"x"}, Replicas: 2, Starting: 1, Events: []string{"ReplacingMachine"}},
 		},
+		"AllFailedCreationsAreTriedAgainWhateverTheBudget": {
+			set: set(4, budget("1", "0")), machines: slices.Concat([]Machine{machine("x", failed), machine("y", failed)}, some(2, "r", running)),
+			want: want{Dropping: []string{"x", "y"}, Replicas: 2, Starting: 2, Events: []string{"ReplacingMachine"}},
+		},
 		"ButHoldsABudgetOfOne": {
 			set: set(3, func(s *machinev1alpha1.MachineSet) {
 				s.Status.Backoff = &machinev1alpha1.Backoff{Failures: 1, Until: metav1.NewTime(now.Add(time.Minute)), Template: (&plan{Observed: Observed{Set: s}}).templateHash()}
 			}),
 			machines: slices.Concat([]Machine{machine("x", failed)}, some(1, "f", failed), some(1, "r", unknown)),
-			want:     want{Replicas: 3, Starting: 1, Unhealthy: 3, Waiting: 2, Allowed: "WaitingForMachines"},
+			want:     want{Dropping: []string{"x"}, Replicas: 2, Starting: 1, Unhealthy: 2, Waiting: 1, Allowed: "WaitingForMachines", Events: []string{"ReplacingMachine"}},
 		},
 		"AMachineIsReplacedBecauseSomebodyAsks": {
 			set: set(2), machines: slices.Concat(some(1, "q", running, unwanted), some(1, "r", running)),
@@ -294,6 +298,20 @@ func TestAReplacementTellsWhy(t *testing.T) {
 		if !strings.HasPrefix(got, want) {
 			t.Errorf("it says %q, want %q", got, want)
 		}
+	}
+}
+
+func TestManyMachinesThatAreCreatedAgainAreOneEvent(t *testing.T) {
+	ms := several(30, failed, withVM, failedWith(machinev1alpha1.FailureJoinTimeout, "", "no Node joined within 20m"))
+	var got []string
+	for _, e := range Plan(now, Observed{Set: set(30), Machines: ms}).Events {
+		if e.Reason == "ReplacingMachine" {
+			got = append(got, e.Message)
+		}
+	}
+	if len(got) != 1 || !strings.HasPrefix(got[0], "Replacing 30 Machines: Failed-000, ") ||
+		!strings.HasSuffix(got[0], "and 20 more, which failed before they joined, first with JoinTimeout: no Node joined within 20m") {
+		t.Errorf("got %q", got)
 	}
 }
 

@@ -73,6 +73,9 @@ func (p *plan) callAgain(ready bool) time.Duration {
 		again = min(again, e.Until.Sub(p.now))
 	}
 	for _, m := range p.kept {
+		if p.missing() > 0 && p.isOnTrial(m) && !p.hangs(m) {
+			again = min(again, p.untilHangs(m))
+		}
 		if isReady(m) && p.untilAvailable(m) > 0 {
 			again = min(again, p.untilAvailable(m))
 		}
