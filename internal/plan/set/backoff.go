@@ -64,7 +64,7 @@ func (p *plan) backOff(m Machine) {
 	if m.Status.FailureReason == "" || hadNode(m) || p.isOutdated(m) || m.CreationTimestamp.Time.Before(p.lastSuccess()) {
 		return
 	}
-	b := machinev1alpha1.Backoff{Template: p.templateHash(), ErrorCode: errorCode(m), Message: m.Status.FailureMessage}
+	b := machinev1alpha1.Backoff{Template: p.templateHash(), ErrorCode: errorCode(m), Message: m.Status.Failure()}
 	if p.backoff != nil {
 		b = *p.backoff
 	}
