@@ -1,6 +1,7 @@
 package function
 
 import (
+	"slices"
 	"time"
 
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
@@ -14,7 +15,11 @@ import (
 	"github.com/drover-dev/drover/internal/plan/set"
 )
 
-const requirementMachines = "machines"
+const (
+	requirementMachines = "machines"
+	// requirementSetAside finds Machines that the selector does not match any more.
+	requirementSetAside = "set-aside"
+)
 
 // runReplicas runs the step. An error means that nothing can be said of the set, and that all
 // shall stay as it is.
@@ -35,6 +40,10 @@ func runReplicas(now time.Time, req *fnv1.RunFunctionRequest) (*fnv1.RunFunction
 	rsp := step.NewResponse(req)
 	rsp.RequireByLabels(requirementMachines, machinev1alpha1.SchemeGroupVersion.String(), machinev1alpha1.MachineGroupVersionKind.Kind,
 		s.Namespace, set.MatchLabels(s))
+	if len(s.Status.SetAside) > 0 {
+		rsp.RequireByLabels(requirementSetAside, machinev1alpha1.SchemeGroupVersion.String(), machinev1alpha1.MachineGroupVersionKind.Kind,
+			s.Namespace, map[string]string{machinev1alpha1.LabelSet: s.Name})
+	}
 
 	o, looked, err := observeSet(req, rsp, s, next)
 	if err != nil || !looked {
@@ -47,7 +56,7 @@ func runReplicas(now time.Time, req *fnv1.RunFunctionRequest) (*fnv1.RunFunction
 		return nil, err
 	}
 	// The set is woken by its MachineGroup, which tells of Machines in batches.
-	return rsp.RunFunctionResponse, rsp.Decided(requirementMachines)
+	return rsp.RunFunctionResponse, rsp.Decided(requirementMachines, requirementSetAside)
 }
 
 // expectGroup adds what the set's MachineGroup says of its Machines.
@@ -75,7 +84,7 @@ func observeSet(req *fnv1.RunFunctionRequest, rsp step.Response, s *machinev1alp
 		return o, false, err
 	}
 	class, problem, looked := rsp.Class(req, next, "spec.template.spec.classRef.name")
-	children, looked2 := step.Children(req, requirementMachines, machinev1alpha1.MachineGroupVersionKind.Kind, s.UID)
+	children, looked2 := machinesOf(req, s)
 	if !looked || !looked2 {
 		return o, false, nil
 	}
@@ -126,6 +135,22 @@ func respondSet(req *fnv1.RunFunctionRequest, rsp step.Response, s *machinev1alp
 	}
 	rsp.IfUnchanged(req)
 	return nil
+}
+
+// machinesOf the set, those that it set aside included. It is false while Crossplane has not
+// looked for them yet.
+func machinesOf(req *fnv1.RunFunctionRequest, s *machinev1alpha1.MachineSet) ([]plan.Child, bool) {
+	children, looked := step.Children(req, requirementMachines, machinev1alpha1.MachineGroupVersionKind.Kind, s.UID)
+	if !looked || len(s.Status.SetAside) == 0 {
+		return children, looked
+	}
+	all, looked := step.Children(req, requirementSetAside, machinev1alpha1.MachineGroupVersionKind.Kind, s.UID)
+	for _, c := range all {
+		if !slices.ContainsFunc(children, func(known plan.Child) bool { return known.GetName() == c.GetName() }) {
+			children = append(children, c)
+		}
+	}
+	return children, looked
 }
 
 // machineOf decodes a Machine that exists.

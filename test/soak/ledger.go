@@ -306,14 +306,14 @@ func (l *ledger) onFailed(now time.Time, a *account, e *entry) {
 	s := e.machine.Status
 	l.counts["Machines failed: "+string(s.FailureReason)]++
 	if lasts(l.cut, now, noticed) && s.FailureReason == machinev1alpha1.FailureJoinTimeout {
-		l.breaks("Machine %s failed with %s while its cluster was cut off: %s", e.machine.Name, s.FailureReason, s.FailureMessage)
+		l.breaks("Machine %s failed with %s while its cluster was cut off: %s", e.machine.Name, s.FailureReason, s.Failure())
 	}
 	c := causes[s.FailureReason]
 	if slices.ContainsFunc(c.struck, func(k kind) bool { return e.struck[k] }) ||
 		slices.ContainsFunc(c.done, func(k kind) bool { return !l.done[k].IsZero() }) {
 		return
 	}
-	l.breaks("Machine %s of %s failed with %s for nothing: %s", e.machine.Name, a.name, s.FailureReason, s.FailureMessage)
+	l.breaks("Machine %s of %s failed with %s for nothing: %s", e.machine.Name, a.name, s.FailureReason, s.Failure())
 }
 
 func (l *ledger) onDeleted(now time.Time, a *account, e *entry, was *machinev1alpha1.Machine) {

@@ -264,6 +264,11 @@ type Preservation struct {
 	// Until when it is preserved. One that is over is kept here, so that the same
 	// value does not begin another.
 	Until metav1.Time `json:"until"`
+	// FailureMessage describes why the Machine is Failed, while it is preserved. The root
+	// field is empty then: the cluster-autoscaler deletes a Machine that has it, and
+	// another Machine in its place as long as this one is kept.
+	// +optional
+	FailureMessage string `json:"failureMessage,omitempty"`
 }
 
 // A ComposedReference names a resource that the pipeline composed for a Machine.
@@ -394,9 +399,18 @@ type MachineStatus struct {
 	// +optional
 	FailureReason FailureReason `json:"failureReason,omitempty"`
 
-	// FailureMessage says why the phase is Failed, for people.
+	// FailureMessage says why the phase is Failed, for people. It is empty while the
+	// Machine is preserved: then preservation.failureMessage has it.
 	// +optional
 	FailureMessage string `json:"failureMessage,omitempty"`
+}
+
+// Failure describes why the Machine is Failed, be it preserved or not.
+func (s MachineStatus) Failure() string {
+	if p := s.Preservation; s.FailureMessage == "" && p != nil {
+		return p.FailureMessage
+	}
+	return s.FailureMessage
 }
 
 // A Machine is one VM that joins a cluster as a Node.

@@ -254,6 +254,14 @@ type MachineSetStatus struct {
 	// +listType=atomic
 	Adopting []string `json:"adopting,omitempty"`
 
+	// SetAside names the Machines that were marked for deletion when the set was scaled
+	// down, and that are preserved for analysis: they count as gone, and are deleted when
+	// they are preserved no longer. They lack the labels of the selector, so that the
+	// cluster-autoscaler does not count them either.
+	// +optional
+	// +listType=atomic
+	SetAside []string `json:"setAside,omitempty"`
+
 	// Dropping names the Machines that the set gives up. A decision is written
 	// here first and carried out when it is read back, so that a view that lags
 	// behind cannot choose others in addition.

@@ -1179,6 +1179,11 @@ func (in *MachineSetStatus) DeepCopyInto(out *MachineSetStatus) {
 		*out = make([]string, len(*in))
 		copy(*out, *in)
 	}
+	if in.SetAside != nil {
+		in, out := &in.SetAside, &out.SetAside
+		*out = make([]string, len(*in))
+		copy(*out, *in)
+	}
 	if in.Dropping != nil {
 		in, out := &in.Dropping, &out.Dropping
 		*out = make([]string, len(*in))

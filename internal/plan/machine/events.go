@@ -96,7 +96,7 @@ func ofPhase(f facts, d Desired) (plan.Event, bool) {
 			}
 		}
 	case machinev1alpha1.MachineFailed:
-		return plan.Event{Warning: true, Reason: string(s.FailureReason), Message: s.FailureMessage}, true
+		return plan.Event{Warning: true, Reason: string(s.FailureReason), Message: s.Failure()}, true
 	}
 	return plan.Event{}, false
 }

@@ -24,7 +24,7 @@ func decide(f facts, d decision) (machinev1alpha1.MachinePhase, *failure) {
 	why := failed(f, d.unhealthy)
 	switch {
 	case f.before.Phase == machinev1alpha1.MachineFailed && !isTakenBack(f):
-		return machinev1alpha1.MachineFailed, &failure{reason: f.before.FailureReason, message: f.before.FailureMessage}
+		return machinev1alpha1.MachineFailed, &failure{reason: f.before.FailureReason, message: f.before.Failure()}
 	case why != nil:
 		return machinev1alpha1.MachineFailed, why
 	case begun(d.update):

@@ -55,7 +55,7 @@ func Plan(now time.Time, o Observed) Desired {
 	d := decision{update: update(f)}
 	d.unhealthy = unhealthiness(f, d.update)
 	d.phase, d.failure = decide(f, d)
-	d.preservation = preservation(f, d.phase)
+	d.preservation = preservation(f, d)
 
 	out := Desired{WorkerNode: workerNode(f, d), Status: status(f, d)}
 	out.Ready, out.Conditions, out.CallAgain = d.phase == machinev1alpha1.MachineRunning, conditions(f, d), callAgain(f, d)

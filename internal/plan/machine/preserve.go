@@ -44,23 +44,26 @@ func preservesMachine(value string) bool {
 
 // preservation that the value asks for. It keeps its time whatever else asks for it
 // meanwhile. Once it is over only another value, or the same after none, begins anew.
-func preservation(f facts, phase machinev1alpha1.MachinePhase) *machinev1alpha1.Preservation {
+func preservation(f facts, d decision) *machinev1alpha1.Preservation {
 	switch f.preserve {
 	case machinev1alpha1.PreserveNow:
 	case machinev1alpha1.PreserveWhenFailed, machinev1alpha1.PreserveAuto:
-		if phase != machinev1alpha1.MachineFailed {
+		if d.phase != machinev1alpha1.MachineFailed {
 			return nil
 		}
 	default:
 		return nil
 	}
-	if before := f.before.Preservation; before != nil && (before.Value == f.preserve || lasts(f.now, before)) {
-		p := *before
-		p.Value = f.preserve
-		return &p
-	}
 	since := *whole(f.now)
-	return &machinev1alpha1.Preservation{Value: f.preserve, Since: since, Until: metav1.NewTime(since.Add(plan.Timeout(f.Machine.Spec.Preserve.Timeout, defaultPreserveTimeout)))}
+	p := machinev1alpha1.Preservation{Since: since, Until: metav1.NewTime(since.Add(plan.Timeout(f.Machine.Spec.Preserve.Timeout, defaultPreserveTimeout)))}
+	if before := f.before.Preservation; before != nil && (before.Value == f.preserve || lasts(f.now, before)) {
+		p = *before
+	}
+	p.Value, p.FailureMessage = f.preserve, ""
+	if d.failure != nil && lasts(f.now, &p) {
+		p.FailureMessage = d.failure.message
+	}
+	return &p
 }
 
 // lasts says whether the Machine is preserved now.
@@ -92,6 +95,9 @@ func preservedCondition(f facts, p *machinev1alpha1.Preservation) *plan.Conditio
 	case lasts(f.now, p):
 		c.Status, c.Reason = isTrue, ReasonPreserved
 		c.Message = fmt.Sprintf("Kept until %s, as %s: %s asks for", p.Until.UTC().Format(time.RFC3339), machinev1alpha1.AnnotationPreserve, p.Value)
+		if p.FailureMessage != "" {
+			c.Message += "; it failed: " + p.FailureMessage
+		}
 	case p != nil:
 		c.Reason = ReasonPreservationExpired
 		c.Message = fmt.Sprintf("It was kept until %s", p.Until.UTC().Format(time.RFC3339))

@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -213,5 +214,58 @@ func TestAnnotationsThatArePassedOverAreToldOnce(t *testing.T) {
 	}
 	if c := conditionOf(Plan(soon, preservable("Running", "", "", nil)), TypeAnnotationsValid); c.Type != "" {
 		t.Errorf("a Machine without any has the condition: %+v", c)
+	}
+}
+
+// TestAPreservedMachineDoesNotShowItsFailureToTheAutoscaler, which would delete it: the root
+// field is empty as long as it is preserved.
+func TestAPreservedMachineDoesNotShowItsFailureToTheAutoscaler(t *testing.T) {
+	const lost = "the VM is gone"
+	broken := func(value string, before *machinev1alpha1.Preservation, root string) Observed {
+		o := preservable(machinev1alpha1.MachineFailed, value, "", before)
+		o.Machine.Status.FailureReason, o.Machine.Status.FailureMessage = machinev1alpha1.FailureVMLost, root
+		o.VM = plan.VM{State: plan.VMLost, Message: lost}
+		return o
+	}
+	kept := func(since time.Duration) *machinev1alpha1.Preservation {
+		p := preservedBy("now", soon.Add(since))
+		p.FailureMessage = lost
+		return p
+	}
+	fails := broken("now", preservedBy("now", soon.Add(-time.Minute)), "")
+	fails.Machine.Status.Phase, fails.Machine.Status.FailureReason = machinev1alpha1.MachineRunning, ""
+	cases := map[string]struct {
+		o                   Observed
+		root, preserved, of string
+	}{
+		"NotPreserved":            {broken("", nil, lost), lost, "", ""},
+		"PreservedFromNowOn":      {broken("when-failed", nil, lost), "", lost, "; it failed: " + lost},
+		"StillPreserved":          {broken("now", kept(-time.Minute), ""), "", lost, "; it failed: " + lost},
+		"FailsWhileItIsPreserved": {fails, "", lost, "; it failed: " + lost},
+		"NoLongerPreserved":       {broken("now", kept(-2*time.Hour), ""), lost, "", ""},
+		"PreservationCalledOff":   {broken("", kept(-time.Minute), ""), lost, "", ""},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			d := Plan(soon, tc.o)
+			preserved := ""
+			if p := d.Status.Preservation; p != nil {
+				preserved = p.FailureMessage
+			}
+			if d.Status.Phase != machinev1alpha1.MachineFailed || d.Status.FailureReason != machinev1alpha1.FailureVMLost ||
+				d.Status.FailureMessage != tc.root || preserved != tc.preserved || d.Status.Failure() != lost {
+				t.Errorf("status %+v, preserved with %q", d.Status, preserved)
+			}
+			for _, c := range d.Conditions {
+				if c.Type == TypePreserved && c.Status == isTrue && !strings.HasSuffix(c.Message, tc.of) {
+					t.Errorf("condition %q", c.Message)
+				}
+			}
+			for _, e := range d.Events {
+				if e.Reason == string(machinev1alpha1.FailureVMLost) && e.Message != lost {
+					t.Errorf("event %q", e.Message)
+				}
+			}
+		})
 	}
 }

@@ -51,7 +51,12 @@ func status(f facts, d decision) machinev1alpha1.MachineStatus {
 		}
 	}
 	if d.failure != nil {
-		s.FailureReason, s.FailureMessage = d.failure.reason, d.failure.message
+		s.FailureReason = d.failure.reason
+		// The cluster-autoscaler deletes whatever has the root field. It must not see it on a
+		// Machine that is kept.
+		if !lasts(f.now, d.preservation) {
+			s.FailureMessage = d.failure.message
+		}
 	}
 	s.LastOperation = lastOperation(f.now, f.before.LastOperation, operation(f, d))
 	return s

@@ -68,7 +68,7 @@ func (p *plan) backOff() {
 		return
 	}
 	m := slices.MinFunc(failures, func(a, b Machine) int { return a.CreationTimestamp.Compare(b.CreationTimestamp.Time) })
-	b := machinev1alpha1.Backoff{Template: p.templateHash(), ErrorCode: errorCode(m), Message: m.Status.FailureMessage}
+	b := machinev1alpha1.Backoff{Template: p.templateHash(), ErrorCode: errorCode(m), Message: m.Status.Failure()}
 	if p.backoff != nil {
 		b = *p.backoff
 	}

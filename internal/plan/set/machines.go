@@ -2,6 +2,7 @@ package set
 
 import (
 	"maps"
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -77,6 +78,9 @@ func (p *plan) existing(m Machine) Desired {
 	d.Spec.ClusterRef = m.Spec.ClusterRef
 	d.Spec.FailureDomain = m.Spec.FailureDomain
 
+	if isMarked(m) && slices.Contains(p.Set.Status.SetAside, m.Name) {
+		p.hide(&d)
+	}
 	p.composeUpdate(&d, m)
 	if _, said := d.Annotations[machinev1alpha1.AnnotationPreserve]; !said && p.auto.Has(m.Name) {
 		d.Annotations[machinev1alpha1.AnnotationPreserve] = machinev1alpha1.PreserveAuto

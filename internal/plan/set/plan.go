@@ -65,9 +65,11 @@ func Plan(now time.Time, o Observed) Decision {
 	p.sort()
 	p.adopt()
 	p.preserve()
+	p.deleteSetAside()
 	p.resumeReplacing()
 	p.resumeUpdates()
 	p.recover()
+	p.setAsideMarked()
 	p.giveUp()
 	p.backOff()
 	p.retry()
@@ -113,6 +115,8 @@ type plan struct {
 	replacing, paired []machinev1alpha1.Replacement
 	// auto names the Failed Machines that the set preserves by itself.
 	auto sets.Set[string]
+	// setAside Machines are marked for deletion and preserved: they count as gone.
+	setAside []Machine
 	// backoff of the template, while it fails.
 	backoff *machinev1alpha1.Backoff
 	// exhausted is there while the cloud has no room for another Machine of the
@@ -152,6 +156,8 @@ func (p *plan) sort() {
 			p.terminating = append(p.terminating, m)
 		case slices.Contains(p.Set.Status.Dropping, m.Name):
 			p.dropping = append(p.dropping, m)
+		case p.isSetAside(m):
+			p.setAside = append(p.setAside, m)
 		default:
 			p.kept = append(p.kept, m)
 		}
@@ -189,7 +195,7 @@ func (p *plan) decide() Decision {
 	for _, m := range p.kept {
 		d.Machines = append(d.Machines, p.existing(m))
 	}
-	for _, m := range p.dropped {
+	for _, m := range slices.Concat(p.dropped, p.setAside) {
 		d.Machines = append(d.Machines, p.existing(m))
 	}
 	for _, name := range p.creates {

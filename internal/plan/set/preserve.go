@@ -2,11 +2,14 @@ package set
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
+	"time"
 
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	shared "github.com/drover-dev/drover/internal/plan"
 )
 
 // preserve Failed Machines that nobody said anything of, the newest first, as many as
@@ -14,7 +17,7 @@ import (
 // as that is enough for them.
 func (p *plan) preserve() {
 	p.auto = sets.New[string]()
-	newestFirst := slices.SortedFunc(slices.Values(p.kept), func(a, b Machine) int {
+	newestFirst := slices.SortedFunc(slices.Values(slices.Concat(p.kept, p.setAside)), func(a, b Machine) int {
 		return cmp.Or(b.CreationTimestamp.Compare(a.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name))
 	})
 	left := int(p.Set.Spec.AutoPreserveFailedMachineMax)
@@ -93,4 +96,73 @@ func (p *plan) preservedUntil(m Machine) int64 {
 		return 0
 	}
 	return m.Status.Preservation.Until.Unix()
+}
+
+// isSetAside reports whether the Machine counts as gone, by an earlier decision. Without its
+// mark it counts again, as soon as the selector matches it.
+func (p *plan) isSetAside(m Machine) bool {
+	return slices.Contains(p.Set.Status.SetAside, m.Name) && (isMarked(m) || !p.isSelected(m))
+}
+
+func (p *plan) isSelected(m Machine) bool {
+	for k, v := range p.Set.Spec.Selector.MatchLabels {
+		if m.Labels[k] != string(v) {
+			return false
+		}
+	}
+	return true
+}
+
+// hide a Machine from the cluster-autoscaler, which lists the Machines that the selector
+// matches. It would lower replicas in each of its loops for one that has no Node, and the set
+// would delete a healthy Machine each time.
+func (p *plan) hide(d *Desired) {
+	for k := range p.Set.Spec.Selector.MatchLabels {
+		if k != machinev1alpha1.LabelDeployment {
+			delete(d.Labels, k)
+		}
+	}
+}
+
+// setAsideMarked Machines that are preserved, as far as there are too many Machines: the
+// cluster-autoscaler has lowered replicas for them, so that no other one may be deleted
+// instead.
+func (p *plan) setAsideMarked() {
+	excess := len(p.kept) - p.wanted()
+	var marked []Machine
+	for _, m := range p.kept {
+		switch {
+		case !isMarked(m):
+		case p.isPreserved(m):
+			marked = append(marked, m)
+		default:
+			excess--
+		}
+	}
+	for _, m := range p.worstFirst(marked)[:max(0, min(excess, len(marked)))] {
+		p.kept = slices.DeleteFunc(p.kept, func(k Machine) bool { return k.Name == m.Name })
+		p.forget(sets.New(m.Name))
+		p.setAside = append(p.setAside, m)
+		until := ""
+		if m.Status.Preservation != nil {
+			until = " until " + m.Status.Preservation.Until.UTC().Format(time.RFC3339)
+		}
+		p.events = append(p.events, shared.Event{Reason: "SetAsideMachine", Message: fmt.Sprintf(
+			"Set aside Machine %s: %s marks it for deletion, and %s keeps it%s; it does not count as a replica",
+			m.Name, machinev1alpha1.AnnotationDeleteMachine, machinev1alpha1.AnnotationPreserve, until)})
+	}
+	slices.SortFunc(p.setAside, func(a, b Machine) int { return cmp.Compare(a.Name, b.Name) })
+}
+
+// deleteSetAside deletes Machines that were set aside, and are preserved no longer.
+func (p *plan) deleteSetAside() {
+	p.setAside = slices.DeleteFunc(p.setAside, func(m Machine) bool {
+		if p.isPreserved(m) || !isMarked(m) {
+			return false
+		}
+		p.dropped = append(p.dropped, m)
+		p.events = append(p.events, shared.Event{Reason: "DeletedMachine", Message: fmt.Sprintf(
+			"Deleted Machine %s: %s marks it for deletion, and it is preserved no longer", m.Name, machinev1alpha1.AnnotationDeleteMachine)})
+		return true
+	})
 }

@@ -106,7 +106,6 @@ func TestPreservedMachinesGoLast(t *testing.T) {
 		want     []string
 	}{
 		"AfterRunningOnes":              {[]Machine{machine("a", failed, kept), machine("b", running)}, []string{"b"}},
-		"AfterThemEvenWhenMarked":       {[]Machine{machine("a", failed, kept, marked), machine("b", running)}, []string{"b"}},
 		"ARunningOneToo":                {[]Machine{machine("a", running, kept, days(0)), machine("b", running)}, []string{"b"}},
 		"ThoseKeptByItselfBeforeOthers": {[]Machine{machine("a", failed, kept), machine("b", failed, asks(preserveAuto), preservedFor(preserveAuto, 2*time.Hour))}, []string{"b"}},
 		"ThoseKeptForLessLongFirst":     {[]Machine{machine("a", failed, preservedFor(preserveNow, 2*time.Hour)), machine("b", failed, kept)}, []string{"b"}},
@@ -120,6 +119,120 @@ func TestPreservedMachinesGoLast(t *testing.T) {
 			}
 			if d := Plan(now, Observed{Set: set(0, autoPreserve(5)), Machines: tc.machines}); len(d.Status.Dropping) != 2 {
 				t.Errorf("a scale to zero spares %v", composed(d))
+			}
+		})
+	}
+}
+
+// setAside is a set that set these Machines aside before.
+func setAside(names ...string) setOption {
+	return func(s *machinev1alpha1.MachineSet) { s.Status.SetAside = names }
+}
+
+// hidden is a Machine that the selector does not match any more.
+func hidden(m *Machine) { m.Labels = map[string]string{machinev1alpha1.LabelSet: "set"} }
+
+// keptAndMarked is a Machine that is preserved and marked for deletion.
+func keptAndMarked(m *Machine) {
+	marked(m)
+	asks(preserveNow)(m)
+	preservedFor(preserveNow, time.Hour)(m)
+}
+
+func TestAMarkedMachineThatIsPreservedCountsAsGone(t *testing.T) {
+	marked := func(m *Machine) { annotated(machinev1alpha1.AnnotationDeleteMachine, "now")(m) }
+	over := func(m *Machine) {
+		keptAndMarked(m)
+		preservedFor(preserveNow, 0)(m)
+	}
+	unmarked := func(m *Machine) { preservedFor(preserveNow, time.Hour)(m) }
+	selected := func(m *Machine) { m.Labels = map[string]string{"pool": "a", "app": "web"} }
+	cases := map[string]struct {
+		set                *machinev1alpha1.MachineSet
+		machines           []Machine
+		setAside, dropping []string
+		replicas           int32
+		created            int64
+		events             []string
+	}{
+		"NoOtherIsDeletedForIt": {
+			set: set(1), machines: []Machine{machine("a", failed, keptAndMarked), machine("b", running)},
+			setAside: []string{"a"}, replicas: 1, events: []string{"SetAsideMachine"},
+		},
+		"NotBeforeReplicasAreLowered": {
+			set: set(2), machines: []Machine{machine("a", failed, keptAndMarked), machine("b", running)}, replicas: 2,
+		},
+		"AMarkedOneThatIsNotPreservedGoesFirst": {
+			set: set(1), machines: []Machine{machine("a", failed, keptAndMarked), machine("b", running, marked)},
+			dropping: []string{"b"}, replicas: 1, events: []string{"DeletedMachine"},
+		},
+		"AndThenItIsSetAside": {
+			set: set(0), machines: []Machine{machine("a", failed, keptAndMarked), machine("b", running, marked)},
+			setAside: []string{"a"}, dropping: []string{"b"}, events: []string{"SetAsideMachine", "DeletedMachine"},
+		},
+		"ARunningOneToo": {
+			set: set(1), machines: []Machine{machine("a", running, keptAndMarked), machine("b", running)},
+			setAside: []string{"a"}, replicas: 1, events: []string{"SetAsideMachine"},
+		},
+		"OthersAreDeletedIfReplicasAreLoweredFurther": {
+			set: set(1), machines: []Machine{machine("a", failed, keptAndMarked), machine("b", running), machine("c", running)},
+			setAside: []string{"a"}, dropping: []string{"b"}, replicas: 1, events: []string{"SetAsideMachine", "DeletedMachine"},
+		},
+		"ItStaysSetAside": {
+			set: set(1, setAside("a")), machines: []Machine{machine("a", failed, keptAndMarked, hidden), machine("b", running)},
+			setAside: []string{"a"}, replicas: 1,
+		},
+		"ItDoesNotCountWhenReplicasAreRaised": {
+			set: set(2, setAside("a")), machines: []Machine{machine("a", failed, keptAndMarked, hidden), machine("b", running)},
+			setAside: []string{"a"}, replicas: 2, created: 1, events: []string{"CreatedMachine"},
+		},
+		"ItIsDeletedWhenItIsPreservedNoLonger": {
+			set: set(1, setAside("a")), machines: []Machine{machine("a", failed, over, hidden), machine("b", running)},
+			dropping: []string{"a"}, replicas: 1, events: []string{"DeletedMachine"},
+		},
+		"WithoutItsMarkItStaysUntilTheSelectorMatchesIt": {
+			set: set(1, setAside("a")), machines: []Machine{machine("a", failed, unmarked, hidden), machine("b", running)},
+			setAside: []string{"a"}, replicas: 1,
+		},
+		"AndThenItCounts": {
+			set: set(2, setAside("a")), machines: []Machine{machine("a", failed, unmarked, selected), machine("b", running)}, replicas: 2,
+		},
+		"OneThatIsGoneIsForgotten": {
+			set: set(1, setAside("a")), machines: []Machine{machine("b", running)}, replicas: 1,
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			d := Plan(now, Observed{Set: tc.set, Machines: tc.machines})
+			got := []any{d.Status.SetAside, d.Status.Dropping, d.Status.Replicas, d.Status.Created - 100, reasons(d)}
+			if diff := cmp.Diff([]any{tc.setAside, tc.dropping, tc.replicas, tc.created, tc.events}, got, equateEmpty); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestTheAutoscalerDoesNotSeeWhatIsSetAside: a Machine loses the labels of the selector once
+// the decision is recorded, and has them back without its mark.
+func TestTheAutoscalerDoesNotSeeWhatIsSetAside(t *testing.T) {
+	for name, tc := range map[string]struct {
+		set   *machinev1alpha1.MachineSet
+		is    machineOption
+		wants bool
+	}{
+		"NotYetRecorded": {set(1), keptAndMarked, true},
+		"Recorded":       {set(1, setAside("a")), keptAndMarked, false},
+		"Unmarked":       {set(1, setAside("a")), preservedFor(preserveNow, time.Hour), true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := Plan(now, Observed{Set: tc.set, Machines: []Machine{machine("a", failed, tc.is, hidden), machine("b", running)}})
+			for _, m := range d.Machines {
+				if m.Name != "a" {
+					continue
+				}
+				if _, has := m.Labels["pool"]; has != tc.wants || m.Labels[machinev1alpha1.LabelSet] != "set" {
+					t.Errorf("labels %v", m.Labels)
+				}
 			}
 		})
 	}

@@ -250,6 +250,6 @@ func replacingEvent(m Machine, by string) shared.Event {
 		return e
 	}
 	e.Message += fmt.Sprintf(", which failed with %s: %s",
-		cmp.Or(string(m.Status.FailureReason), "no reason"), cmp.Or(m.Status.FailureMessage, "no message"))
+		cmp.Or(string(m.Status.FailureReason), "no reason"), cmp.Or(m.Status.Failure(), "no message"))
 	return e
 }

@@ -40,6 +40,9 @@ func (p *plan) status() machinev1alpha1.MachineSetStatus {
 		count(&s.MarkedReplicas, isMarked(m))
 		count(&s.PreservedFailedReplicas, isFailed(m) && p.isPreserved(m))
 	}
+	for _, m := range p.setAside {
+		s.SetAside = append(s.SetAside, m.Name)
+	}
 	for _, m := range p.dropping {
 		s.Dropping = append(s.Dropping, m.Name)
 	}
@@ -80,6 +83,11 @@ func (p *plan) callAgain(ready bool) time.Duration {
 			again = min(again, p.untilAvailable(m))
 		}
 		if isFailed(m) && m.Status.Preservation != nil && p.isPreserved(m) {
+			again = min(again, m.Status.Preservation.Until.Sub(p.now))
+		}
+	}
+	for _, m := range p.setAside {
+		if m.Status.Preservation != nil {
 			again = min(again, m.Status.Preservation.Until.Sub(p.now))
 		}
 	}

@@ -3,6 +3,7 @@ package simulator
 import (
 	"encoding/json"
 	"errors"
+	"maps"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
@@ -99,6 +100,7 @@ func (c *Cluster) applyChange(owner metav1.OwnerReference, ch group.Change) erro
 		m.Namespace, m.Name, m.UID, m.Generation = "default", ch.Name, c.uid(), 1
 		m.CreationTimestamp = metav1.NewTime(c.Now)
 		m.Labels, m.Annotations = ch.Template.Metadata.Labels, map[string]string{machinev1alpha1.AnnotationTemplate: ch.Template.Name}
+		maps.Copy(m.Annotations, ch.Template.Metadata.Annotations)
 		m.OwnerReferences = []metav1.OwnerReference{owner}
 		c.onCreate(c, m)
 		c.machines.put(m, nil)
@@ -120,6 +122,7 @@ func (c *Cluster) applyChange(owner metav1.OwnerReference, ch group.Change) erro
 			m.Annotations = map[string]string{}
 		}
 		m.Annotations[machinev1alpha1.AnnotationTemplate] = ch.Template.Name
+		maps.Copy(m.Annotations, ch.Template.Metadata.Annotations)
 	})
 	return nil
 }

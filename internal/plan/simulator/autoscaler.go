@@ -1,0 +1,80 @@
+package simulator
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/utils/ptr"
+
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+)
+
+const (
+	// nodeProvisionTime is the default of the autoscaler's --max-node-provision-time.
+	nodeProvisionTime = 15 * time.Minute
+	// groupBackoff is the default of its --initial-node-group-backoff-duration.
+	groupBackoff = 5 * time.Minute
+)
+
+// An Autoscaler deletes Machines of the MachineDeployment as the unmodified
+// cluster-autoscaler does with its provider clusterapi: it marks a Machine, and lowers
+// replicas by one. It does so to a Machine that failed before it had a Node, and to one
+// whose Node is not registered for 15 minutes; and again in each loop as long as the Machine
+// is there, because it does not know its own mark.
+type Autoscaler struct {
+	// MinSize of the node group, which the autoscaler never goes below.
+	MinSize int32
+	// BackoffUntil is when the autoscaler scales the group up again after a failure.
+	BackoffUntil time.Time
+
+	// seen has the Machines without a registered Node, and since when.
+	seen map[string]time.Time
+}
+
+// Loop runs the autoscaler once.
+func (a *Autoscaler) Loop(c *Cluster) {
+	d := c.Deployment()
+	selector := labels.Set{}
+	for k, v := range d.Spec.Selector.MatchLabels {
+		selector[k] = string(v)
+	}
+	seen := map[string]time.Time{}
+	for _, m := range c.Machines() {
+		if !selector.AsSelector().Matches(labels.Set(m.Labels)) || m.DeletionTimestamp != nil {
+			continue
+		}
+		s := m.Status
+		failed := s.FailureMessage != "" && s.Phase == machinev1alpha1.MachineFailed
+		switch {
+		case failed && s.NodeRef == nil:
+			a.BackoffUntil = c.Now.Add(groupBackoff)
+			a.delete(c, m.Name)
+		// The autoscaler knows a Failed Machine by a made-up ID, which no Node has.
+		case failed, s.NodeRef == nil, ptr.Deref(m.Spec.ProviderID, "") == "":
+			since, ok := a.seen[m.Name]
+			if !ok {
+				since = c.Now
+			}
+			seen[m.Name] = since
+			if c.Now.Sub(since) > nodeProvisionTime {
+				a.delete(c, m.Name)
+			}
+		}
+	}
+	a.seen = seen
+}
+
+// delete a Machine: mark it, and lower replicas.
+func (a *Autoscaler) delete(c *Cluster, name string) {
+	replicas := c.Deployment().Spec.Replicas
+	if replicas <= a.MinSize {
+		return
+	}
+	c.changeMachine(name, func(m *machinev1alpha1.Machine) {
+		if m.Annotations == nil {
+			m.Annotations = map[string]string{}
+		}
+		m.Annotations[machinev1alpha1.AnnotationDeleteMachine] = c.Now.String()
+	})
+	c.Update(func(d *machinev1alpha1.MachineDeployment) { d.Spec.Replicas = replicas - 1 })
+}

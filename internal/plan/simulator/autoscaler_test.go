@@ -1,0 +1,199 @@
+package simulator
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/plan"
+	"github.com/drover-dev/drover/internal/plan/machine"
+	"github.com/drover-dev/drover/internal/workernode"
+)
+
+// A pool is a MachineDeployment that a cluster-autoscaler scales. The planner of Machines
+// decides on the status of each.
+type pool struct {
+	*Cluster
+	Autoscaler
+	// node of a Machine, nil while there is none.
+	node func(*machinev1alpha1.Machine) *workernode.WorkerNode
+	// vm of a Machine.
+	vm func(*machinev1alpha1.Machine) plan.VM
+	// deleted Machines, by name, as they were.
+	deleted map[string]*machinev1alpha1.Machine
+	// requested names the Machines whose VM was requested from the cloud.
+	requested map[string]bool
+}
+
+func newPool(replicas int32) *pool {
+	labels := map[string]machinev1alpha1.LabelValue{"pool": "a"}
+	s := machinev1alpha1.MachineDeploymentSpec{
+		Replicas: replicas, Selector: machinev1alpha1.Selector{MatchLabels: labels}, ProgressDeadlineSeconds: 600,
+		Strategy: machinev1alpha1.Strategy{Type: machinev1alpha1.RollingUpdate},
+		Template: machinev1alpha1.MachineTemplate{
+			Metadata: machinev1alpha1.TemplateMetadata{Labels: labels},
+			Spec:     machinev1alpha1.MachineSpec{ClassRef: machinev1alpha1.ClassReference{Name: "small"}, Version: "v1.0.0"},
+		},
+	}
+	p := &pool{Cluster: New(s), deleted: map[string]*machinev1alpha1.Machine{}, requested: map[string]bool{}}
+	p.vm = func(m *machinev1alpha1.Machine) plan.VM {
+		return plan.VM{State: plan.VMRunning, Name: m.Name, ProviderID: "local:///zone-a/" + string(m.UID)}
+	}
+	p.node = nodeThatIs("True")
+	return p
+}
+
+// nodeThatIs returns the Node of each Machine, whose condition Ready has the status.
+func nodeThatIs(ready string) func(*machinev1alpha1.Machine) *workernode.WorkerNode {
+	return func(m *machinev1alpha1.Machine) *workernode.WorkerNode {
+		wn := &workernode.WorkerNode{Parameters: workernode.Parameters{ProviderID: m.Status.ProviderID}}
+		wn.Observation = workernode.Observation{
+			Present: true, NodeName: m.Name, NodeUID: m.UID, Synced: true,
+			Conditions: []workernode.Condition{{Type: "Ready", Status: ready, LastTransitionTime: &metav1.Time{Time: m.CreationTimestamp.Time}}},
+		}
+		return wn
+	}
+}
+
+// noNode joins.
+func noNode(m *machinev1alpha1.Machine) *workernode.WorkerNode {
+	return &workernode.WorkerNode{Parameters: workernode.Parameters{ProviderID: m.Status.ProviderID}}
+}
+
+// but one Machine is otherwise.
+func but(name string, one, others func(*machinev1alpha1.Machine) *workernode.WorkerNode) func(*machinev1alpha1.Machine) *workernode.WorkerNode {
+	return func(m *machinev1alpha1.Machine) *workernode.WorkerNode {
+		if m.Name == name {
+			return one(m)
+		}
+		return others(m)
+	}
+}
+
+// pass lets time pass: every ten seconds all is reconciled, and the autoscaler runs.
+func (p *pool) pass(d time.Duration) {
+	for end := p.Now.Add(d); p.Now.Before(end); p.Now = p.Now.Add(10 * time.Second) {
+		for range 4 {
+			p.reconcile()
+		}
+		p.Loop(p.Cluster)
+	}
+}
+
+func (p *pool) reconcile() {
+	p.CatchUp()
+	p.ReconcileDeployment()
+	for _, s := range p.Sets() {
+		p.CatchUp()
+		p.ReconcileSet(s.Name)
+		p.CatchUp()
+		p.ReconcileGroup(s.Name)
+	}
+	for _, m := range p.Machines() {
+		if m.DeletionTimestamp != nil {
+			p.deleted[m.Name] = m
+			p.Finish(m.Name)
+			continue
+		}
+		p.observe(m)
+	}
+}
+
+// observe a Machine, as its controller does.
+func (p *pool) observe(m *machinev1alpha1.Machine) {
+	vm := p.vm(m)
+	p.requested[m.Name] = p.requested[m.Name] || vm.State != plan.VMAbsent
+	o := machine.Observed{Machine: m, VM: vm}
+	if vm.ProviderID != "" {
+		o.WorkerNode = p.node(m)
+	}
+	d := machine.Plan(p.Now, o)
+	p.changeMachine(m.Name, func(m *machinev1alpha1.Machine) {
+		m.Status = d.Status
+		m.Status.Conditions = setConditions(nil, d.Conditions)
+		if m.Status.ProviderID != "" {
+			m.Spec.ProviderID = ptr.To(m.Status.ProviderID)
+		}
+	})
+}
+
+// preserve a Machine, as a user does.
+func (p *pool) preserve(name string) {
+	p.changeMachine(name, func(m *machinev1alpha1.Machine) {
+		m.Annotations[machinev1alpha1.AnnotationPreserve] = machinev1alpha1.PreserveWhenFailed
+	})
+}
+
+func names(ms []*machinev1alpha1.Machine) []string {
+	var out []string
+	for _, m := range ms {
+		out = append(out, m.Name)
+	}
+	return out
+}
+
+// TestTheAutoscalerAndAPreservedMachineLeaveHealthyMachinesAlone has one Machine of three
+// fail, and keeps it for analysis, while the autoscaler runs for hours.
+func TestTheAutoscalerAndAPreservedMachineLeaveHealthyMachinesAlone(t *testing.T) {
+	gone := func(m *machinev1alpha1.Machine) *workernode.WorkerNode {
+		wn := noNode(m)
+		wn.Observation.NodeName = m.Name
+		return wn
+	}
+	cases := map[string]struct {
+		node   func(*machinev1alpha1.Machine) *workernode.WorkerNode
+		joined bool
+		auto   int32
+	}{
+		"WhoseNodeIsUnhealthy":         {node: nodeThatIs("False"), joined: true},
+		"WhoseNodeNeverJoined":         {node: noNode},
+		"WhoseNodeIsGone":              {node: gone, joined: true},
+		"ThatTheSetPreservesByItself":  {node: nodeThatIs("Unknown"), joined: true, auto: 1},
+		"ThatNeverJoinedAndTheSetKept": {node: noNode, auto: 1},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			p := newPool(2)
+			p.Update(func(d *machinev1alpha1.MachineDeployment) {
+				d.Spec.AutoPreserveFailedMachineMax = tc.auto
+				// Sooner than the autoscaler deletes what does not join.
+				d.Spec.Template.Spec.CreationTimeout.Duration = 5 * time.Minute
+			})
+			p.pass(2 * time.Minute)
+			healthy := names(p.Machines())
+			joins := p.node
+			p.node = func(m *machinev1alpha1.Machine) *workernode.WorkerNode {
+				if tc.joined || slices.Contains(healthy, m.Name) {
+					return joins(m)
+				}
+				return tc.node(m)
+			}
+			p.Update(func(d *machinev1alpha1.MachineDeployment) { d.Spec.Replicas = 3 })
+			p.pass(2 * time.Minute)
+			var broken string
+			for _, m := range p.Machines() {
+				if !slices.Contains(healthy, m.Name) {
+					broken = m.Name
+				}
+			}
+			if tc.auto == 0 {
+				p.preserve(broken)
+			}
+			p.node = but(broken, tc.node, joins)
+			p.pass(3 * time.Hour)
+
+			for _, name := range healthy {
+				if m := p.deleted[name]; m != nil {
+					t.Errorf("%s is deleted, which was %s; the autoscaler marked %s", name, m.Status.Phase, broken)
+				}
+			}
+			if p.deleted[broken] != nil {
+				t.Errorf("%s is not kept", broken)
+			}
+		})
+	}
+}
