@@ -123,6 +123,10 @@ integration: build ## Run the tests that need an API server: of provider-drover,
 property: ## Run the property tests of the planners for long: 3000 random histories.
 	go test ./internal/plan/simulator -rapid.checks=3000 -timeout 30m
 
+.PHONY: stories
+stories: ## Write the traces of the planners' stories anew. Read the diff: it is the change of behaviour.
+	go test ./internal/plan/simulator -run '^TestStories$$' -update
+
 # Go compiles all dependencies anew for it, once. What it finds goes to testdata/fuzz of
 # the package, and is a case of every test run from then on: commit it with its mend.
 FUZZTIME ?= 30s

@@ -101,6 +101,7 @@ func (c *Cluster) applyChange(owner metav1.OwnerReference, ch group.Change) erro
 		m.Labels, m.Annotations = ch.Template.Metadata.Labels, map[string]string{machinev1alpha1.AnnotationTemplate: ch.Template.Name}
 		m.OwnerReferences = []metav1.OwnerReference{owner}
 		c.onCreate(c, m)
+		c.Made++
 		c.machines.put(m, nil)
 		return nil
 	case !exists || ch.Existing != nil && ch.Existing.UID != e.object.UID:
