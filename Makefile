@@ -133,6 +133,10 @@ $(BIN)/gremlins: tools/gremlins/go.mod
 	@mkdir -p $(BIN)
 	cd tools/gremlins && go build -o $@ github.com/go-gremlins/gremlins/cmd/gremlins
 
+.PHONY: stories
+stories: ## Write the traces of the planners' stories anew. Read the diff: it is the change of behaviour.
+	go test ./internal/plan/simulator -run '^TestStories$$' -update
+
 # Go compiles all dependencies anew for it, once. What it finds goes to testdata/fuzz of
 # the package, and is a case of every test run from then on: commit it with its mend.
 FUZZTIME ?= 30s

@@ -105,7 +105,7 @@ func TestConditions(t *testing.T) {
 		},
 		"TheDeadlineIsToldOnce": {
 			d: deployment(3, deadline(600), progressed(700*time.Second, 2, 1, 4, 3), told("v1", 3), told("v2", 1), was("Progressing", "ProgressDeadlineExceeded")), sets: middle(available(0)),
-			want: want{"Progressing": "False ProgressDeadlineExceeded"},
+			want: want{"Progressing": "False ProgressDeadlineExceeded"}, again: shared.InFlight,
 		},
 		"BeforeTheDeadlineItIsNot": {
 			d: deployment(3, deadline(600), progressed(599*time.Second, 2, 1, 4, 3), told("v1", 3), told("v2", 1)), sets: middle(available(0)),

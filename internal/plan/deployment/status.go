@@ -147,8 +147,9 @@ func (p *plan) callAgain(s machinev1alpha1.MachineDeploymentStatus) time.Duratio
 	if a := p.Deployment.Spec.Rollout.After; a != nil && p.now.Before(a.Time) {
 		again = min(again, a.Sub(p.now))
 	}
-	if p.rollsOn() {
-		again = min(again, max(shared.Soonest, p.untilDeadline(s)))
+	// A deadline that has passed is no time to wait for.
+	if left := p.untilDeadline(s); p.rollsOn() && left > 0 {
+		again = min(again, max(shared.Soonest, left))
 	}
 	if !p.complete() || s.TerminatingReplicas > 0 || *s.DesiredReplicas != p.bounds.replicas || slices.ContainsFunc(p.old, func(s *set) bool { return !s.settled() }) {
 		again = min(again, shared.InFlight)

@@ -234,7 +234,7 @@ func retryingEvent(ms []Machine) shared.Event {
 			each = append(each, m.Name)
 		}
 		e.Message = fmt.Sprintf("Replacing %s, which failed before they joined, first with %s: %s", list(each),
-			cmp.Or(string(ms[0].Status.FailureReason), "no reason"), cmp.Or(ms[0].Status.FailureMessage, "no message"))
+			cmp.Or(string(ms[0].Status.FailureReason), "no reason"), cmp.Or(ms[0].Status.Failure(), "no message"))
 	}
 	return e
 }

@@ -128,7 +128,7 @@ func (p *pool) preserve(name string) {
 	})
 }
 
-func names(ms []*machinev1alpha1.Machine) []string {
+func namesOf(ms []*machinev1alpha1.Machine) []string {
 	var out []string
 	for _, m := range ms {
 		out = append(out, m.Name)
@@ -164,7 +164,7 @@ func TestTheAutoscalerAndAPreservedMachineLeaveHealthyMachinesAlone(t *testing.T
 				d.Spec.Template.Spec.CreationTimeout.Duration = 5 * time.Minute
 			})
 			p.pass(2 * time.Minute)
-			healthy := names(p.Machines())
+			healthy := namesOf(p.Machines())
 			joins := p.node
 			p.node = func(m *machinev1alpha1.Machine) *workernode.WorkerNode {
 				if tc.joined || slices.Contains(healthy, m.Name) {

@@ -3,6 +3,7 @@ package simulator
 import (
 	"fmt"
 	"maps"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -32,6 +33,14 @@ type Cluster struct {
 	Order func(n int) []int
 	// Events of all planners.
 	Events []plan.Event
+	// Made counts the Machines that were created.
+	Made int
+	// Classes that are missing or unusable, by name, and why. All others exist.
+	Classes map[string]Class
+	// Target cluster that the Machines join, nil if nothing is known of it.
+	Target *freeze.Cluster
+	// OnEvent is called with each event and its source, if it is set.
+	OnEvent func(source string, e plan.Event)
 
 	deployments *store[*machinev1alpha1.MachineDeployment]
 	sets        *store[*machinev1alpha1.MachineSet]
@@ -55,9 +64,18 @@ type Cluster struct {
 
 	// decided was written down by the reconcile that is under way.
 	decided *decision
+	// callAgain is the time after which the last plan asked to be made again.
+	callAgain time.Duration
 
 	uids int
 	watcher
+}
+
+// A Class that no Machine can be created from.
+type Class struct {
+	// Missing means that the class does not exist. Otherwise it has the Problem.
+	Missing bool
+	Problem *plan.Problem
 }
 
 // New returns a cluster with a MachineDeployment that was not reconciled yet.
@@ -120,19 +138,30 @@ func (c *Cluster) uid() types.UID {
 }
 
 func (c *Cluster) planRollout(d *machinev1alpha1.MachineDeployment, children []child[*machinev1alpha1.MachineSet]) ([]*machinev1alpha1.MachineSet, func(*machinev1alpha1.MachineDeployment)) {
-	s := freeze.Plan(freeze.OfDeployment(d))
-	o := deployment.Observed{Deployment: d, ClassFound: true, Safety: s.Safety}
+	observed := freeze.OfDeployment(d)
+	observed.Cluster = c.Target
+	s := freeze.Plan(observed)
+	of := deployment.Template(d).Spec.ClassRef
+	class := c.Classes[of.Name]
+	o := deployment.Observed{Deployment: d, ClassFound: !class.Missing, Safety: s.Safety}
+	proven := false
 	for _, ch := range children {
 		o.Sets = append(o.Sets, deployment.Set{MachineSet: ch.object, Observed: ch.observed, Terminating: ch.terminating})
+		proven = proven || ch.object.Spec.Template.Spec.ClassRef == of && ch.object.Spec.InPlaceUpdate == nil && ch.object.Status.ReadyReplicas > 0
+	}
+	if !proven {
+		// As the step does: a class whose Nodes are there is not checked.
+		o.ClassProblem = class.Problem
 	}
 	p := deployment.Plan(c.Now, o)
-	c.Events = append(c.Events, p.Events...)
+	c.callAgain = min(p.CallAgain, s.CallAgain)
 
 	var desired []*machinev1alpha1.MachineSet
 	for _, s := range p.Sets {
 		desired = append(desired, s.MachineSet)
 	}
 	return desired, func(d *machinev1alpha1.MachineDeployment) {
+		c.emit("deployment", s.Events, p.Events)
 		conditions := setConditions(d.Status.Conditions, append(p.Conditions, ready(p.Ready), s.Condition))
 		d.Status = p.Status
 		d.Status.Safety = s.Status
@@ -141,8 +170,13 @@ func (c *Cluster) planRollout(d *machinev1alpha1.MachineDeployment, children []c
 }
 
 func (c *Cluster) planReplicas(s *machinev1alpha1.MachineSet, groups []child[*machinev1alpha1.MachineGroup]) ([]*machinev1alpha1.MachineGroup, func(*machinev1alpha1.MachineSet)) {
-	safe := freeze.Plan(freeze.OfSet(s))
+	observed := freeze.OfSet(s)
+	observed.Cluster = c.Target
+	safe := freeze.Plan(observed)
 	o := set.Observed{Set: s, Safety: safe.Safety}
+	if next := (&machinev1alpha1.Machine{ObjectMeta: s.ObjectMeta, Spec: s.Spec.Template.Spec}); c.Classes[next.Spec.ClassRef.Name].Missing {
+		o.Problem = plan.NoClass(next, "spec.template.spec.classRef.name")
+	}
 	var seen []child[*machinev1alpha1.Machine]
 	for _, m := range c.machineView.list() {
 		if metav1.IsControlledBy(m, s) {
@@ -154,18 +188,29 @@ func (c *Cluster) planReplicas(s *machinev1alpha1.MachineSet, groups []child[*ma
 		o.Gone = g.object.Status.Gone
 	}
 	p := set.Plan(c.Now, o)
-	c.Events = append(c.Events, p.Events...)
+	c.callAgain = min(p.CallAgain, safe.CallAgain)
 
 	g, err := set.Group(s, p)
 	if err != nil {
 		panic(err)
 	}
 	return []*machinev1alpha1.MachineGroup{g}, func(s *machinev1alpha1.MachineSet) {
+		c.emit(s.Name, safe.Events, p.Events)
 		c.decided = &decision{set: s.Name, spec: s.Spec, before: *s.Status.DeepCopy(), after: *p.Status.DeepCopy(), seen: seen, gone: o.Gone}
 		conditions := setConditions(s.Status.Conditions, append(p.Conditions, ready(p.Ready), safe.Condition))
 		s.Status = p.Status
 		s.Status.Safety = safe.Status
 		s.Status.Conditions = conditions
+	}
+}
+
+// emit events of the source. They come with the status: one that is refused has none.
+func (c *Cluster) emit(source string, events ...[]plan.Event) {
+	for _, e := range slices.Concat(events...) {
+		c.Events = append(c.Events, e)
+		if c.OnEvent != nil {
+			c.OnEvent(source, e)
+		}
 	}
 }
 
@@ -220,16 +265,16 @@ func (c *Cluster) Update(change func(*machinev1alpha1.MachineDeployment)) {
 }
 
 // A kind of Machines: what of a template tells the simulator's rollouts apart.
-type kind struct{ version, failureDomain string }
+type kind struct{ class, version, failureDomain string }
 
 func kindOf(s machinev1alpha1.MachineSpec) kind {
-	return kind{s.Version, ptr.Deref(s.FailureDomain, "")}
+	return kind{s.ClassRef.Name, s.Version, ptr.Deref(s.FailureDomain, "")}
 }
 
 // wanted kind: that of the template, or of what is gone back to.
 func (c *Cluster) wanted() kind {
 	if r := c.BackTo; r != nil {
-		return kind{r.Version, ptr.Deref(r.FailureDomain, "")}
+		return kind{r.ClassRef.Name, r.Version, ptr.Deref(r.FailureDomain, "")}
 	}
 	return kindOf(c.Deployment().Spec.Template.Spec)
 }
@@ -251,12 +296,15 @@ func (c *Cluster) ReconcileDeployment() {
 }
 
 // ReconcileSet as it is seen.
-func (c *Cluster) ReconcileSet(name string) {
-	_ = c.replicas.reconcile(name, c.Crash, c.Order)
+func (c *Cluster) ReconcileSet(name string) { _ = c.reconcileSet(name) }
+
+func (c *Cluster) reconcileSet(name string) error {
+	err := c.replicas.reconcile(name, c.Crash, c.Order)
 	if c.decided != nil {
 		c.onDecision(c, *c.decided)
 		c.decided = nil
 	}
+	return err
 }
 
 // Views that lag behind.
@@ -367,6 +415,7 @@ func (c *Cluster) DeleteByUser(name string) {
 	c.changeMachine(name, func(m *machinev1alpha1.Machine) {
 		if m.DeletionTimestamp == nil {
 			c.onLoss(c, m)
+			c.taken[m.Name] = true
 			m.DeletionTimestamp = ptr.To(metav1.NewTime(c.Now))
 		}
 	})

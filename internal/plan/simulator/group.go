@@ -103,6 +103,7 @@ func (c *Cluster) applyChange(owner metav1.OwnerReference, ch group.Change) erro
 		maps.Copy(m.Annotations, ch.Template.Metadata.Annotations)
 		m.OwnerReferences = []metav1.OwnerReference{owner}
 		c.onCreate(c, m)
+		c.Made++
 		c.machines.put(m, nil)
 		return nil
 	case !exists || ch.Existing != nil && ch.Existing.UID != e.object.UID:

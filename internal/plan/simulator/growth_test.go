@@ -10,8 +10,8 @@ import (
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 )
 
-// pool is a deployment of version v1.0.0 with these bounds.
-func pool(replicas, surge, unavailable int32) machinev1alpha1.MachineDeploymentSpec {
+// rolling is a deployment of version v1.0.0 with these bounds.
+func rolling(replicas, surge, unavailable int32) machinev1alpha1.MachineDeploymentSpec {
 	labels := map[string]machinev1alpha1.LabelValue{"app": "web"}
 	return machinev1alpha1.MachineDeploymentSpec{
 		Replicas: replicas,
@@ -102,11 +102,11 @@ func TestGrowthInTheChangeOfTheTemplateMakesNoOldMachine(t *testing.T) {
 		spec machinev1alpha1.MachineDeploymentSpec
 		to   int32
 	}{
-		"FromTwoToFour":          {pool(2, 1, 0), 4},
-		"WithoutSurge":           {pool(2, 0, 1), 4},
-		"FromNone":               {pool(0, 1, 0), 3},
-		"FromOneToTwenty":        {pool(1, 1, 0), 20},
-		"ByLessThanMayBeMissing": {pool(6, 1, 3), 7},
+		"FromTwoToFour":          {rolling(2, 1, 0), 4},
+		"WithoutSurge":           {rolling(2, 0, 1), 4},
+		"FromNone":               {rolling(0, 1, 0), 3},
+		"FromOneToTwenty":        {rolling(1, 1, 0), 20},
+		"ByLessThanMayBeMissing": {rolling(6, 1, 3), 7},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := New(tc.spec)
@@ -131,11 +131,11 @@ func TestGrowthInTheMiddleOfARolloutMakesNoOldMachine(t *testing.T) {
 		spec machinev1alpha1.MachineDeploymentSpec
 		to   int32
 	}{
-		"FromSixToTwelve":              {pool(6, 3, 1), 12},
-		"ByOne":                        {pool(3, 1, 0), 4},
-		"ToFiveTimesAsMany":            {pool(2, 1, 0), 10},
-		"ByLessThanMayBeMissing":       {pool(6, 1, 3), 7},
-		"WhereMachinesHaveToStayReady": {slow(pool(3, 1, 0)), 6},
+		"FromSixToTwelve":              {rolling(6, 3, 1), 12},
+		"ByOne":                        {rolling(3, 1, 0), 4},
+		"ToFiveTimesAsMany":            {rolling(2, 1, 0), 10},
+		"ByLessThanMayBeMissing":       {rolling(6, 1, 3), 7},
+		"WhereMachinesHaveToStayReady": {slow(rolling(3, 1, 0)), 6},
 	} {
 		t.Run(name, func(t *testing.T) {
 			moments := 0
@@ -194,7 +194,7 @@ func toldOf(c *Cluster, version string) int {
 // TestGrowthDoesNotWaitForATemplateThatIsNotProven rolls out a template whose Machines
 // never come up: a pool that grows then gets most of what it asks for from the old set.
 func TestGrowthDoesNotWaitForATemplateThatIsNotProven(t *testing.T) {
-	c := New(pool(6, 2, 0))
+	c := New(rolling(6, 2, 0))
 	until(t, c, "whole", anyVersion, func() bool { return arrived(c) })
 	c.Update(func(d *machinev1alpha1.MachineDeployment) { d.Spec.Template.Spec.Version = "v1.1.0" })
 	broken := func(version string) bool { return version == "v1.0.0" }

@@ -13,7 +13,7 @@ import (
 func TestOnDeleteScalesDownOldMachinesFirst(t *testing.T) {
 	const before, after = "v1.0.0", "v1.1.0"
 	rapid.Check(t, func(t *rapid.T) {
-		s := pool(rapid.Int32Range(4, 10).Draw(t, "replicas"), 1, 0)
+		s := rolling(rapid.Int32Range(4, 10).Draw(t, "replicas"), 1, 0)
 		s.Strategy.Type = machinev1alpha1.OnDelete
 		c := New(s)
 		settle(t, c)

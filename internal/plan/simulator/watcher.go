@@ -31,13 +31,15 @@ type watcher struct {
 	// losses of available Machines that nobody decided. A rollout cannot know of
 	// them at once.
 	losses int
+	// taken Machines were deleted by a user, who wants others at once.
+	taken map[string]bool
 	// changed says that a user changed something since it was settled.
 	changed bool
 }
 
 // Settled forgets what was before.
 func (w *watcher) Settled(d *machinev1alpha1.MachineDeployment) {
-	*w = watcher{Violations: w.Violations, replacements: replacements{started: w.started, recovered: map[string]bool{}}}
+	*w = watcher{Violations: w.Violations, replacements: replacements{started: w.started, recovered: map[string]bool{}}, taken: map[string]bool{}}
 	w.most, w.least = bounds(d)
 	w.budget = budgetOf(d)
 }
@@ -68,13 +70,15 @@ func (w *watcher) onLoss(c *Cluster, m *machinev1alpha1.Machine) {
 func (w *watcher) onCreate(c *Cluster, created *machinev1alpha1.Machine) {
 	w.fill(created)
 	d := c.Deployment()
-	// Who deletes a Machine wants another at once.
 	onDelete := d.Spec.Strategy.Type == machinev1alpha1.OnDelete
 	total, others := 1, 0
 	for _, m := range c.Machines() {
 		// What failed is replaced at once, and so is, in place, what was seen without
 		// a VM.
 		replaced := m.Status.Phase == machinev1alpha1.MachineFailed || m.Status.ReplaceRequested || w.recovered[m.Name] || c.inPlace() && m.Status.NodeRef == nil
+		if w.taken[m.Name] {
+			continue
+		}
 		// Where another set replaces what failed in this one, it is enough that its end
 		// is written down.
 		going := m.DeletionTimestamp != nil || onDelete && replaced && c.isDropping(m)
