@@ -126,12 +126,8 @@ property: ## Run the property tests of the planners for long: 3000 random histor
 # Each mutant compiles and tests a package: minutes for each of the larger planners.
 PLANNERS ?=
 .PHONY: mutation
-mutation: $(BIN)/gremlins ## Change operators of the planners, and find those that no test of the package holds; PLANNERS=internal/plan/freeze.
-	go run ./test/mutation -gremlins $(BIN)/gremlins -packages "$(PLANNERS)"
-
-$(BIN)/gremlins: tools/gremlins/go.mod
-	@mkdir -p $(BIN)
-	cd tools/gremlins && go build -o $@ github.com/go-gremlins/gremlins/cmd/gremlins
+mutation: ## Change operators and statements of the planners, one at a time, and find what no test of the package holds; PLANNERS=internal/plan/freeze.
+	go run ./test/mutation -packages "$(PLANNERS)"
 
 .PHONY: stories
 stories: ## Write the traces of the planners' stories anew. Read the diff: it is the change of behaviour.

@@ -1,6 +1,6 @@
 // Command mutation measures how much of a planner its own tests hold: it changes one operator
-// of the planner at a time and runs the tests of its package. A mutant that no test notices
-// survives.
+// or statement of the planner at a time and runs the tests of its package. A mutant that no
+// test notices survives.
 //
 // It fails if fewer than 95 % of the mutants of a package are killed, if one survives that
 // survivors.txt does not list with a reason, and if survivors.txt lists one that is killed.
@@ -12,6 +12,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"runtime"
 	"slices"
 	"strings"
 )
@@ -23,10 +24,10 @@ const least = 95.0
 var listed string
 
 func main() {
-	gremlins := flag.String("gremlins", "", "the gremlins binary")
 	packages := flag.String("packages", "", "packages to mutate, separated by commas (default: all planners)")
+	workers := flag.Int("workers", runtime.NumCPU(), "mutants that are tested at the same time")
 	flag.Parse()
-	if err := run(*gremlins, split(*packages)); err != nil {
+	if err := run(split(*packages), *workers); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
@@ -36,9 +37,9 @@ func split(list string) []string {
 	return slices.DeleteFunc(strings.Split(list, ","), func(s string) bool { return s == "" })
 }
 
-func run(gremlins string, packages []string) error {
-	if gremlins == "" {
-		return errors.New("-gremlins: the path of the binary is missing")
+func run(packages []string, workers int) error {
+	if workers < 1 {
+		return fmt.Errorf("-workers: %d must be 1 at least", workers)
 	}
 	survivors, err := parseSurvivors(listed)
 	if err != nil {
@@ -56,15 +57,13 @@ func run(gremlins string, packages []string) error {
 			return fmt.Errorf("-packages: %s is none of the planners %s", p, strings.Join(planners, ", "))
 		}
 	}
-	dir, err := copyOfSources(".")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(dir)
 	var failed []error
 	for _, p := range packages {
-		mutants, err := mutate(gremlins, dir, p)
+		mutants, err := mutantsOf(p)
 		if err != nil {
+			return err
+		}
+		if err := try(p, mutants, workers); err != nil {
 			return err
 		}
 		v := judge(p, mutants, survivors)

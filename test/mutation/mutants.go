@@ -1,12 +1,13 @@
 package main
 
 import (
-	"bufio"
-	"encoding/json"
+	"bytes"
 	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -18,30 +19,39 @@ const wing = "internal/plan"
 // simulator plays planners against each other, and is none.
 const simulator = wing + "/simulator"
 
-// A mutant is a change of one operator.
+// A status is what became of a mutant.
+type status string
+
+const (
+	// killed means that a test failed, or did not end.
+	killed status = "killed"
+	lived  status = "lived"
+	// notViable means that the mutant does not compile.
+	notViable status = "not viable"
+)
+
+// A mutant is one change of a file.
 type mutant struct {
 	// File is relative to the root of the module.
 	File string
-	// Type of the change, as gremlins names it.
+	// Type of the change, for example "< to <=".
 	Type string
 	// Text of the line without the white space around it. It finds the line again when
 	// others above it have changed.
 	Text   string
 	Line   int
-	Status string
+	Status status
+
+	// The bytes from..to of the file are replaced by these.
+	from, to int
+	by       string
 }
-
-// isKilled reports whether a test failed, or did not end.
-func (m mutant) isKilled() bool { return m.Status == "KILLED" || m.Status == "TIMED OUT" }
-
-// counts reports whether the mutant compiles.
-func (m mutant) counts() bool { return m.Status != "NOT VIABLE" && m.Status != "SKIPPED" }
 
 // plannersIn a module are the packages of the wing that have code.
 func plannersIn(root string) ([]string, error) {
 	found := map[string]bool{}
 	err := filepath.WalkDir(filepath.Join(root, wing), func(path string, _ fs.DirEntry, err error) error {
-		if err == nil && strings.HasSuffix(path, ".go") && !strings.HasSuffix(path, "_test.go") && filepath.Base(path) != "doc.go" {
+		if err == nil && isCode(filepath.Base(path)) {
 			if rel, err := filepath.Rel(root, filepath.Dir(path)); err == nil && rel != simulator {
 				found[filepath.ToSlash(rel)] = true
 			}
@@ -56,94 +66,99 @@ func plannersIn(root string) ([]string, error) {
 	return out, err
 }
 
-// copyOfSources returns a folder with the files that git knows of. gremlins copies a module as a
-// whole for each of its workers, and next to the sources there may be gigabytes of binaries.
-func copyOfSources(root string) (string, error) {
-	list := exec.Command("git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--deduplicate")
-	list.Dir = root
-	files, err := list.Output()
-	if err != nil {
-		return "", fmt.Errorf("git ls-files: %w", err)
-	}
-	dir, err := os.MkdirTemp("", "mutation-")
-	if err != nil {
-		return "", err
-	}
-	for file := range strings.SplitSeq(strings.TrimSuffix(string(files), "\x00"), "\x00") {
-		if err := copyFile(filepath.Join(root, file), filepath.Join(dir, file)); err != nil && !os.IsNotExist(err) {
-			return "", err
-		}
-	}
-	return dir, nil
+func isCode(file string) bool {
+	return strings.HasSuffix(file, ".go") && !strings.HasSuffix(file, "_test.go") && file != "doc.go"
 }
 
-func copyFile(from, to string) error {
-	content, err := os.ReadFile(from)
-	if err != nil {
-		return err
-	}
-	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
-		return err
-	}
-	return os.WriteFile(to, content, 0o644)
-}
-
-// mutate a package, and run its own tests with each mutant.
-func mutate(gremlins, dir, pkg string) ([]mutant, error) {
-	report := filepath.Join(dir, "mutants.json")
-	cmd := exec.Command(gremlins, "unleash", "--silent", "--output", report, "--timeout-coefficient", "20", "--invert-logical", "./"+pkg)
-	cmd.Dir = dir
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return nil, fmt.Errorf("gremlins unleash ./%s: %w\n%s", pkg, err, out)
-	}
-	text, err := os.ReadFile(report)
+func mutantsOf(pkg string) ([]*mutant, error) {
+	entries, err := os.ReadDir(pkg)
 	if err != nil {
 		return nil, err
 	}
-	return parseReport(text, dir, pkg)
-}
-
-// parseReport of gremlins about a package. It names files relative to the package.
-func parseReport(text []byte, dir, pkg string) ([]mutant, error) {
-	var r struct {
-		Files []struct {
-			Name    string `json:"file_name"`
-			Mutants []struct {
-				Type, Status string
-				Line         int
-			} `json:"mutations"`
-		} `json:"files"`
-	}
-	if err := json.Unmarshal(text, &r); err != nil {
-		return nil, fmt.Errorf("the report of gremlins: %w", err)
-	}
-	var out []mutant
-	for _, f := range r.Files {
-		name := pkg + "/" + filepath.Base(f.Name)
-		lines, err := linesOf(filepath.Join(dir, name))
+	var out []*mutant
+	for _, e := range entries {
+		if !isCode(e.Name()) {
+			continue
+		}
+		file := pkg + "/" + e.Name()
+		source, err := os.ReadFile(file)
 		if err != nil {
 			return nil, err
 		}
-		for _, m := range f.Mutants {
-			if m.Line < 1 || m.Line > len(lines) {
-				return nil, fmt.Errorf("the report of gremlins: %s has no line %d", name, m.Line)
-			}
-			out = append(out, mutant{File: name, Type: m.Type, Text: strings.TrimSpace(lines[m.Line-1]), Line: m.Line, Status: m.Status})
+		of, err := mutantsIn(file, source)
+		if err != nil {
+			return nil, err
 		}
+		out = append(out, of...)
 	}
 	return out, nil
 }
 
-func linesOf(file string) ([]string, error) {
-	f, err := os.Open(file)
+// operators that take the place of each other.
+var operators = map[token.Token][]token.Token{
+	token.EQL: {token.NEQ}, token.NEQ: {token.EQL},
+	token.LSS: {token.LEQ, token.GEQ}, token.LEQ: {token.LSS, token.GTR},
+	token.GTR: {token.GEQ, token.LEQ}, token.GEQ: {token.GTR, token.LSS},
+	token.LAND: {token.LOR}, token.LOR: {token.LAND},
+	token.ADD: {token.SUB}, token.SUB: {token.ADD}, token.MUL: {token.QUO}, token.QUO: {token.MUL},
+	token.SHL: {token.SHR}, token.SHR: {token.SHL},
+	token.ADD_ASSIGN: {token.SUB_ASSIGN}, token.SUB_ASSIGN: {token.ADD_ASSIGN},
+	token.INC: {token.DEC}, token.DEC: {token.INC},
+}
+
+// mutantsIn a file. Concatenations with a literal are left out: they do not compile otherwise.
+func mutantsIn(file string, source []byte) ([]*mutant, error) {
+	fset := token.NewFileSet()
+	root, err := parser.ParseFile(fset, file, source, parser.SkipObjectResolution)
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
-	var out []string
-	s := bufio.NewScanner(f)
-	for s.Scan() {
-		out = append(out, s.Text())
+	lines := bytes.Split(source, []byte("\n"))
+	var out []*mutant
+	add := func(from, to token.Pos, kind, by string) {
+		at := fset.Position(from)
+		out = append(out, &mutant{
+			File: file, Type: kind, Line: at.Line, Text: string(bytes.TrimSpace(lines[at.Line-1])),
+			from: at.Offset, to: fset.Position(to).Offset, by: by,
+		})
 	}
-	return out, s.Err()
+	swap := func(at token.Pos, is token.Token) {
+		for _, by := range operators[is] {
+			add(at, at+token.Pos(len(is.String())), fmt.Sprintf("%s to %s", is, by), by.String())
+		}
+	}
+	ast.Inspect(root, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.BinaryExpr:
+			if n.Op != token.ADD || !hasText(n) {
+				swap(n.OpPos, n.Op)
+			}
+		case *ast.UnaryExpr:
+			if n.Op == token.NOT {
+				add(n.OpPos, n.OpPos+1, "! removed", "")
+			}
+		case *ast.IncDecStmt:
+			swap(n.TokPos, n.Tok)
+		case *ast.AssignStmt:
+			swap(n.TokPos, n.Tok)
+			if n.Tok == token.ASSIGN {
+				// The right side stays: what nothing uses does not compile.
+				add(n.Pos(), n.Rhs[0].Pos(), "assignment removed", strings.Repeat("_, ", len(n.Lhs)-1)+"_ = ")
+			}
+		case *ast.ExprStmt:
+			add(n.Pos(), n.End(), "call removed", "")
+		}
+		return true
+	})
+	return out, nil
+}
+
+// hasText reports whether an operand of a sum is a literal text.
+func hasText(n *ast.BinaryExpr) bool {
+	isText := func(e ast.Expr) bool {
+		l, ok := e.(*ast.BasicLit)
+		return ok && l.Kind == token.STRING
+	}
+	left, isSum := n.X.(*ast.BinaryExpr)
+	return isText(n.X) || isText(n.Y) || isSum && hasText(left)
 }

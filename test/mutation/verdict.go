@@ -40,20 +40,20 @@ type verdict struct {
 	pkg           string
 	mutants, kept int
 	// unlisted mutants survive without a reason.
-	unlisted []mutant
+	unlisted []*mutant
 	// outdated lines of survivors.txt are about mutants that do not survive.
 	outdated []survivor
 }
 
-func judge(pkg string, mutants []mutant, survivors map[survivor]string) verdict {
+func judge(pkg string, mutants []*mutant, survivors map[survivor]string) verdict {
 	v := verdict{pkg: pkg}
 	seen := map[survivor]bool{}
 	for _, m := range mutants {
-		if !m.counts() {
+		if m.Status == notViable {
 			continue
 		}
 		v.mutants++
-		if m.isKilled() {
+		if m.Status == killed {
 			continue
 		}
 		v.kept++
@@ -88,7 +88,7 @@ func (v verdict) err() error {
 		errs = append(errs, fmt.Errorf("%s: the tests kill %.1f %% of the mutants, and must kill %g %%", v.pkg, v.killed(), least))
 	}
 	for _, m := range v.unlisted {
-		errs = append(errs, fmt.Errorf("%s:%d: %s survives (%s): %s", m.File, m.Line, m.Type, m.Status, m.Text))
+		errs = append(errs, fmt.Errorf("%s:%d: a mutant survives (%s): %s", m.File, m.Line, m.Type, m.Text))
 	}
 	for _, s := range v.outdated {
 		errs = append(errs, fmt.Errorf("survivors.txt: no mutant survives of: %s | %s | %s", s.file, s.kind, s.text))
