@@ -199,3 +199,26 @@ func TestANodeRegistersWithItsToken(t *testing.T) {
 		t.Errorf("it has the labels %s, want %s", got, want)
 	}
 }
+
+func TestSettingsOfAnInput(t *testing.T) {
+	for name, tc := range map[string]struct {
+		input fn.Bootstrap
+		want  Settings
+	}{
+		"HaveTheDefaultsOfTheSchema": {fn.Bootstrap{}, Settings{TokenTTL: time.Hour, TokenGroups: []string{"system:bootstrappers:kubeadm:default-node-token"}}},
+		"KeepWhatIsSet": {
+			fn.Bootstrap{TokenTTL: metav1.Duration{Duration: time.Minute}, TokenGroups: []string{}, ProviderIDCommand: "id"},
+			Settings{TokenTTL: time.Minute, TokenGroups: []string{}, ProviderIDCommand: "id"},
+		},
+		"LeaveTheNodeToACloudControllerManager": {
+			fn.Bootstrap{TokenTTL: metav1.Duration{Duration: time.Minute}, TokenGroups: []string{}, CloudProvider: fn.ExternalCloudProvider},
+			Settings{TokenTTL: time.Minute, TokenGroups: []string{}, ExternalCloudProvider: true},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tc.want, SettingsOf(&tc.input)); diff != "" {
+				t.Errorf("settings (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
