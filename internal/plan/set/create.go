@@ -23,12 +23,12 @@ func (p *plan) create() {
 	p.name(max(0, n))
 }
 
-func (p *plan) mayCreate() bool {
-	return !p.createsNone() && p.Problem == nil && !p.Safety.Frozen
+func (f *fleet) mayCreate() bool {
+	return !f.createsNone() && f.Problem == nil && !f.Safety.Frozen
 }
 
-func (p *plan) createsNone() bool {
-	return p.Set.Spec.Creation == machinev1alpha1.CreationDisabled
+func (f *fleet) createsNone() bool {
+	return f.Set.Spec.Creation == machinev1alpha1.CreationDisabled
 }
 
 // missing Machines, without those that are to replace a certain one. What is dropped now
@@ -138,8 +138,8 @@ func (p *plan) lastSuccess(reason machinev1alpha1.FailureReason) time.Time {
 // proves says whether the template was good for this Machine, so that it got further than
 // one that failed for the reason. Of a VM the provider's word is enough: it is the earliest
 // that there is.
-func (p *plan) proves(m Machine, reason machinev1alpha1.FailureReason) bool {
-	return hasVM(m) && !isFailed(m) && !p.isOutdated(m) && (hadNode(m) || failedWithoutVM(reason))
+func (f *fleet) proves(m Machine, reason machinev1alpha1.FailureReason) bool {
+	return hasVM(m) && !isFailed(m) && !f.isOutdated(m) && (hadNode(m) || failedWithoutVM(reason))
 }
 
 // name n Machines that shall be created, with names that no Machine of the set has.

@@ -49,7 +49,7 @@ func ofClass(name string) machineOption {
 // failingToJoin had an attempt that failed, and is in the next one.
 func failingToJoin(s *machinev1alpha1.MachineSet) {
 	s.Status.Backoff = &machinev1alpha1.Backoff{
-		Template: (&plan{Observed: Observed{Set: s}}).templateHash(), Failures: 1,
+		Template: (&fleet{Observed: Observed{Set: s}}).templateHash(), Failures: 1,
 		Until: metav1.NewTime(now.Add(-10 * time.Minute)), Reason: machinev1alpha1.FailureJoinTimeout, ErrorCode: "JoinTimeout",
 	}
 }
@@ -59,7 +59,7 @@ func TestCreationStartsSlowly(t *testing.T) {
 	failing := func(failures int32) setOption {
 		return func(s *machinev1alpha1.MachineSet) {
 			s.Status.Backoff = &machinev1alpha1.Backoff{
-				Template: (&plan{Observed: Observed{Set: s}}).templateHash(), Failures: failures,
+				Template: (&fleet{Observed: Observed{Set: s}}).templateHash(), Failures: failures,
 				Until: metav1.NewTime(now), Reason: machinev1alpha1.FailureCreateFailed, ErrorCode: "QuotaExceeded",
 			}
 		}
