@@ -17,9 +17,7 @@ func (p *plan) adopt() {
 		p.adopting = append(p.adopting, m.Name)
 		if !slices.Contains(p.Set.Status.Adopting, m.Name) {
 			p.takesOn = append(p.takesOn, m.Name)
-			continue
 		}
-		p.kept = append(p.kept, m)
 	}
 	if len(p.takesOn) > 0 {
 		p.events = append(p.events, shared.Event{
@@ -31,12 +29,12 @@ func (p *plan) adopt() {
 
 // exclusive is False while Machines match the selector that somebody else controls. A
 // set that never saw any does not have it.
-func (p *plan) exclusive() *shared.Condition {
+func (f *fleet) exclusive() *shared.Condition {
 	c := shared.Condition{Type: conditionSelectorExclusive, Status: "True", Reason: reasonExclusive}
-	if len(p.Foreign) > 0 {
+	if len(f.Foreign) > 0 {
 		// The Machines may come and go: who controls them says enough.
 		var by []string
-		for _, m := range p.Foreign {
+		for _, m := range f.Foreign {
 			owner := metav1.GetControllerOfNoCopy(m)
 			by = append(by, owner.Kind+" "+owner.Name)
 		}
@@ -45,7 +43,7 @@ func (p *plan) exclusive() *shared.Condition {
 		c.Message = fmt.Sprintf("Machines that spec.selector matches are controlled by %s, and left alone", strings.Join(slices.Compact(by), ", "))
 		return &c
 	}
-	if !c.IsKnown(p.Set.Status.Conditions) {
+	if !c.IsKnown(f.Set.Status.Conditions) {
 		return nil
 	}
 	return &c

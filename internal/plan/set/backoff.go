@@ -106,8 +106,8 @@ func (p *plan) backingOff() bool {
 }
 
 // templateHash is of what a VM is made from.
-func (p *plan) templateHash() string {
-	t := p.Set.Spec.Template.Spec
+func (f *fleet) templateHash() string {
+	t := f.Set.Spec.Template.Spec
 	domain := "any"
 	if t.FailureDomain != nil {
 		domain = "in " + *t.FailureDomain

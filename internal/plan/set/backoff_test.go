@@ -55,7 +55,7 @@ func TestAFailureOfTheTemplateIsOneOfAMachineThatNeverJoined(t *testing.T) {
 			d := Plan(now, Observed{Set: set(int32(len(tc.machines))), Machines: tc.machines})
 			if tc.want != nil {
 				tc.want.Until = metav1.NewTime(now.Add(delay(*tc.want)))
-				tc.want.Template = (&plan{Observed: Observed{Set: set(1)}}).templateHash()
+				tc.want.Template = (&fleet{Observed: Observed{Set: set(1)}}).templateHash()
 			}
 			if diff := cmp.Diff(tc.want, d.Status.Backoff); diff != "" {
 				t.Errorf("-want +got:\n%s", diff)
@@ -188,7 +188,7 @@ func TestABackoffEnds(t *testing.T) {
 	backingOff := func(reason machinev1alpha1.FailureReason, options ...setOption) *machinev1alpha1.MachineSet {
 		s := set(3, options...)
 		s.Status.Backoff = &machinev1alpha1.Backoff{
-			Template: (&plan{Observed: Observed{Set: s}}).templateHash(), Failures: 2,
+			Template: (&fleet{Observed: Observed{Set: s}}).templateHash(), Failures: 2,
 			Until: metav1.NewTime(now.Add(5 * time.Second)), Reason: reason, ErrorCode: "QuotaExceeded", Message: "no more",
 		}
 		return s
@@ -248,7 +248,7 @@ func TestABackoffEnds(t *testing.T) {
 func TestNothingIsReplacedWhileATemplateBacksOff(t *testing.T) {
 	s := set(1)
 	s.Status.Backoff = &machinev1alpha1.Backoff{
-		Template: (&plan{Observed: Observed{Set: s}}).templateHash(), Failures: 1,
+		Template: (&fleet{Observed: Observed{Set: s}}).templateHash(), Failures: 1,
 		Until: metav1.NewTime(now.Add(time.Second)), Reason: machinev1alpha1.FailureCreateFailed,
 	}
 	o := Observed{Set: s, Machines: []Machine{machine("a", failed, worked)}}
@@ -266,7 +266,7 @@ func TestOneAttemptIsOneFailure(t *testing.T) {
 	never := failedWith(joinTimeout, "", "no Node joined within 20m")
 	backoff := func(s *machinev1alpha1.MachineSet) {
 		s.Status.Backoff = &machinev1alpha1.Backoff{
-			Template: (&plan{Observed: Observed{Set: s}}).templateHash(), Failures: 2, Until: metav1.NewTime(now.Add(-5 * time.Minute)),
+			Template: (&fleet{Observed: Observed{Set: s}}).templateHash(), Failures: 2, Until: metav1.NewTime(now.Add(-5 * time.Minute)),
 			Reason: joinTimeout, ErrorCode: "JoinTimeout",
 		}
 	}

@@ -138,8 +138,6 @@ type clockwork struct {
 	// longestVacancy after judgeFrom.
 	judgeFrom      time.Time
 	longestVacancy time.Duration
-	// mostInFlight is the largest number of Machines that waited for a VM at a time.
-	mostInFlight int
 }
 
 func newClockwork(t *testing.T, s *machinev1alpha1.MachineSet, runs int, c cloud) *clockwork {
@@ -167,15 +165,20 @@ func (w *clockwork) until(since time.Time, limit time.Duration, holds func() boo
 	}
 }
 
-// isWhole means that all Machines of the spec run, and no other is there.
-func (w *clockwork) isWhole() bool {
+// runs is the number of Machines that run and stay.
+func (w *clockwork) runs() int {
 	n := 0
 	for _, m := range w.ms {
 		if m.Status.Phase == running && !m.Terminating {
 			n++
 		}
 	}
-	return n == int(w.set.Spec.Replicas) && len(w.ms) == n
+	return n
+}
+
+// isWhole means that all Machines of the spec run, and no other is there.
+func (w *clockwork) isWhole() bool {
+	return w.runs() == int(w.set.Spec.Replicas) && len(w.ms) == w.runs()
 }
 
 // next time at which anything happens. What happens at one time is planned for together.
@@ -261,16 +264,12 @@ func (w *clockwork) step() {
 
 // judge what is seen before a plan.
 func (w *clockwork) judge() {
-	places, inFlight := int(w.set.Spec.Replicas), 0
+	places := int(w.set.Spec.Replicas)
 	for _, m := range w.ms {
 		if !m.Terminating && m.Status.Phase != failed {
 			places--
 		}
-		if !m.Terminating && isInFlight(m) {
-			inFlight++
-		}
 	}
-	w.mostInFlight = max(w.mostInFlight, inFlight)
 	switch {
 	case places <= 0 || w.now.Before(w.judgeFrom):
 		w.vacantSince = time.Time{}
@@ -342,6 +341,75 @@ func TestAfterAnyOutageAPoolIsWholeSoon(t *testing.T) {
 					t.Errorf("%s: a place of a pool of %d, of which %d run, is vacant for %s", kind, replicas, runs, vacant)
 				}
 			}
+		}
+	}
+}
+
+// TestASetStartsAsFastAsItsCloud compares the time in which all Machines run with that of a
+// set that creates all of them at once. A class that nothing has proven costs the ID of one VM
+// in addition.
+func TestASetStartsAsFastAsItsCloud(t *testing.T) {
+	const boot = time.Minute
+	other := func(m *Machine) { m.Spec.Version = "v1.34.0" }
+	for _, replicas := range []int32{10, 50, 300} {
+		for _, id := range []time.Duration{time.Second, 30 * time.Second, 90 * time.Second, 180 * time.Second} {
+			cases := map[string]struct {
+				set *machinev1alpha1.MachineSet
+				// runs are the Machines that run.
+				runs []Machine
+				// extra is what a trial of the class costs at most.
+				extra time.Duration
+			}{
+				"a class that nothing has proven":                 {set: set(replicas, created(0)), extra: id},
+				"a class that another set has proven":             {set: set(replicas, created(0), provenClass)},
+				"a class of which another version runs":           {set: set(replicas, created(0)), runs: []Machine{machine("other", running, worked, other)}},
+				"a class of which a Machine of the template runs": {set: set(replicas, created(0)), runs: []Machine{machine("old", running, worked)}},
+			}
+			for name, tc := range cases {
+				w := newClockwork(t, tc.set, 0, cloud{id: id, boot: boot})
+				w.ms = tc.runs
+				took, ideal := w.until(now, time.Hour, w.isWhole), id+boot
+				t.Logf("%d Machines, ID after %s, %s: %s, ideal %s", replicas, id, name, took, ideal)
+				if most := ideal*115/100 + tc.extra; took > most {
+					t.Errorf("%d Machines, ID after %s, %s: %s, want %s at most", replicas, id, name, took, most)
+				}
+			}
+		}
+	}
+}
+
+// TestACreationThatHangsHoldsItsOwnPlaceOnly wherever in the order it is.
+func TestACreationThatHangsHoldsItsOwnPlaceOnly(t *testing.T) {
+	const boot = time.Minute
+	for _, id := range []time.Duration{time.Second, 30 * time.Second, 180 * time.Second} {
+		for _, hanging := range [][]int{{0}, {1}, {25}, {49}, {0, 1, 2}} {
+			w := newClockwork(t, set(50, created(0)), 0, cloud{id: id, boot: boot, hangs: func(n int) bool { return slices.Contains(hanging, n) }})
+			took := w.until(now, time.Hour, func() bool { return w.runs() >= 50-len(hanging) })
+			// The trial of the class costs one ID, and one minute each time that all of it hangs.
+			most := (id+boot)*115/100 + id
+			switch {
+			case len(hanging) > 1:
+				most += 2 * time.Minute
+			case hanging[0] == 0:
+				most += time.Minute
+			}
+			t.Logf("ID after %s, %v of 50 hang: the others run after %s", id, hanging, took)
+			if took > most {
+				t.Errorf("ID after %s, %v of 50 hang: the others run after %s, want %s at most", id, hanging, took, most)
+			}
+		}
+	}
+}
+
+// TestATemplateThatIsRefusedStartsNoStampede counts the VMs that are requested in the first half
+// hour, of 300, before the refusal is known and after.
+func TestATemplateThatIsRefusedStartsNoStampede(t *testing.T) {
+	for reportsAfter, most := range map[time.Duration]int{time.Second: 1, 30 * time.Second: 1, 90 * time.Second: 3, 170 * time.Second: 7} {
+		c := cloud{id: 30 * time.Second, boot: time.Minute, reportsAfter: reportsAfter, outage: outage{refuses, now, now.Add(time.Hour)}}
+		w := newClockwork(t, set(300, created(0)), 0, c)
+		w.until(now, 30*time.Minute, func() bool { return false })
+		if len(w.creations) > most {
+			t.Errorf("refused after %s: %d VMs are requested, want %d at most", reportsAfter, len(w.creations), most)
 		}
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/utils/ptr"
+
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/names"
 )
@@ -21,12 +23,12 @@ func (p *plan) create() {
 	p.name(max(0, n))
 }
 
-func (p *plan) mayCreate() bool {
-	return !p.createsNone() && p.Problem == nil && !p.Safety.Frozen
+func (f *fleet) mayCreate() bool {
+	return !f.createsNone() && f.Problem == nil && !f.Safety.Frozen
 }
 
-func (p *plan) createsNone() bool {
-	return p.Set.Spec.Creation == machinev1alpha1.CreationDisabled
+func (f *fleet) createsNone() bool {
+	return f.Set.Spec.Creation == machinev1alpha1.CreationDisabled
 }
 
 // missing Machines, without those that are to replace a certain one. What is dropped now
@@ -36,11 +38,11 @@ func (p *plan) missing() int {
 }
 
 // room is how many Machines may be created beside those that are on trial. The first one of
-// a template tries it out alone. A VM that exists, or a class that another set has proven,
-// makes room for all Machines that the set wants: from there on, the provider's and the
-// cloud's rates limit the creations. After failed attempts, the trial begins with as many
-// Machines as have proven the template, and one, halved by each failure in a row. There is no
-// room while a creation is refused that began after the last one that succeeded.
+// a template tries it out alone. A VM that exists, or a class that is proven, makes room for
+// all Machines that the set wants: from there on, the provider's and the cloud's rates limit
+// the creations. After failed attempts, the trial begins with as many Machines as have proven
+// the template, and one, halved by each failure in a row. There is no room while a creation is
+// refused that began after the last one that succeeded.
 //
 // A Machine on trial that hangs proves nothing, good or bad: it makes room for two others, so
 // that a trial doubles each time that all of it hangs.
@@ -78,29 +80,47 @@ func (p *plan) room() int {
 // isOnTrial means that the Machine belongs to the attempt that is under way, and that it is
 // not known yet whether it gets further than those that failed.
 func (p *plan) isOnTrial(m Machine) bool {
-	if p.backoff == nil || failedWithoutVM(p.backoff.Reason) {
+	if failedWithoutVM(p.lastFailure()) {
 		return isInFlight(m) && !p.failedBefore(m)
 	}
 	return m.Status.Phase.IsOnItsWay() && !p.failedBefore(m)
 }
 
-// joinPatience is the age from which a Machine on trial hangs that does not join. It is less
-// than the longest backoff: the next creation is never further away than that.
-const joinPatience = 5 * time.Minute
+// A Machine on trial hangs when it has waited for so long, and the provider reports no error.
+const (
+	// vmPatience is the time for a VM. As a rule a provider reports a refusal sooner: the
+	// requests for a template that is refused in the end double each time that this passes.
+	vmPatience = time.Minute
+	// joinPatience is the time for a Node, after failed joins. It is less than the longest
+	// backoff: the next creation is never further away than that.
+	joinPatience = 5 * time.Minute
+)
 
-// hangs means that a Machine on trial waits for longer than Machines do as a rule, and that
-// the provider reports no error.
 func (p *plan) hangs(m Machine) bool { return p.untilHangs(m) <= 0 }
 
+// untilHangs is without end for a Machine whose VM is not requested yet: what it waits for is
+// not the provider, and others would wait for it as well.
 func (p *plan) untilHangs(m Machine) time.Duration {
-	if m.Status.Phase == "" || m.Status.Phase == machinev1alpha1.MachinePending || p.backoff == nil || failedWithoutVM(p.backoff.Reason) {
+	since, patience := m.CreationTimestamp.Time, vmPatience
+	switch {
+	case m.Status.Phase == "" || m.Status.Phase == machinev1alpha1.MachinePending || isInFlight(m) && inError(m):
 		return math.MaxInt64
+	case !failedWithoutVM(p.lastFailure()):
+		patience = joinPatience
 	}
-	return joinPatience - p.now.Sub(m.CreationTimestamp.Time)
+	if r := m.Status.RefusedUntil; r != nil && r.After(since) {
+		since = r.Time
+	}
+	return patience - p.now.Sub(since)
 }
 
+// isClassProven says whether Machines of the template's class run in its failure domain, in
+// another set or, of another version, in this one.
 func (p *plan) isClassProven() bool {
-	return p.Set.Annotations[machinev1alpha1.AnnotationClassProven] == "true"
+	t := p.Set.Spec.Template.Spec
+	return p.Set.Annotations[machinev1alpha1.AnnotationClassProven] == "true" || slices.ContainsFunc(p.kept, func(m Machine) bool {
+		return m.Status.Phase == machinev1alpha1.MachineRunning && m.Spec.ClassRef == t.ClassRef && ptr.Equal(m.Spec.FailureDomain, t.FailureDomain)
+	})
 }
 
 // lastSuccess is when the youngest Machine was created that got further than one that failed
@@ -118,8 +138,8 @@ func (p *plan) lastSuccess(reason machinev1alpha1.FailureReason) time.Time {
 // proves says whether the template was good for this Machine, so that it got further than
 // one that failed for the reason. Of a VM the provider's word is enough: it is the earliest
 // that there is.
-func (p *plan) proves(m Machine, reason machinev1alpha1.FailureReason) bool {
-	return hasVM(m) && !isFailed(m) && !p.isOutdated(m) && (hadNode(m) || failedWithoutVM(reason))
+func (f *fleet) proves(m Machine, reason machinev1alpha1.FailureReason) bool {
+	return hasVM(m) && !isFailed(m) && !f.isOutdated(m) && (hadNode(m) || failedWithoutVM(reason))
 }
 
 // name n Machines that shall be created, with names that no Machine of the set has.

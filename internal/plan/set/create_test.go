@@ -38,12 +38,28 @@ func provenClass(s *machinev1alpha1.MachineSet) {
 	s.Annotations = map[string]string{machinev1alpha1.AnnotationClassProven: "true"}
 }
 
+func refusedUntil(at time.Time) machineOption {
+	return func(m *Machine) { m.Status.RefusedUntil = &metav1.Time{Time: at} }
+}
+
+func ofClass(name string) machineOption {
+	return func(m *Machine) { m.Spec.ClassRef.Name = name }
+}
+
+// failingToJoin had an attempt that failed, and is in the next one.
+func failingToJoin(s *machinev1alpha1.MachineSet) {
+	s.Status.Backoff = &machinev1alpha1.Backoff{
+		Template: (&fleet{Observed: Observed{Set: s}}).templateHash(), Failures: 1,
+		Until: metav1.NewTime(now.Add(-10 * time.Minute)), Reason: machinev1alpha1.FailureJoinTimeout, ErrorCode: "JoinTimeout",
+	}
+}
+
 func TestCreationStartsSlowly(t *testing.T) {
 	quota := inErrorOf("QuotaExceeded", "no more")
 	failing := func(failures int32) setOption {
 		return func(s *machinev1alpha1.MachineSet) {
 			s.Status.Backoff = &machinev1alpha1.Backoff{
-				Template: (&plan{Observed: Observed{Set: s}}).templateHash(), Failures: failures,
+				Template: (&fleet{Observed: Observed{Set: s}}).templateHash(), Failures: failures,
 				Until: metav1.NewTime(now), Reason: machinev1alpha1.FailureCreateFailed, ErrorCode: "QuotaExceeded",
 			}
 		}
@@ -53,27 +69,39 @@ func TestCreationStartsSlowly(t *testing.T) {
 		machines [][]Machine
 		want     int
 	}{
-		"ATemplateThatIsNotProvenStartsWithOne":        {set(100), nil, 1},
-		"AClassThatAnotherSetHasProvenStartsWithAll":   {set(100, provenClass), nil, 100},
-		"ACreationInErrorHoldsAProvenClassToo":         {set(100, provenClass), [][]Machine{several(2, provisioning, quota)}, 0},
-		"NothingMoreUntilTheFirstHasAVM":               {set(100), [][]Machine{several(1, provisioning)}, 0},
-		"AVMOpensTheWindowThoughItDoesNotRun":          {set(100), [][]Machine{several(1, provisioning, withVM)}, 99},
-		"WhatIsInFlightCountsAfterAFailure":            {set(100, failing(1)), [][]Machine{several(7, joining), several(2, pending, age(0))}, 2},
-		"MoreInFlightThanMayBeAddsNothing":             {set(100, failing(1)), [][]Machine{several(1, joining), several(5, pending, age(0))}, 0},
-		"NoMoreThanAreMissing":                         {set(5), [][]Machine{several(3, joining)}, 2},
-		"AHealthySetGrowsAtOnce":                       {set(1000), [][]Machine{several(100, running)}, 900},
-		"AHealthySetIsNotHeldByOneThatIsSlow":          {set(200), [][]Machine{several(100, running), several(1, pending)}, 99},
-		"VMsOfAnotherTemplateProveNothing":             {set(100), [][]Machine{several(50, running, outdated)}, 1},
-		"AVMThatFailedProvesNothing":                   {set(100), [][]Machine{several(50, failed, withVM)}, 1},
-		"ACreationInErrorHoldsTheWindowDown":           {set(1000), [][]Machine{several(100, running), several(1, provisioning, quota, age(time.Minute))}, 0},
-		"ACreationInErrorHoldsNothingAfterASuccess":    {set(1000), [][]Machine{several(100, running, age(time.Minute)), several(1, provisioning, quota, age(2*time.Minute))}, 899},
-		"OneThatFlakesAmongManyOfItsAgeHoldsNothing":   {set(1000), [][]Machine{several(31, joining, age(time.Minute)), several(1, provisioning, quota, age(time.Minute))}, 968},
-		"AnErrorOfAVMThatIsThereHoldsNothing":          {set(1000), [][]Machine{several(3, joining, quota)}, 997},
-		"EachFailureInARowHalvesTheWindow":             {set(1000, failing(1)), [][]Machine{several(99, running)}, 50},
-		"ManyFailuresInARowLeaveOneAtATime":            {set(1000, failing(40)), [][]Machine{several(99, running)}, 1},
-		"WhileOneIsInFlightAfterFailuresNoneIsAdded":   {set(1000, failing(40)), [][]Machine{several(99, running), several(1, pending, age(0))}, 0},
-		"WhatIsInFlightSinceBeforeTheFailureIsNoTrial": {set(1000, failing(40)), [][]Machine{several(99, running), several(10, pending)}, 1},
-		"AProviderIDThatOnlyTheSpecHasIsAVMAllTheSame": {set(100), [][]Machine{several(1, provisioning, func(m *Machine) { id := "local:///a/b"; m.Spec.ProviderID = &id })}, 99},
+		"ATemplateThatIsNotProvenStartsWithOne":         {set(100), nil, 1},
+		"AClassThatAnotherSetHasProvenStartsWithAll":    {set(100, provenClass), nil, 100},
+		"ACreationInErrorHoldsAProvenClassToo":          {set(100, provenClass), [][]Machine{several(2, provisioning, quota)}, 0},
+		"NothingMoreUntilTheFirstHasAVM":                {set(100), [][]Machine{several(1, provisioning, age(59*time.Second))}, 0},
+		"TwoMoreWhenTheFirstHangs":                      {set(100), [][]Machine{several(1, provisioning, age(time.Minute))}, 2},
+		"NothingMoreUntilTheyHangAsWell":                {set(100), [][]Machine{several(1, provisioning, age(2*time.Minute)), several(2, pending, age(30*time.Second))}, 0},
+		"TwiceAsManyWhenTheyDo":                         {set(100), [][]Machine{several(3, provisioning, age(time.Minute))}, 4},
+		"AMachineWhoseVMIsNotRequestedDoesNotHang":      {set(100), [][]Machine{several(1, pending)}, 0},
+		"AMachineThatIsRefusedDoesNotHang":              {set(100), [][]Machine{several(1, provisioning, quota)}, 0},
+		"AMachineHangsAMinuteAfterItWasRefused":         {set(100), [][]Machine{several(1, provisioning, refusedUntil(now.Add(-59*time.Second)))}, 0},
+		"ThoseThatHangDoNotHoldARefusedTemplate":        {set(100), [][]Machine{several(2, provisioning), {machine("x", provisioning, quota)}}, 0},
+		"AfterFailedJoinsAVMIsNoProof":                  {set(100, failingToJoin), [][]Machine{several(1, joining, age(4*time.Minute))}, 0},
+		"AndAMachineHangsThatDoesNotJoinForFiveMinutes": {set(100, failingToJoin), [][]Machine{several(1, joining, age(5*time.Minute))}, 2},
+		"AVMOpensTheWindowThoughItDoesNotRun":           {set(100), [][]Machine{several(1, provisioning, withVM)}, 99},
+		"WhatIsInFlightCountsAfterAFailure":             {set(100, failing(1)), [][]Machine{several(7, joining), several(2, pending, age(0))}, 2},
+		"MoreInFlightThanMayBeAddsNothing":              {set(100, failing(1)), [][]Machine{several(1, joining), several(5, pending, age(0))}, 0},
+		"NoMoreThanAreMissing":                          {set(5), [][]Machine{several(3, joining)}, 2},
+		"AHealthySetGrowsAtOnce":                        {set(1000), [][]Machine{several(100, running)}, 900},
+		"AHealthySetIsNotHeldByOneThatIsSlow":           {set(200), [][]Machine{several(100, running), several(1, pending)}, 99},
+		"MachinesOfAnotherVersionProveTheirClass":       {set(100), [][]Machine{several(50, running, outdated)}, 50},
+		"TheirVMsAloneDoNot":                            {set(100), [][]Machine{several(50, joining, outdated)}, 1},
+		"MachinesOfAnotherClassProveNothing":            {set(100), [][]Machine{several(50, running, ofClass("large"))}, 1},
+		"MachinesOfAnotherFailureDomainProveNothing":    {set(100), [][]Machine{several(50, running, at("zone-b"))}, 1},
+		"AVMThatFailedProvesNothing":                    {set(100), [][]Machine{several(50, failed, withVM)}, 1},
+		"ACreationInErrorHoldsTheWindowDown":            {set(1000), [][]Machine{several(100, running), several(1, provisioning, quota, age(time.Minute))}, 0},
+		"ACreationInErrorHoldsNothingAfterASuccess":     {set(1000), [][]Machine{several(100, running, age(time.Minute)), several(1, provisioning, quota, age(2*time.Minute))}, 899},
+		"OneThatFlakesAmongManyOfItsAgeHoldsNothing":    {set(1000), [][]Machine{several(31, joining, age(time.Minute)), several(1, provisioning, quota, age(time.Minute))}, 968},
+		"AnErrorOfAVMThatIsThereHoldsNothing":           {set(1000), [][]Machine{several(3, joining, quota)}, 997},
+		"EachFailureInARowHalvesTheWindow":              {set(1000, failing(1)), [][]Machine{several(99, running)}, 50},
+		"ManyFailuresInARowLeaveOneAtATime":             {set(1000, failing(40)), [][]Machine{several(99, running)}, 1},
+		"WhileOneIsInFlightAfterFailuresNoneIsAdded":    {set(1000, failing(40)), [][]Machine{several(99, running), several(1, pending, age(0))}, 0},
+		"WhatIsInFlightSinceBeforeTheFailureIsNoTrial":  {set(1000, failing(40)), [][]Machine{several(99, running), several(10, pending)}, 1},
+		"AProviderIDThatOnlyTheSpecHasIsAVMAllTheSame":  {set(100), [][]Machine{several(1, provisioning, func(m *Machine) { id := "local:///a/b"; m.Spec.ProviderID = &id })}, 99},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -108,15 +136,17 @@ func TestAFleetGrowsInTwoRounds(t *testing.T) {
 }
 
 // TestCreationIsBounded holds for any set: while no Machine has a VM, one Machine at most
-// is in flight, and there are never more than are wanted.
+// is in flight, and two for each that hangs, none is added while one is refused, and there are
+// never more than are wanted.
 func TestCreationIsBounded(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := set(rapid.Int32Range(0, 60).Draw(t, "replicas"))
 		var ms []Machine
-		withVMs, inFlight := 0, 0
+		withVMs, inFlight, hanging, refused := 0, 0, 0, 0
 		for i := range rapid.IntRange(0, 40).Draw(t, "machines") {
 			phase := rapid.SampledFrom([]machinev1alpha1.MachinePhase{"", pending, provisioning, joining, running, unknown, failed}).Draw(t, "phase")
-			m := machine(fmt.Sprintf("m%02d", i), phase)
+			old := rapid.SampledFrom([]time.Duration{30 * time.Second, time.Hour}).Draw(t, "age")
+			m := machine(fmt.Sprintf("m%02d", i), phase, age(old))
 			if rapid.Bool().Draw(t, "in error") {
 				inErrorOf("QuotaExceeded", "no more")(&m)
 			}
@@ -124,12 +154,21 @@ func TestCreationIsBounded(t *testing.T) {
 				withVMs++
 			} else if phase != failed {
 				inFlight++
+				switch {
+				case inError(m):
+					refused++
+				case phase == provisioning && old > time.Minute:
+					hanging++
+				}
 			}
 			ms = append(ms, m)
 		}
 		d := Plan(now, Observed{Set: s, Machines: ms})
 		n := int(d.Status.Created) - 100
-		if n > 0 && withVMs == 0 && inFlight+n > 1 {
+		if n > 0 && withVMs == 0 && refused > 0 {
+			t.Fatalf("%d created while %d are refused", n, refused)
+		}
+		if n > 0 && withVMs == 0 && inFlight+n > 1+2*hanging {
 			t.Fatalf("%d created beside %d in flight, with %d VMs", n, inFlight, withVMs)
 		}
 		if n > 0 && len(ms)+n > int(s.Spec.Replicas) {

@@ -2,10 +2,17 @@
 // creates those that are missing, gives up those that are too many, replaces those
 // that failed, and updates those in place that are not what the template says.
 //
-// Each of these is a file: who goes first (order.go), how fast Machines are created
-// (create.go), when not at all (backoff.go) and when there is no room (exhausted.go),
-// updates in place (inplace.go), what is kept for analysis (preserve.go) and what is
-// taken on (adopt.go). What was decided is composed as one MachineGroup (group.go).
+// The files, bottom to top:
+//
+//   - machines.go has what one Machine says of itself.
+//   - fleet.go has the facts: a set and its Machines, computed once, which no stage changes.
+//   - order.go (which Machine is deleted first), adopt.go, preserve.go, replace.go, create.go
+//     (how fast Machines are created), backoff.go (when not at all), exhausted.go (when there
+//     is no room) and inplace.go have the stages. A stage adds to a plan and calls no other.
+//   - desired.go has the Machines as they are wanted.
+//   - status.go, conditions.go, kstatus.go and events.go report.
+//   - plan.go has the list of the stages, and decides.
+//   - group.go composes the decision as one MachineGroup.
 //
 // Crossplane may show a MachineSet or its Machines as they were some time ago.
 // That does no harm:

@@ -81,7 +81,7 @@ func (p *plan) hasRoomSince(since metav1.Time) bool {
 	return false
 }
 
-func (p *plan) failureDomain() string { return ptr.Deref(p.Set.Spec.Template.Spec.FailureDomain, "") }
+func (f *fleet) failureDomain() string { return ptr.Deref(f.Set.Spec.Template.Spec.FailureDomain, "") }
 
 // exhaustedCondition is nil for a set that never met with it.
 func (p *plan) exhaustedCondition() *shared.Condition {

@@ -81,7 +81,7 @@ func TestAFailureDomainIsExhausted(t *testing.T) {
 			set: set(1, inZone("b"), func(s *machinev1alpha1.MachineSet) {
 				s.Status.Backoff = &machinev1alpha1.Backoff{
 					Failures: 1, ErrorCode: full, Message: "none left", Until: metav1.NewTime(now.Add(time.Minute)),
-					Template: (&plan{Observed: Observed{Set: set(1, inZone("b"))}}).templateHash(),
+					Template: (&fleet{Observed: Observed{Set: set(1, inZone("b"))}}).templateHash(),
 				}
 			}),
 			want: exhaustion("b", 0, 0), condition: `True CapacityExhausted Failure domain "b": none left`, events: []string{full}, again: time.Minute,

@@ -17,24 +17,24 @@ import (
 const defaultUpdateTimeout = 20 * time.Minute
 
 // updatesInPlace says whether Machines follow the template in place.
-func (p *plan) updatesInPlace() bool { return p.Set.Spec.InPlaceUpdate != nil }
+func (f *fleet) updatesInPlace() bool { return f.Set.Spec.InPlaceUpdate != nil }
 
 // updateID of the template, which Machines are labelled with that have it.
-func (p *plan) updateID() string {
-	if id := p.Set.Spec.InPlaceUpdate.ID; id != "" {
+func (f *fleet) updateID() string {
+	if id := f.Set.Spec.InPlaceUpdate.ID; id != "" {
 		return id
 	}
-	t := p.Set.Spec.Template.Spec
+	t := f.Set.Spec.Template.Spec
 	return names.Hash(t.Version, t.ClassRef.Name)
 }
 
 // updateIDOf is the template's ID as a Machine's agent is told it: another one each
 // time that somebody asks to try again.
-func (p *plan) updateIDOf(m Machine) string {
+func (f *fleet) updateIDOf(m Machine) string {
 	if retry := m.Annotations[machinev1alpha1.AnnotationUpdateRetry]; retry != "" {
-		return p.updateID() + "-" + names.Hash(retry)[:8]
+		return f.updateID() + "-" + names.Hash(retry)[:8]
 	}
-	return p.updateID()
+	return f.updateID()
 }
 
 // hadUpdate is the ID that a Machine was made or updated under: without a label of
@@ -48,27 +48,27 @@ func hadUpdate(m Machine) string {
 
 // isOutdated means that what runs on the Machine's VM is not what the template says,
 // or may not be, because an update of it has begun.
-func (p *plan) isOutdated(m Machine) bool {
-	t := p.Set.Spec.Template.Spec
-	return differs(m, t) || p.toUpdate(m)
+func (f *fleet) isOutdated(m Machine) bool {
+	t := f.Set.Spec.Template.Spec
+	return differs(m, t) || f.toUpdate(m)
 }
 
 // toUpdate says whether an update in place makes the Machine what the template says.
-func (p *plan) toUpdate(m Machine) bool {
-	if !p.updatesInPlace() || p.hasUpdated(m) {
+func (f *fleet) toUpdate(m Machine) bool {
+	if !f.updatesInPlace() || f.hasUpdated(m) {
 		return false
 	}
-	t := p.Set.Spec.Template.Spec
-	other := p.Set.Spec.InPlaceUpdate.ID != "" && hadUpdate(m) != p.updateID()
+	t := f.Set.Spec.Template.Spec
+	other := f.Set.Spec.InPlaceUpdate.ID != "" && hadUpdate(m) != f.updateID()
 	return m.Spec.ClassRef != t.ClassRef || m.Spec.Version != t.Version || other || isSelected(m)
 }
 
 // hasUpdated means that the agent has done the update, which the Machine's spec is
 // then to say.
-func (p *plan) hasUpdated(m Machine) bool {
+func (f *fleet) hasUpdated(m Machine) bool {
 	want, is := m.Spec.InPlaceUpdate, m.Status.Update
-	return p.updatesInPlace() && want != nil && is != nil &&
-		is.State == machinev1alpha1.UpdateSucceeded && is.ID == want.ID && is.ID == p.updateIDOf(m)
+	return f.updatesInPlace() && want != nil && is != nil &&
+		is.State == machinev1alpha1.UpdateSucceeded && is.ID == want.ID && is.ID == f.updateIDOf(m)
 }
 
 // isSelected means that the Machine was told to update.
@@ -172,27 +172,27 @@ func (p *plan) mayUpdate(m Machine) bool {
 }
 
 // isRequested says whether somebody selected the Machine, or its Node, for this update.
-func (p *plan) isRequested(m Machine) bool {
-	id, u := p.updateIDOf(m), m.Status.Update
+func (f *fleet) isRequested(m Machine) bool {
+	id, u := f.updateIDOf(m), m.Status.Update
 	return machinev1alpha1.SelectsUpdate(m.Annotations[machinev1alpha1.LabelUpdateSelected], id) || u != nil && u.ID == id && u.Requested
 }
 
 // composeUpdate puts onto a Machine what it is to know of updates in place.
-func (p *plan) composeUpdate(d *Desired, m Machine) {
+func (f *fleet) composeUpdate(d *Desired, m Machine) {
 	id, labelled := m.Labels[machinev1alpha1.LabelUpdatedTo]
-	t := p.Set.Spec.Template.Spec
+	t := f.Set.Spec.Template.Spec
 	switch {
-	case p.hasUpdated(m):
+	case f.hasUpdated(m):
 		d.Spec.ClassRef, d.Spec.Version = t.ClassRef, t.Version
-		id, labelled = p.updateID(), true
-	case p.toUpdate(m) && hasVM(m):
+		id, labelled = f.updateID(), true
+	case f.toUpdate(m) && hasVM(m):
 		d.Spec.InPlaceUpdate = &machinev1alpha1.MachineUpdate{
-			ID:       p.updateIDOf(m),
+			ID:       f.updateIDOf(m),
 			Version:  t.Version,
 			ClassRef: t.ClassRef,
-			Selected: isSelected(m) || slices.Contains(p.Set.Status.Updating, m.Name),
+			Selected: isSelected(m) || slices.Contains(f.Set.Status.Updating, m.Name),
 			// Always set: what the schema defaulted would stay when the rest is taken back.
-			Timeout: cmp.Or(p.Set.Spec.InPlaceUpdate.Timeout, metav1.Duration{Duration: defaultUpdateTimeout}),
+			Timeout: cmp.Or(f.Set.Spec.InPlaceUpdate.Timeout, metav1.Duration{Duration: defaultUpdateTimeout}),
 		}
 	}
 	if labelled {

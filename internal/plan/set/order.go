@@ -32,12 +32,12 @@ func (p *plan) criteria() []criterion {
 }
 
 // order is the last criterion: what the user prefers among equal Machines.
-func (p *plan) order() criterion {
-	switch p.Set.Spec.Deletion.Order {
+func (f *fleet) order() criterion {
+	switch f.Set.Spec.Deletion.Order {
 	case machinev1alpha1.DeleteOldest:
 		return criterion{by(createdAt, cmp.Compare[int64]), says("oldest")}
 	case machinev1alpha1.DeleteRandom:
-		hash := func(m Machine) string { return names.Hash(string(p.Set.UID), m.Name) }
+		hash := func(m Machine) string { return names.Hash(string(f.Set.UID), m.Name) }
 		return criterion{by(hash, cmp.Compare[string]), says("at random")}
 	default:
 		return criterion{by(createdAt, func(a, b int64) int { return cmp.Compare(b, a) }), says("newest")}

@@ -1,11 +1,9 @@
 package set
 
 import (
-	"cmp"
 	"slices"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
@@ -57,50 +55,46 @@ type Decision struct {
 	shared.Report
 }
 
+// A stage adds to the decisions of the stages before it. It calls no other stage.
+type stage func(*plan)
+
+// stages of a plan, in their order.
+var stages = []stage{
+	(*plan).adopt,
+	(*plan).deleteSetAside,
+	(*plan).resumeReplacing,
+	(*plan).resumeUpdates,
+	(*plan).recover,
+	(*plan).setAsideMarked,
+	(*plan).giveUp,
+	(*plan).backOff,
+	(*plan).retry,
+	(*plan).handOver,
+	(*plan).replace,
+	(*plan).remake,
+	(*plan).create,
+	(*plan).exhaust,
+	(*plan).selectUpdates,
+}
+
 // Plan decides.
 func Plan(now time.Time, o Observed) Decision {
-	p := plan{Observed: o, now: now, created: o.Set.Status.Created}
-	p.limits, p.unlimited = remediation.LimitsOf(o.Set.Spec.Remediation, o.Set.Spec.Replicas)
-	p.expect()
-	p.sort()
-	p.adopt()
-	p.preserve()
-	p.deleteSetAside()
-	p.resumeReplacing()
-	p.resumeUpdates()
-	p.recover()
-	p.setAsideMarked()
-	p.giveUp()
-	p.backOff()
-	p.retry()
-	p.replace()
-	p.remake()
-	p.create()
-	p.exhaust()
-	p.selectUpdates()
+	f := fleetOf(now, o)
+	p := &plan{fleet: f, created: o.Set.Status.Created, kept: slices.Clone(f.active), setAside: slices.Clone(f.aside)}
+	for _, decide := range stages {
+		decide(p)
+	}
 	return p.decide()
 }
 
-// A plan is in the making.
+// A plan is what the stages have decided so far. What depends on that is a method of the plan,
+// and what depends on the facts alone is one of the fleet.
 type plan struct {
-	Observed
-	now time.Time
-	// limits of replacements. There is nothing to go by while unlimited is set: it is
-	// the problem with them.
-	limits    remediation.Limits
-	unlimited *shared.Problem
+	*fleet
 
-	// taken are the names of all Machines.
-	taken sets.Set[string]
-	// terminating Machines, dropping ones, whose end was decided before, and the
-	// others.
-	terminating, dropping, kept []Machine
-	// expected names the Machines that were ordered and not seen yet. They are among
-	// the others, without anything that only the API server knows.
-	expected sets.Set[string]
-	// dropped Machines are kept ones whose end this plan decides. They stay until that
-	// is written down.
-	dropped []Machine
+	// kept Machines are those that stay, and dropped ones those whose end this plan decides.
+	// They stay until that is written down.
+	kept, dropped []Machine
 	// adopting names the Machines that are being adopted, and takesOn those of them
 	// that this plan adds.
 	adopting, takesOn []string
@@ -113,8 +107,6 @@ type plan struct {
 	// place, and paired those that this plan adds: the others are created when that is
 	// written down.
 	replacing, paired []machinev1alpha1.Replacement
-	// auto names the Failed Machines that the set preserves by itself.
-	auto sets.Set[string]
 	// setAside Machines are marked for deletion and preserved: they count as gone.
 	setAside []Machine
 	// backoff of the template, while it fails.
@@ -130,38 +122,6 @@ type plan struct {
 	selected          []Machine
 
 	events []shared.Event
-}
-
-// expect the Machines that were ordered: until each was seen, or is known to be gone, it
-// counts as one that exists.
-func (p *plan) expect() {
-	p.expected = sets.New(p.Set.Status.Creating...).Delete(p.Gone...)
-	for _, m := range p.Machines {
-		p.expected.Delete(m.Name)
-	}
-	for name := range p.expected {
-		m := p.fresh(name).Machine
-		m.CreationTimestamp = metav1.NewTime(p.now)
-		p.Machines = append(p.Machines, Machine{Machine: m})
-	}
-	slices.SortFunc(p.Machines, func(a, b Machine) int { return cmp.Compare(a.Name, b.Name) })
-}
-
-func (p *plan) sort() {
-	p.taken = sets.New(p.Set.Status.Dropping...)
-	for _, m := range p.Machines {
-		p.taken.Insert(m.Name)
-		switch {
-		case m.Terminating:
-			p.terminating = append(p.terminating, m)
-		case slices.Contains(p.Set.Status.Dropping, m.Name):
-			p.dropping = append(p.dropping, m)
-		case p.isSetAside(m):
-			p.setAside = append(p.setAside, m)
-		default:
-			p.kept = append(p.kept, m)
-		}
-	}
 }
 
 // giveUp what is too much. With a replacement goes the wish to have one more, so that

@@ -12,32 +12,33 @@ import (
 	shared "github.com/drover-dev/drover/internal/plan"
 )
 
-// preserve Failed Machines that nobody said anything of, the newest first, as many as
-// spec.autoPreserveFailedMachineMax. Those that are preserved already stay so, as long
-// as that is enough for them.
-func (p *plan) preserve() {
-	p.auto = sets.New[string]()
-	newestFirst := slices.SortedFunc(slices.Values(slices.Concat(p.kept, p.setAside)), func(a, b Machine) int {
+// autoPreserved are the names of Failed Machines that the set preserves by itself: those that
+// no user said anything of, the newest first, as many as spec.autoPreserveFailedMachineMax.
+// Those that are preserved already stay so, as long as that is enough for them.
+func (f *fleet) autoPreserved() sets.Set[string] {
+	auto := sets.New[string]()
+	newestFirst := slices.SortedFunc(slices.Values(slices.Concat(f.active, f.aside)), func(a, b Machine) int {
 		return cmp.Or(b.CreationTimestamp.Compare(a.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name))
 	})
-	left := int(p.Set.Spec.AutoPreserveFailedMachineMax)
+	left := int(f.Set.Spec.AutoPreserveFailedMachineMax)
 	for _, m := range newestFirst {
 		switch {
 		case !isAuto(m):
-		case p.isExpired(m):
+		case f.isExpired(m):
 			// Without its value it would be preserved anew.
-			p.auto.Insert(m.Name)
+			auto.Insert(m.Name)
 		case left > 0:
-			p.auto.Insert(m.Name)
+			auto.Insert(m.Name)
 			left--
 		}
 	}
 	for _, m := range newestFirst {
 		if left > 0 && mayPreserve(m) {
-			p.auto.Insert(m.Name)
+			auto.Insert(m.Name)
 			left--
 		}
 	}
+	return auto
 }
 
 // isAuto means that the set has preserved the Machine, and nobody said otherwise.
@@ -57,9 +58,9 @@ func preserveOf(m Machine) string { return m.Annotations[machinev1alpha1.Annotat
 
 // isPreserved says whether the Machine is kept for analysis, or is about to be: the
 // Machine itself says until when.
-func (p *plan) isPreserved(m Machine) bool {
+func (f *fleet) isPreserved(m Machine) bool {
 	if m.Status.Preservation != nil {
-		return !p.isExpired(m)
+		return !f.isExpired(m)
 	}
 	if m.Status.Preserve != "" {
 		return false
@@ -70,20 +71,20 @@ func (p *plan) isPreserved(m Machine) bool {
 	case machinev1alpha1.PreserveWhenFailed:
 		return isFailed(m)
 	}
-	return p.auto.Has(m.Name)
+	return f.auto.Has(m.Name)
 }
 
-func (p *plan) isExpired(m Machine) bool {
-	return m.Status.Preservation != nil && !p.now.Before(m.Status.Preservation.Until.Time)
+func (f *fleet) isExpired(m Machine) bool {
+	return m.Status.Preservation != nil && !f.now.Before(m.Status.Preservation.Until.Time)
 }
 
 // preserved is 0 for a Machine that is not, less for one that the set preserved by
 // itself than for one that somebody did.
-func (p *plan) preserved(m Machine) int {
+func (f *fleet) preserved(m Machine) int {
 	switch {
-	case !p.isPreserved(m):
+	case !f.isPreserved(m):
 		return 0
-	case isAuto(m) || p.auto.Has(m.Name):
+	case isAuto(m) || f.auto.Has(m.Name):
 		return 1
 	}
 	return 2
@@ -91,8 +92,8 @@ func (p *plan) preserved(m Machine) int {
 
 // preservedUntil tells preserved Machines apart: the one that is kept for less long
 // goes first.
-func (p *plan) preservedUntil(m Machine) int64 {
-	if m.Status.Preservation == nil || !p.isPreserved(m) {
+func (f *fleet) preservedUntil(m Machine) int64 {
+	if m.Status.Preservation == nil || !f.isPreserved(m) {
 		return 0
 	}
 	return m.Status.Preservation.Until.Unix()
@@ -100,12 +101,12 @@ func (p *plan) preservedUntil(m Machine) int64 {
 
 // isSetAside reports whether the Machine counts as gone, by an earlier decision. Without its
 // mark it counts again, as soon as the selector matches it.
-func (p *plan) isSetAside(m Machine) bool {
-	return slices.Contains(p.Set.Status.SetAside, m.Name) && (isMarked(m) || !p.isSelected(m))
+func (f *fleet) isSetAside(m Machine) bool {
+	return slices.Contains(f.Set.Status.SetAside, m.Name) && (isMarked(m) || !f.isSelected(m))
 }
 
-func (p *plan) isSelected(m Machine) bool {
-	for k, v := range p.Set.Spec.Selector.MatchLabels {
+func (f *fleet) isSelected(m Machine) bool {
+	for k, v := range f.Set.Spec.Selector.MatchLabels {
 		if m.Labels[k] != string(v) {
 			return false
 		}
@@ -116,8 +117,8 @@ func (p *plan) isSelected(m Machine) bool {
 // hide a Machine from the cluster-autoscaler, which lists the Machines that the selector
 // matches. It would lower replicas in each of its loops for one that has no Node, and the set
 // would delete a healthy Machine each time.
-func (p *plan) hide(d *Desired) {
-	for k := range p.Set.Spec.Selector.MatchLabels {
+func (f *fleet) hide(d *Desired) {
+	for k := range f.Set.Spec.Selector.MatchLabels {
 		if k != machinev1alpha1.LabelDeployment {
 			delete(d.Labels, k)
 		}

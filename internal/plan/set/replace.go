@@ -14,8 +14,8 @@ import (
 )
 
 // toReplace says whether a Machine is to be replaced: it failed, or somebody asks for it.
-func (p *plan) toReplace(m Machine) bool {
-	return !p.isPreserved(m) && (isFailed(m) || asksForAnother(m))
+func (f *fleet) toReplace(m Machine) bool {
+	return !f.isPreserved(m) && (isFailed(m) || asksForAnother(m))
 }
 
 // asksForAnother means that somebody asks for another Machine in place of this one.
@@ -24,9 +24,9 @@ func asksForAnother(m Machine) bool {
 }
 
 // isUnhealthy says whether the Machine counts for the share above which none is replaced.
-func (p *plan) isUnhealthy(m Machine) bool {
+func (f *fleet) isUnhealthy(m Machine) bool {
 	switch {
-	case p.isPreserved(m):
+	case f.isPreserved(m):
 		return false
 	case isFailed(m), m.Status.Phase == machinev1alpha1.MachineUnknown:
 		return true
@@ -36,10 +36,10 @@ func (p *plan) isUnhealthy(m Machine) bool {
 
 func (p *plan) unhealthy() int32 { return p.unhealthyOf(p.kept) }
 
-func (p *plan) unhealthyOf(ms []Machine) int32 {
+func (f *fleet) unhealthyOf(ms []Machine) int32 {
 	n := int32(0)
 	for _, m := range ms {
-		count(&n, p.isUnhealthy(m))
+		count(&n, f.isUnhealthy(m))
 	}
 	return n
 }
@@ -66,8 +66,8 @@ func (p *plan) starting() int {
 
 // toRetry says whether the creation of a Machine is to be tried again, with another. That
 // takes nothing from anybody, and no part of the budget that it has not already.
-func (p *plan) toRetry(m Machine) bool {
-	return isFailed(m) && !hadNode(m) && !p.isPreserved(m)
+func (f *fleet) toRetry(m Machine) bool {
+	return isFailed(m) && !hadNode(m) && !f.isPreserved(m)
 }
 
 // wanted Machines, with those above replicas that others are to hand over to.
@@ -107,7 +107,7 @@ func (p *plan) find(name string) (Machine, bool) {
 }
 
 // exists says whether there is such a Machine, be it kept or not.
-func (p *plan) exists(name string) bool { return p.taken.Has(name) }
+func (f *fleet) exists(name string) bool { return f.taken.Has(name) }
 
 // retry the creation of Machines that failed before they joined: all of them are given up,
 // whatever the budget of replacements. When others are created in their place is a matter of
@@ -128,10 +128,9 @@ func (p *plan) retry() {
 // and then missing, or is kept until another has taken its place. A set that creates none
 // gives it up for another set to replace.
 func (p *plan) replace() {
-	if p.Safety.Frozen || p.Problem != nil && !p.createsNone() {
+	if !p.mayGiveUp() {
 		return
 	}
-	p.handOver()
 	// What is given up in this plan is unhealthy still.
 	allowed := p.unlimited == nil && p.limits.Allows(p.unhealthy()+p.unhealthyOf(p.dropped))
 	for _, m := range p.worstFirst(p.waiting()) {
@@ -146,6 +145,11 @@ func (p *plan) replace() {
 			p.events = append(p.events, replacingEvent(m, ""))
 		}
 	}
+}
+
+// mayGiveUp says whether a Machine may go for which another is to be created.
+func (f *fleet) mayGiveUp() bool {
+	return !f.Safety.Frozen && (f.Problem == nil || f.createsNone())
 }
 
 // mayReplace a Machine that had a Node, or whose replacement is another set's, now. What made
@@ -176,13 +180,16 @@ func (p *plan) waiting() []Machine {
 
 // handsOver says whether the Machine is kept until another is there in its place. One
 // without VM or Node has nothing to hand over.
-func (p *plan) handsOver(m Machine) bool {
-	return p.Set.Spec.Remediation.Order == machinev1alpha1.CreateFirst && !p.createsNone() &&
+func (f *fleet) handsOver(m Machine) bool {
+	return f.Set.Spec.Remediation.Order == machinev1alpha1.CreateFirst && !f.createsNone() &&
 		hasVM(m) && hadNode(m) && m.Status.FailureReason != machinev1alpha1.FailureVMLost
 }
 
 // handOver gives up Machines whose replacement is available, and replacements that failed.
 func (p *plan) handOver() {
+	if !p.mayGiveUp() {
+		return
+	}
 	for _, r := range slices.Clone(p.replacing) {
 		by, there := p.find(r.By)
 		m, stays := p.find(r.Machine)

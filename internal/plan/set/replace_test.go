@@ -142,7 +142,7 @@ func TestReplacements(t *testing.T) {
 		},
 		"ButHoldsABudgetOfOne": {
 			set: set(3, func(s *machinev1alpha1.MachineSet) {
-				s.Status.Backoff = &machinev1alpha1.Backoff{Failures: 1, Until: metav1.NewTime(now.Add(time.Minute)), Template: (&plan{Observed: Observed{Set: s}}).templateHash()}
+				s.Status.Backoff = &machinev1alpha1.Backoff{Failures: 1, Until: metav1.NewTime(now.Add(time.Minute)), Template: (&fleet{Observed: Observed{Set: s}}).templateHash()}
 			}),
 			machines: slices.Concat([]Machine{machine("x", failed)}, some(1, "f", failed), some(1, "r", unknown)),
 			want:     want{Dropping: []string{"x"}, Replicas: 2, Starting: 1, Unhealthy: 2, Waiting: 1, Allowed: "WaitingForMachines", Events: []string{"ReplacingMachine"}},

@@ -1,0 +1,87 @@
+package set
+
+import (
+	"maps"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+)
+
+// ofOneMachine are annotations that others set on the Machines that they mean.
+var ofOneMachine = []string{
+	machinev1alpha1.AnnotationDeleteMachine,
+	machinev1alpha1.AnnotationReplace,
+	machinev1alpha1.AnnotationUpdateRetry,
+	machinev1alpha1.LabelUpdateSelected,
+}
+
+// fresh is a Machine that does not exist yet.
+func (f *fleet) fresh(name string) Desired {
+	d := ofTemplate(f.Set, name)
+	d.Create = true
+	if f.updatesInPlace() {
+		d.Labels[machinev1alpha1.LabelUpdatedTo] = f.updateID()
+	}
+	return d
+}
+
+// ofTemplate is a Machine as the template wants it.
+func ofTemplate(set *machinev1alpha1.MachineSet, name string) Desired {
+	t := set.Spec.Template.DeepCopy()
+
+	labels := map[string]string{}
+	for k, v := range t.Metadata.Labels {
+		labels[k] = string(v)
+	}
+	labels[machinev1alpha1.LabelSet] = set.Name
+	if d, ok := set.Labels[machinev1alpha1.LabelDeployment]; ok {
+		labels[machinev1alpha1.LabelDeployment] = d
+	}
+	// What is said of one Machine is never said of all.
+	annotations := map[string]string{}
+	maps.Copy(annotations, t.Metadata.Annotations)
+	for _, key := range ofOneMachine {
+		delete(annotations, key)
+	}
+
+	m := &machinev1alpha1.Machine{
+		TypeMeta: metav1.TypeMeta{
+			APIVersion: machinev1alpha1.SchemeGroupVersion.String(),
+			Kind:       machinev1alpha1.MachineGroupVersionKind.Kind,
+		},
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace:   set.Namespace,
+			Name:        name,
+			Labels:      labels,
+			Annotations: annotations,
+			Finalizers:  []string{machinev1alpha1.FinalizerTerminator},
+		},
+		Spec: t.Spec,
+	}
+	m.Spec.ProviderID, m.Spec.InPlaceUpdate = nil, nil
+	return Desired{Machine: m}
+}
+
+// existing is a Machine that exists: as the template wants it, but for what its VM
+// was made from.
+func (f *fleet) existing(m Machine) Desired {
+	if f.expected.Has(m.Name) {
+		return f.fresh(m.Name)
+	}
+	d := ofTemplate(f.Set, m.Name)
+	d.Spec.ClassRef = m.Spec.ClassRef
+	d.Spec.Version = m.Spec.Version
+	d.Spec.ClusterRef = m.Spec.ClusterRef
+	d.Spec.FailureDomain = m.Spec.FailureDomain
+
+	if isMarked(m) && slices.Contains(f.Set.Status.SetAside, m.Name) {
+		f.hide(&d)
+	}
+	f.composeUpdate(&d, m)
+	if _, said := d.Annotations[machinev1alpha1.AnnotationPreserve]; !said && f.auto.Has(m.Name) {
+		d.Annotations[machinev1alpha1.AnnotationPreserve] = machinev1alpha1.PreserveAuto
+	}
+	return d
+}
