@@ -112,6 +112,9 @@ func judge(t *testing.T, f kit.Fleet, k *killer, seen *register, evictions int) 
 	writes, _, err := k.journal.Since(0)
 	must(t, err)
 	e := kit.Evidence{Namespace: f.Namespace, Writes: writes, VMs: history, Machines: seen.machines()}
+	for _, killed := range k.kills {
+		e.Kills = append(e.Kills, killed.at)
+	}
 	for _, broken := range e.Broken() {
 		t.Error(broken)
 	}

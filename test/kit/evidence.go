@@ -20,8 +20,8 @@ import (
 	"github.com/drover-dev/drover/internal/names"
 )
 
-// TokenGrace is how long a join token may outlive the registration of its Node. The
-// deletion of the token waits for a process that may be killed again and again.
+// TokenGrace is how long a process of Drover may run after the registration of a Node
+// without deleting its join token. A process that is killed leaves it to the next one.
 const TokenGrace = time.Minute
 
 // Evidence is what happened to the Machines of a fleet in a target cluster of its own:
@@ -35,13 +35,15 @@ type Evidence struct {
 	VMs []localcloud.Change
 	// Machines that ever existed: their names by their UIDs.
 	Machines map[types.UID]string
+	// Kills are the times at which a process of Drover was killed.
+	Kills []time.Time
 }
 
 // Broken promises, empty if the evidence shows none:
 //
 //   - a Machine has one VM in its life, and a VM a Machine,
 //   - a Machine gets one join token in its life, which is deleted when its Node has joined,
-//     and is never made after that,
+//     by the first process that runs for TokenGrace, and is never made after that,
 //   - a VM is deleted after its Node was cordoned, each pod on it evicted and gone, and the
 //     Node deleted,
 //   - no pod is deleted past its PodDisruptionBudget, and no budget is ever exceeded.
@@ -89,6 +91,18 @@ func (e Evidence) vms() []string {
 func (w Write) mayCount() bool {
 	isCreation := w.Verb == "create" && w.ObjectRef.Subresource == ""
 	return w.IsAccepted() || w.IsByDrover() && w.IsInterrupted() && !isCreation
+}
+
+// longestLife of a process between two times.
+func (e Evidence) longestLife(from, to time.Time) time.Duration {
+	longest := time.Duration(0)
+	for _, killed := range append(slices.SortedFunc(slices.Values(e.Kills), time.Time.Compare), to) {
+		if killed.Before(from) || killed.After(to) {
+			continue
+		}
+		longest, from = max(longest, killed.Sub(from)), killed
+	}
+	return longest
 }
 
 // A tokenLife is what happened to the join token of a Machine.
@@ -141,8 +155,9 @@ func (e Evidence) tokens() []string {
 			breaks("join token %s of Machine %s was never deleted, and its Node had joined", name, l.machine)
 		case l.deleted.IsZero():
 			breaks("join token %s of Machine %s was never deleted", name, l.machine)
-		case !l.joined.IsZero() && l.deleted.Sub(l.joined) > TokenGrace:
-			breaks("join token %s of Machine %s was deleted %s after its Node had joined, allowed are %s", name, l.machine, l.deleted.Sub(l.joined), TokenGrace)
+		case !l.joined.IsZero() && e.longestLife(l.joined, l.deleted) > TokenGrace:
+			breaks("join token %s of Machine %s was deleted %s after its Node had joined, and a process ran for %s of it: allowed are %s",
+				name, l.machine, l.deleted.Sub(l.joined), e.longestLife(l.joined, l.deleted), TokenGrace)
 		}
 	}
 	return broken

@@ -95,7 +95,15 @@ func TestEvidenceFindsEachBrokenPromise(t *testing.T) {
 		}, `VM vm-2 (` + aNode + `) was created for the Machine with UID "uid-b", which never existed`},
 		"ATokenThatIsLeft":                    {without("delete", "secrets"), "was never deleted, and its Node had joined"},
 		"ATokenThatIsLeftOfAMachineAlone":     {func(e *Evidence) { without("delete", "secrets")(e); without("create", "nodes")(e) }, "was never deleted"},
-		"ATokenThatIsDeletedLate":             {at(80, "delete", "secrets"), "was deleted 1m16s after its Node had joined, allowed are 1m0s"},
+		"ATokenThatIsDeletedLate":             {at(80, "delete", "secrets"), "was deleted 1m16s after its Node had joined, and a process ran for 1m16s of it: allowed are 1m0s"},
+		"ATokenThatIsDeletedLateAfterKills": {func(e *Evidence) {
+			at(80, "delete", "secrets")(e)
+			e.Kills = []time.Time{zero.Add(78 * time.Second), zero.Add(3 * time.Second), zero.Add(90 * time.Second)}
+		}, "and a process ran for 1m14s of it: allowed are 1m0s"},
+		"ATokenThatIsDeletedByTheFirstProcessThatLives": {func(e *Evidence) {
+			at(80, "delete", "secrets")(e)
+			e.Kills = []time.Time{zero.Add(30 * time.Second), zero.Add(60 * time.Second)}
+		}, ""},
 		"ATokenThatIsMadeAgain":               {add(wrote(3, drover, "create", "secrets", "kube-system", aToken, "")), "was made again 2s after the first one"},
 		"ATokenThatIsMadeAgainForAJoinedNode": {add(wrote(4.5, drover, "create", "secrets", "kube-system", aToken, "")), "was made 500ms after the Node of Machine a had joined"},
 		"ATokenOfNoMachine":                   {add(wrote(3, drover, "create", "secrets", "kube-system", "bootstrap-token-other", "")), "was made for no Machine"},
