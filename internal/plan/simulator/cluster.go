@@ -120,7 +120,7 @@ func (c *Cluster) uid() types.UID {
 }
 
 func (c *Cluster) planRollout(d *machinev1alpha1.MachineDeployment, children []child[*machinev1alpha1.MachineSet]) ([]*machinev1alpha1.MachineSet, func(*machinev1alpha1.MachineDeployment)) {
-	s := freeze.Plan(freeze.OfDeployment(d))
+	s := freeze.Plan(c.Now, freeze.OfDeployment(d))
 	o := deployment.Observed{Deployment: d, ClassFound: true, Safety: s.Safety}
 	for _, ch := range children {
 		o.Sets = append(o.Sets, deployment.Set{MachineSet: ch.object, Observed: ch.observed, Terminating: ch.terminating})
@@ -141,7 +141,7 @@ func (c *Cluster) planRollout(d *machinev1alpha1.MachineDeployment, children []c
 }
 
 func (c *Cluster) planReplicas(s *machinev1alpha1.MachineSet, groups []child[*machinev1alpha1.MachineGroup]) ([]*machinev1alpha1.MachineGroup, func(*machinev1alpha1.MachineSet)) {
-	safe := freeze.Plan(freeze.OfSet(s))
+	safe := freeze.Plan(c.Now, freeze.OfSet(s))
 	o := set.Observed{Set: s, Safety: safe.Safety}
 	var seen []child[*machinev1alpha1.Machine]
 	for _, m := range c.machineView.list() {
