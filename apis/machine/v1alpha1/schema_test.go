@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	"sigs.k8s.io/yaml"
 
+	"github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/schematest"
 )
 
@@ -242,7 +243,7 @@ func TestGoodInputIsAcceptedAndDefaulted(t *testing.T) {
 			"spec.template.spec.creationTimeout":         "20m",
 			"spec.template.spec.health.timeout":          "10m",
 			"spec.remediation.maxInFlight":               int64(1),
-			"spec.remediation.maxUnhealthy":              "100%",
+			"spec.remediation.maxUnhealthy":              v1alpha1.DefaultMaxUnhealthy,
 			"spec.remediation.order":                     "DeleteFirst",
 		} {
 			if got := getPath(obj, path); got != want {

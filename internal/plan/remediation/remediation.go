@@ -41,11 +41,11 @@ func LimitsOf(r machinev1alpha1.Remediation, replicas int32) (Limits, *plan.Prob
 		return Limits{}, problem
 	}
 	l := Limits{InFlight: inFlight}
-	if r.MaxUnhealthy != nil && r.MaxUnhealthy.String() != "100%" {
-		unhealthy, problem := scaled("maxUnhealthy", r.MaxUnhealthy, intstr.IntOrString{}, replicas)
-		if problem != nil {
-			return Limits{}, problem
-		}
+	unhealthy, problem := scaled("maxUnhealthy", r.MaxUnhealthy, intstr.FromString(machinev1alpha1.DefaultMaxUnhealthy), replicas)
+	if problem != nil {
+		return Limits{}, problem
+	}
+	if r.MaxUnhealthy == nil || r.MaxUnhealthy.String() != "100%" {
 		l.Unhealthy = &unhealthy
 	}
 	return l, nil
