@@ -59,6 +59,7 @@ type MachineSetSpec struct {
 	// analysis, instead of replaced, without anybody asking for it.
 	// +kubebuilder:default=0
 	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=10000
 	AutoPreserveFailedMachineMax int32 `json:"autoPreserveFailedMachineMax,omitempty"`
 }
 
@@ -86,6 +87,7 @@ type MachineSetInPlaceUpdate struct {
 	// updates or for other reasons: above it no further update begins.
 	// +kubebuilder:default=1
 	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=10000
 	MaxUnavailable int32 `json:"maxUnavailable"`
 
 	// Orchestration says who chooses the Machines that are updated next.

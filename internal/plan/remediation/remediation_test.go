@@ -30,9 +30,9 @@ func TestLimits(t *testing.T) {
 		"NothingIsReplacedWithinNoBudget":  {of("0"), of("0"), 10, Limits{Unhealthy: ptr.To[int32](0)}, ""},
 		"AnyNumberMayBeUnhealthyOfAll":     {nil, of("100%"), 10, Limits{InFlight: 1}, ""},
 		"ANumberMustNotBeNegative": {of("-1"), nil, 10, Limits{},
-			`spec.remediation.maxInFlight: "-1" must be a number from 0, or a percentage from 0% to 100%; no Machine is replaced until it is`},
+			`spec.remediation.maxInFlight: "-1" must be a number from 0 to 10000, or a percentage from 0% to 100%; no Machine is replaced until it is`},
 		"APercentageMustBeOne": {nil, of("half"), 10, Limits{},
-			`spec.remediation.maxUnhealthy: "half" must be a number from 0, or a percentage from 0% to 100%; no Machine is replaced until it is`},
+			`spec.remediation.maxUnhealthy: "half" must be a number from 0 to 10000, or a percentage from 0% to 100%; no Machine is replaced until it is`},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
