@@ -30,7 +30,7 @@ type status struct {
 }
 
 // runSafety runs the step. An error means that all shall stay as it is.
-func runSafety(_ time.Time, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
+func runSafety(now time.Time, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
 	input := &fn.Safety{}
 	if err := step.Input(req, input); err != nil {
 		return nil, err
@@ -54,7 +54,7 @@ func runSafety(_ time.Time, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResp
 		s.Cluster = clusterOf(s.cluster, c.Status)
 	}
 
-	d := freeze.Plan(s.Observed)
+	d := freeze.Plan(now, s.Observed)
 	rsp.SetConditions(d.Condition)
 	rsp.Events(d.Events...)
 	rsp.CallAgain(d.CallAgain)

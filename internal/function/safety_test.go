@@ -96,7 +96,7 @@ func TestSafety(t *testing.T) {
 		"ASetWhoseClusterIsUpIsNot":             {settledSet, up, plan.Safety{}, plan.AtRest},
 		"NorIsOneWhoseClusterWasNotMeasuredYet": {settledSet, `{}`, plan.Safety{}, plan.AtRest},
 		"NorOneWithoutConfiguration":            {settledSet, "", plan.Safety{}, plan.AtRest},
-		"ADeploymentIsJudgedByAllOfIts":         {deploymentJSON, up, plan.Safety{Frozen: true, Reason: freeze.ReasonOvershoot, Sets: "true"}, plan.AtRest},
+		"ADeploymentIsJudgedByAllOfIts":         {deploymentJSON, up, plan.Safety{Frozen: true, Reason: freeze.ReasonOvershoot, Sets: "true"}, 5 * time.Minute},
 		"ASetThatStandsAloneIsJudgedByItself":   {crowdedSet, up, plan.Safety{Frozen: true, Reason: freeze.ReasonOvershoot, Sets: "true"}, plan.AtRest},
 		"TheSetOfADeploymentIsJudgedByThat": {
 			strings.Replace(crowdedSet, `"name": "s"`, `"name": "s", "ownerReferences": [{"kind": "MachineDeployment", "controller": true}]`, 1),

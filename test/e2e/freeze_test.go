@@ -98,7 +98,7 @@ func TestTooManyMachinesFreeze(t *testing.T) {
 			}
 			kubectl(t, f, args...)
 		}
-		awaitFrozen(t, f, md, "Overshoot", "there are 6 Machines", "above 5")
+		awaitFrozen(t, f, md, "Overshoot", "there are 6 Machines", "above 3")
 		awaitFrozen(t, f, set, "DeploymentFrozen", "(Overshoot)")
 	})
 	step(t, "NothingIsReplacedWhileTheirVMsAreThere", func(t *testing.T) {

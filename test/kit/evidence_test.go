@@ -93,9 +93,9 @@ func TestEvidenceFindsEachBrokenPromise(t *testing.T) {
 		"AVMOfNoMachine": {func(e *Evidence) {
 			e.VMs = append(e.VMs, changed(3, localcloud.ChangeCreated, "vm-2", "uid-b"))
 		}, `VM vm-2 (` + aNode + `) was created for the Machine with UID "uid-b", which never existed`},
-		"ATokenThatIsLeft":                    {without("delete", "secrets"), "was never deleted, and its Node had joined"},
-		"ATokenThatIsLeftOfAMachineAlone":     {func(e *Evidence) { without("delete", "secrets")(e); without("create", "nodes")(e) }, "was never deleted"},
-		"ATokenThatIsDeletedLate":             {at(80, "delete", "secrets"), "was deleted 1m16s after its Node had joined, and a process ran for 1m16s of it: allowed are 1m0s"},
+		"ATokenThatIsLeft":                {without("delete", "secrets"), "was never deleted, and its Node had joined"},
+		"ATokenThatIsLeftOfAMachineAlone": {func(e *Evidence) { without("delete", "secrets")(e); without("create", "nodes")(e) }, "was never deleted"},
+		"ATokenThatIsDeletedLate":         {at(80, "delete", "secrets"), "was deleted 1m16s after its Node had joined, and a process ran for 1m16s of it: allowed are 1m0s"},
 		"ATokenThatIsDeletedLateAfterKills": {func(e *Evidence) {
 			at(80, "delete", "secrets")(e)
 			e.Kills = []time.Time{zero.Add(78 * time.Second), zero.Add(3 * time.Second), zero.Add(90 * time.Second)}

@@ -23,8 +23,8 @@ type Safety struct {
 
 // Overshoot freezes what has more Machines than it may ever come to want: replicas and
 // maxSurge of a MachineDeployment, and twice replicas of a MachineSet that stands alone.
-// Machines that are being deleted count, since their VMs do, but for those that a
-// scale-down gave up.
+// It also freezes, for five minutes at most, what has more Machines that are being deleted
+// than half of that, without those that a scale-down deleted.
 type Overshoot struct {
 	// UpMargin is how many more there may be: it freezes above that.
 	// +kubebuilder:default=2

@@ -59,6 +59,7 @@ type MachineSetSpec struct {
 	// analysis, instead of replaced, without anybody asking for it.
 	// +kubebuilder:default=0
 	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=10000
 	AutoPreserveFailedMachineMax int32 `json:"autoPreserveFailedMachineMax,omitempty"`
 }
 
@@ -86,6 +87,7 @@ type MachineSetInPlaceUpdate struct {
 	// updates or for other reasons: above it no further update begins.
 	// +kubebuilder:default=1
 	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=10000
 	MaxUnavailable int32 `json:"maxUnavailable"`
 
 	// Orchestration says who chooses the Machines that are updated next.
@@ -154,10 +156,18 @@ type Exhaustion struct {
 type SafetyStatus struct {
 	// Expected is how many Machines there may be by the spec, margins apart.
 	Expected int32 `json:"expected"`
-	// Leaving is how many there may be beside them: those that scale-downs gave up,
-	// and that are not gone yet.
+	// Surplus is how many there may be beside them because of scale-downs that have
+	// not been carried out yet.
+	// +optional
+	Surplus int32 `json:"surplus,omitempty"`
+	// Leaving is how many may be being deleted and are not counted: those of
+	// scale-downs, and those for which it was frozen for five minutes.
 	// +optional
 	Leaving int32 `json:"leaving,omitempty"`
+	// DeletionsSince is since when it has been frozen for nothing else than Machines
+	// that are being deleted. Such a freeze ends after five minutes.
+	// +optional
+	DeletionsSince *metav1.Time `json:"deletionsSince,omitempty"`
 }
 
 // MachineSetStatus counts the Machines of a set.

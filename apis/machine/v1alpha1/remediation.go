@@ -4,6 +4,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
+// DefaultMaxUnhealthy is the default of Remediation.MaxUnhealthy.
+const DefaultMaxUnhealthy = "40%"
+
 // Remediation says how many Machines are replaced at a time because they failed or
 // because somebody asked for it, and when none is.
 type Remediation struct {
@@ -14,18 +17,20 @@ type Remediation struct {
 	// +kubebuilder:default=1
 	// +kubebuilder:validation:XIntOrString
 	// +kubebuilder:validation:MaxLength=4
-	// +kubebuilder:validation:XValidation:rule="type(self) == int ? self >= 0 : self.matches('^(100|[0-9]{1,2})%$')",message="must be a number from 0, or a percentage from 0% to 100%"
+	// +kubebuilder:validation:XValidation:rule="type(self) == int ? self >= 0 && self <= 10000 : self.matches('^(100|[0-9]{1,2})%$')",message="must be a number from 0 to 10000, or a percentage from 0% to 100%"
 	MaxInFlight *intstr.IntOrString `json:"maxInFlight,omitempty"`
 
 	// MaxUnhealthy is how many Machines may be unhealthy: while there are more, none is
-	// replaced, since what is wrong is then rather something that they share. A
-	// number, or a percentage of replicas, rounded up. Unhealthy are those that are
-	// Unknown or Failed, and those that cannot be created, but no preserved ones. With
-	// 100% any number may be.
-	// +kubebuilder:default="100%"
+	// replaced, since they then rather share a cause that a replacement does not fix: a
+	// network split, an API server, an image. A number, or a percentage of replicas, rounded
+	// up. Unhealthy are those that are Unknown or Failed, and those that cannot be created,
+	// but no preserved ones. The default protects a pool of which the larger part is cut
+	// off, and lets one unhealthy Machine of a pool of any size be replaced. With 100% any
+	// number may be.
+	// +kubebuilder:default="40%"
 	// +kubebuilder:validation:XIntOrString
 	// +kubebuilder:validation:MaxLength=4
-	// +kubebuilder:validation:XValidation:rule="type(self) == int ? self >= 0 : self.matches('^(100|[0-9]{1,2})%$')",message="must be a number from 0, or a percentage from 0% to 100%"
+	// +kubebuilder:validation:XValidation:rule="type(self) == int ? self >= 0 && self <= 10000 : self.matches('^(100|[0-9]{1,2})%$')",message="must be a number from 0 to 10000, or a percentage from 0% to 100%"
 	MaxUnhealthy *intstr.IntOrString `json:"maxUnhealthy,omitempty"`
 
 	// Order of a replacement: DeleteFirst deletes the Machine and creates another at

@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	"sigs.k8s.io/yaml"
 
+	"github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/schematest"
 )
 
@@ -74,9 +75,15 @@ func TestBadInputIsRefusedByTheSchema(t *testing.T) {
 		"SurgeAndUnavailableBothZeroPercent": {deploymentXRD, deployment, map[string]any{"spec.strategy.rollingUpdate": map[string]any{"maxSurge": "0%", "maxUnavailable": int64(0)}},
 			[]string{"spec.strategy.rollingUpdate", "maxSurge and maxUnavailable cannot both be 0"}},
 		"NegativeSurge": {deploymentXRD, deployment, map[string]any{"spec.strategy.rollingUpdate.maxSurge": int64(-1)},
-			[]string{"spec.strategy.rollingUpdate.maxSurge", "must be a number from 0, or a percentage"}},
+			[]string{"spec.strategy.rollingUpdate.maxSurge", "must be a number from 0 to 10000, or a percentage"}},
+		"SurgeThatOverflows": {deploymentXRD, deployment, map[string]any{"spec.strategy.rollingUpdate.maxSurge": int64(2147483647)},
+			[]string{"spec.strategy.rollingUpdate.maxSurge", "must be a number from 0 to 10000, or a percentage"}},
+		"UnavailableAboveTheLargestPool": {deploymentXRD, deployment, map[string]any{"spec.strategy.rollingUpdate.maxUnavailable": int64(10001)},
+			[]string{"spec.strategy.rollingUpdate.maxUnavailable", "must be a number from 0 to 10000, or a percentage"}},
+		"BudgetThatOverflows": {deploymentXRD, deployment, map[string]any{"spec.remediation.maxInFlight": int64(2147483647)},
+			[]string{"spec.remediation.maxInFlight", "must be a number from 0 to 10000, or a percentage"}},
 		"SurgeThatIsNoPercentage": {deploymentXRD, deployment, map[string]any{"spec.strategy.rollingUpdate.maxSurge": "half"},
-			[]string{"spec.strategy.rollingUpdate.maxSurge", "must be a number from 0, or a percentage"}},
+			[]string{"spec.strategy.rollingUpdate.maxSurge", "must be a number from 0 to 10000, or a percentage"}},
 		"UnavailableOfMoreThanAll": {deploymentXRD, deployment, map[string]any{"spec.strategy.rollingUpdate.maxUnavailable": "120%"},
 			[]string{"spec.strategy.rollingUpdate.maxUnavailable", "percentage from 0% to 100%"}},
 		"UnknownStrategy": {deploymentXRD, deployment, map[string]any{"spec.strategy.type": "BigBang"},
@@ -146,9 +153,9 @@ func TestBadInputIsRefusedByTheSchema(t *testing.T) {
 		"UnknownStatusOfACondition": {machineCRD, machine, map[string]any{"spec.health.conditions": []any{map[string]any{"type": "A", "status": "Maybe"}}},
 			[]string{"spec.health.conditions[0].status", "Maybe", "Unknown"}},
 		"NegativeBudget": {deploymentXRD, deployment, map[string]any{"spec.remediation.maxInFlight": int64(-1)},
-			[]string{"spec.remediation.maxInFlight", "must be a number from 0, or a percentage"}},
+			[]string{"spec.remediation.maxInFlight", "must be a number from 0 to 10000, or a percentage"}},
 		"BudgetThatIsNoPercentage": {setXRD, strings.Replace(deployment, "MachineDeployment", "MachineSet", 1), map[string]any{"spec.remediation.maxInFlight": "few"},
-			[]string{"spec.remediation.maxInFlight", "must be a number from 0, or a percentage"}},
+			[]string{"spec.remediation.maxInFlight", "must be a number from 0 to 10000, or a percentage"}},
 		"UnhealthyOfMoreThanAll": {deploymentXRD, deployment, map[string]any{"spec.remediation.maxUnhealthy": "101%"},
 			[]string{"spec.remediation.maxUnhealthy", "percentage from 0% to 100%"}},
 		"UnknownOrderOfReplacement": {deploymentXRD, deployment, map[string]any{"spec.remediation.order": "Never"},
@@ -242,7 +249,7 @@ func TestGoodInputIsAcceptedAndDefaulted(t *testing.T) {
 			"spec.template.spec.creationTimeout":         "20m",
 			"spec.template.spec.health.timeout":          "10m",
 			"spec.remediation.maxInFlight":               int64(1),
-			"spec.remediation.maxUnhealthy":              "100%",
+			"spec.remediation.maxUnhealthy":              v1alpha1.DefaultMaxUnhealthy,
 			"spec.remediation.order":                     "DeleteFirst",
 		} {
 			if got := getPath(obj, path); got != want {

@@ -2,6 +2,7 @@ package deployment
 
 import (
 	"fmt"
+	"math"
 
 	"k8s.io/apimachinery/pkg/util/intstr"
 
@@ -27,14 +28,14 @@ type bounds struct {
 func Most(d *machinev1alpha1.MachineDeployment) int32 {
 	b, _ := boundsOf(d)
 	l, _ := remediation.LimitsOf(d.Spec.Remediation, d.Spec.Replicas)
-	return b.most() + max(0, min(l.InFlight, d.Spec.Replicas)-1)
+	return add(b.most(), max(0, min(l.InFlight, d.Spec.Replicas)-1))
 }
 
 func boundsOf(d *machinev1alpha1.MachineDeployment) (bounds, *shared.Problem) {
 	s := d.Spec.Strategy
 	switch s.Type {
 	case machinev1alpha1.Recreate, machinev1alpha1.OnDelete:
-		return bounds{replicas: d.Spec.Replicas}, nil
+		return bounds{replicas: max(0, d.Spec.Replicas)}, nil
 	case machinev1alpha1.InPlaceUpdate:
 		return resolve("inPlaceUpdate", d.Spec.Replicas, s.InPlaceUpdate.MaxSurge, 0, s.InPlaceUpdate.MaxUnavailable, 1)
 	default:
@@ -43,7 +44,7 @@ func boundsOf(d *machinev1alpha1.MachineDeployment) (bounds, *shared.Problem) {
 }
 
 func resolve(strategy string, replicas int32, maxSurge *intstr.IntOrString, surge int32, maxUnavailable *intstr.IntOrString, unavailable int32) (bounds, *shared.Problem) {
-	b := bounds{replicas: replicas}
+	b := bounds{replicas: max(0, replicas)}
 	var problem *shared.Problem
 	if b.surge, problem = scaled(strategy+".maxSurge", maxSurge, surge, replicas, true); problem != nil {
 		return b, problem
@@ -64,13 +65,13 @@ func scaled(field string, v *intstr.IntOrString, otherwise, replicas int32, roun
 		return otherwise, nil
 	}
 	n, err := intstr.GetScaledValueFromIntOrPercent(v, int(replicas), roundUp)
-	if err != nil || n < 0 {
+	if err != nil || n < 0 || v.Type == intstr.Int && n > machinev1alpha1.MaxReplicas {
 		return 0, &shared.Problem{
 			Reason:  reasonInvalidStrategy,
-			Message: fmt.Sprintf("spec.strategy.%s: %q must be a number from 0, or a percentage from 0%% to 100%%", field, v.String()),
+			Message: fmt.Sprintf("spec.strategy.%s: %q must be a number from 0 to %d, or a percentage from 0%% to 100%%", field, v.String(), machinev1alpha1.MaxReplicas),
 		}
 	}
-	return int32(n), nil
+	return int32(min(n, math.MaxInt32)), nil
 }
 
 // most Machines that there may be. None are wanted where replicas is 0: a rollout
@@ -79,8 +80,13 @@ func (b bounds) most() int32 {
 	if b.replicas == 0 {
 		return 0
 	}
-	return b.replicas + b.surge
+	return add(b.replicas, b.surge)
 }
 
 // least Machines that must be available.
 func (b bounds) least() int32 { return max(0, b.replicas-b.unavailable) }
+
+// add is a + b, or the largest number if that is larger.
+func add(a, b int32) int32 {
+	return int32(max(math.MinInt32, min(math.MaxInt32, int64(a)+int64(b))))
+}

@@ -55,12 +55,12 @@ func (p *plan) fill(s *set) {
 func (p *plan) withSurge(s *set) int32 {
 	most := p.bounds.replicas
 	manual := p.Deployment.Spec.Strategy.InPlaceUpdate.Orchestration == machinev1alpha1.OrchestrationManual
-	outdated := s.Status.Replicas - s.Status.UpdatedReplicas
+	outdated := max(0, s.Status.Replicas-max(0, s.Status.UpdatedReplicas))
 	if manual || p.held() || s != p.current || s.missing || p.isUpdated(s) || s.Status.UpdatedAvailableReplicas >= most {
 		return most
 	}
 	extra := max(s.told-most, min(p.bounds.surge, outdated))
-	return min(most+extra, p.bounds.most())
+	return min(add(most, extra), p.bounds.most())
 }
 
 // isUpdated says whether the set acted on the template and has no Machines of others.

@@ -5,7 +5,7 @@ package deployment
 func (p *plan) onDelete(head *set, rest []*set) {
 	for _, s := range rest {
 		if !p.held() && s.settled() && s.createsNone() {
-			p.tell(s, min(s.told, s.Status.Replicas))
+			p.tell(s, max(0, min(s.told, s.Status.Replicas)))
 		}
 	}
 	tooMuch := max(0, sum(p.live(), (*set).wanted)-p.bounds.replicas)
@@ -24,10 +24,10 @@ func (p *plan) onDelete(head *set, rest []*set) {
 	has := int32(0)
 	for _, s := range rest {
 		// What a set was told to give up, it still has until it has done so.
-		has += max(s.wants, min(s.told, s.Status.Replicas))
+		has = add(has, max(s.wants, min(s.told, s.Status.Replicas)))
 	}
 	// What a set that has not acted on its last number can give up, it does when it has: a
 	// Machine of the new template must not go in its place.
 	fewer += max(0, tooMuch-sum(rest, (*set).wanted))
-	p.tell(head, max(0, head.told-fewer)+max(0, p.bounds.replicas-has-head.told))
+	p.tell(head, max(0, head.told-fewer)+max(0, p.bounds.replicas-add(has, head.told)))
 }

@@ -513,7 +513,7 @@ func TestStatus(t *testing.T) {
 				Status: status(3, 3, 3, 3, 0, 0, 1), Ready: true,
 				Valid: "False InvalidStrategy", Available: "True MinimumReplicasAvailable", Progressing: "True NewMachineSetAvailable",
 				Events: []string{
-					`InvalidStrategy: spec.strategy.rollingUpdate.maxUnavailable: "some" must be a number from 0, or a percentage from 0% to 100%`,
+					`InvalidStrategy: spec.strategy.rollingUpdate.maxUnavailable: "some" must be a number from 0 to 10000, or a percentage from 0% to 100%`,
 					"RolloutComplete: Revision 1 is rolled out: 3 Machines of machine set " + nameOf("v2") + " are available",
 				},
 				Again: shared.AtRest,

@@ -28,11 +28,10 @@ func (p *plan) allot() {
 	rest := budget
 	for _, s := range sets {
 		if s != holder {
-			rest -= s.reserved()
+			rest = max(0, rest-s.reserved())
 			s.allot(0)
 		}
 	}
-	rest = max(0, rest)
 	switch {
 	case holder.createsNone():
 		holder.allot(max(0, rest-p.owed()))
@@ -99,11 +98,11 @@ func (s *set) maxTold() int32 {
 
 // starting Machines that the set has, or will have when it acts on what it is told.
 func (s *set) starting() int32 {
-	n := s.Status.StartingReplicas
+	n := max(0, s.Status.StartingReplicas)
 	if s.settled() {
-		return n + max(0, s.wants-s.told)
+		return add(n, max(0, s.wants-s.told))
 	}
-	return n + max(0, max(s.told, s.wants)-s.Status.Replicas)
+	return add(n, max(0, max(s.told, s.wants)-max(0, s.Status.Replicas)))
 }
 
 func (p *plan) unhealthy() int32 {

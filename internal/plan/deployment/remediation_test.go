@@ -121,7 +121,7 @@ func TestTheBudgetOfReplacements(t *testing.T) {
 			deployment: deployment(3, told("v2", 3), remediate("some", "100%")),
 			sets:       []Set{machineSet("v2", 1, 3)},
 			decided:    map[string]int32{"v2": 0}, now: map[string]int32{"v2": 1},
-			allowed: `False InvalidRemediation: spec.remediation.maxInFlight: "some" must be a number from 0, or a percentage from 0% to 100%; no Machine is replaced until it is`,
+			allowed: `False InvalidRemediation: spec.remediation.maxInFlight: "some" must be a number from 0 to 10000, or a percentage from 0% to 100%; no Machine is replaced until it is`,
 		},
 		"AFreezeChangesNothing": {
 			deployment: deployment(10, told("v2", 10), remediate("3", "100%")), frozen: true,

@@ -36,7 +36,7 @@ func (s *set) total() int32 {
 	if !s.settled() {
 		most = s.most
 	}
-	return max(most, s.told, s.Spec.Replicas, s.Status.Replicas) + s.Status.TerminatingReplicas
+	return add(max(0, most, s.told, s.Spec.Replicas, s.Status.Replicas), max(0, s.Status.TerminatingReplicas))
 }
 
 // available Machines that the set has and will keep.
@@ -44,13 +44,13 @@ func (s *set) available() int32 {
 	if s.Terminating {
 		return 0
 	}
-	return min(s.told, s.Spec.Replicas, s.Status.AvailableReplicas)
+	return max(0, min(s.told, s.Spec.Replicas, s.Status.AvailableReplicas))
 }
 
 func (s *set) unavailable() int32 { return s.told - s.available() }
 
 // marked Machines go first, whatever set they are of.
-func (s *set) marked() int32 { return min(s.Status.MarkedReplicas, s.wants) }
+func (s *set) marked() int32 { return max(0, min(s.Status.MarkedReplicas, s.wants)) }
 
 func (s *set) wanted() int32    { return s.wants }
 func (s *set) hasToHave() int32 { return s.told }
@@ -64,7 +64,7 @@ func (s *set) empty() bool { return s.total() == 0 }
 func sum(sets []*set, f func(*set) int32) int32 {
 	n := int32(0)
 	for _, s := range sets {
-		n += f(s)
+		n = add(n, f(s))
 	}
 	return n
 }

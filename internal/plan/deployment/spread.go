@@ -90,7 +90,10 @@ func (s *set) lost(n int32) int32 {
 // set's when none has any.
 func shares(sets []*set, n int32) []int32 {
 	out := make([]int32, len(sets))
-	all := int64(sum(sets, (*set).wanted))
+	all := int64(0)
+	for _, s := range sets {
+		all += int64(s.wants)
+	}
 	if all == 0 {
 		out[len(out)-1] = n
 		return out

@@ -2,31 +2,80 @@ package freeze
 
 import (
 	"fmt"
+	"math"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 )
 
+// deletionsFreeze is for how long Machines that are being deleted may hold creations: a
+// drain may take hours, and whoever waits for a Machine must not wait for that.
+const deletionsFreeze = 5 * time.Minute
+
 // remember which Machines are there although the spec does not want them any more. A
 // scale-down leaves Machines that drain for hours, and is no overshoot: neither it nor a
-// scale-up that follows. What comes in addition, by whatever mistake, is.
+// scale-up that follows. Machines that come in addition, by whatever mistake, are.
 func (m Machines) remember() machinev1alpha1.SafetyStatus {
 	s := machinev1alpha1.SafetyStatus{Expected: m.Expected}
+	excess := max(0, int(m.Existing)-int(m.Expected))
 	if was := m.Remembered; was != nil {
-		s.Leaving = max(0, was.Leaving) + max(0, was.Expected-m.Expected)
+		scaledDown := max(0, int(was.Expected)-int(m.Expected))
+		s.Surplus = atMost(int(was.Surplus)+scaledDown, excess)
+		s.Leaving = atMost(int(was.Leaving)+scaledDown, int(m.Terminating)+excess)
+		s.DeletionsSince = was.DeletionsSince
 	}
-	s.Leaving = min(s.Leaving, m.Terminating+max(0, m.Existing-m.Expected))
 	return s
 }
 
-// overshoot says what is too much, "" if nothing is.
-func (m Machines) overshoot(s machinev1alpha1.SafetyStatus, margins Margins, was bool) string {
-	// An int: sums of what users may write must not overflow.
-	total := int(m.Existing) + int(m.Terminating)
-	allowed := int(s.Expected) + int(s.Leaving)
-	most, thaws := allowed+int(margins.Up), allowed+int(max(0, margins.Up-margins.Down))
-	if total <= thaws || total <= most && !was {
-		return ""
+// atMost is n within 0 and the limit. A status that a user wrote may have any number.
+func atMost(n, limit int) int32 { return int32(max(0, min(n, limit, math.MaxInt32))) }
+
+// An excess is how many Machines are above what may be without a freeze, margins apart.
+type excess struct {
+	// existing Machines above the spec, and deleted ones above the share of the fleet that
+	// may be being deleted.
+	existing, deleted int
+}
+
+// tolerated is how many Machines may be being deleted beside those of scale-downs: half of
+// the fleet. Users delete them, and remediation and rollouts do, and others take their
+// places while they drain.
+func tolerated(s machinev1alpha1.SafetyStatus) int { return max(0, int(s.Expected)) / 2 }
+
+func (m Machines) excess(s machinev1alpha1.SafetyStatus) excess {
+	return excess{
+		existing: int(m.Existing) - int(s.Expected) - int(s.Surplus),
+		deleted:  int(m.Terminating) - tolerated(s) - int(s.Leaving),
 	}
-	return fmt.Sprintf("there are %d Machines, %d of them being deleted: it freezes above %d (%d by the spec, %d left of scale-downs, a margin of %d) and thaws at %d",
-		total, m.Terminating, most, s.Expected, s.Leaving, margins.Up, thaws)
+}
+
+// overshoot reports what is too much, "" if nothing is, and when it is over at the latest if
+// that is known. It records in the status what it remembers for the next time.
+func (m Machines) overshoot(now time.Time, s *machinev1alpha1.SafetyStatus, margins Margins, was bool) (message string, until time.Time) {
+	e, up, thaws := m.excess(*s), int(margins.Up), int(max(0, margins.Up-margins.Down))
+	since := s.DeletionsSince
+	s.DeletionsSince = nil
+	there := fmt.Sprintf("there are %d Machines, %d of them being deleted: it freezes", int(m.Existing)+int(m.Terminating), m.Terminating)
+	switch {
+	case e.existing > up, was && since == nil && e.existing > thaws:
+		allowed := int(s.Expected) + int(s.Surplus)
+		return fmt.Sprintf("%s above %d that are not (%d by the spec, %d that a scale-down has yet to delete, a margin of %d) and thaws at %d",
+			there, allowed+up, s.Expected, s.Surplus, margins.Up, allowed+thaws), until
+	case e.deleted <= thaws, !was && e.deleted <= up:
+		return "", until
+	}
+	if since == nil {
+		since = &metav1.Time{Time: now.UTC().Truncate(time.Second)}
+	}
+	if until = since.Add(deletionsFreeze); !now.Before(until) {
+		// These have held creations for long enough. Only more of them freeze again.
+		s.Leaving = atMost(int(m.Terminating)-tolerated(*s), math.MaxInt32)
+		return "", time.Time{}
+	}
+	s.DeletionsSince = since
+	allowed := tolerated(*s) + int(s.Leaving)
+	return fmt.Sprintf("%s above %d that are (half of %d by the spec, %d that do not count, a margin of %d) and thaws at %d, or at %s",
+		there, allowed+up, s.Expected, s.Leaving, margins.Up, allowed+thaws, until.UTC().Format(time.RFC3339)), until
 }

@@ -88,15 +88,15 @@ type Decision struct {
 }
 
 // Plan decides.
-func Plan(o Observed) Decision {
+func Plan(now time.Time, o Observed) Decision {
 	was := meta.FindStatusCondition(o.Conditions, ConditionFrozen)
 	wasFrozen := was != nil && was.Status == metav1.ConditionTrue
 	d := Decision{CallAgain: plan.AtRest}
-	overshoot := ""
+	overshoot, until := "", time.Time{}
 	if o.Machines != nil {
 		status := o.Machines.remember()
+		overshoot, until = o.Machines.overshoot(now, &status, o.Margins, wasFrozen && was.Reason == ReasonOvershoot)
 		d.Status = &status
-		overshoot = o.Machines.overshoot(status, o.Margins, wasFrozen && was.Reason == ReasonOvershoot)
 	}
 
 	reason, message := o.found(overshoot)
@@ -122,6 +122,9 @@ func Plan(o Observed) Decision {
 	}
 	if reason == ReasonTargetUnreachable {
 		d.CallAgain = lookAgain
+	}
+	if !until.IsZero() {
+		d.CallAgain = min(d.CallAgain, max(plan.Soonest, until.Sub(now)))
 	}
 	d.tell(was, wasFrozen)
 	return d

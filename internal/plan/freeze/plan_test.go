@@ -107,23 +107,31 @@ func TestPlan(t *testing.T) {
 		},
 
 		"AsManyAsTheMarginAllowsAreNotTooMany": {
-			o:    Observed{Machines: there(9, 3)},
+			o:    Observed{Machines: there(12, 0)},
 			want: want{Condition: "False", Reason: ReasonNotFrozen},
 		},
 		"OneMoreIs": {
-			o:    Observed{Machines: there(9, 4)},
+			o:    Observed{Machines: there(13, 0)},
 			want: frozen(ReasonOvershoot, ReasonOvershoot, "true"),
 		},
+		"MachinesThatDrainAreNotTooMany": {
+			o:    Observed{Machines: there(10, 7)},
+			want: want{Condition: "False", Reason: ReasonNotFrozen},
+		},
+		"AsManyThatDrainAsPileUpFreezeForFiveMinutes": {
+			o:    Observed{Machines: there(10, 8)},
+			want: func(w want) want { w.Again = 5 * time.Minute; return w }(frozen(ReasonOvershoot, ReasonOvershoot, "true")),
+		},
 		"ItStaysFrozenUntilTheyAreFewerByTheOtherMargin": {
-			o:    Observed{Machines: there(10, 2), Conditions: told(metav1.ConditionTrue, ReasonOvershoot)},
+			o:    Observed{Machines: there(12, 0), Conditions: told(metav1.ConditionTrue, ReasonOvershoot)},
 			want: frozen(ReasonOvershoot, "", "true"),
 		},
 		"ItThawsThen": {
-			o:    Observed{Machines: there(10, 1), Conditions: told(metav1.ConditionTrue, ReasonOvershoot)},
+			o:    Observed{Machines: there(11, 0), Conditions: told(metav1.ConditionTrue, ReasonOvershoot)},
 			want: want{Condition: "False", Reason: ReasonNotFrozen, Event: ReasonNotFrozen},
 		},
 		"AFreezeForAnotherReasonDoesNotLowerTheBound": {
-			o:    Observed{Machines: there(10, 2), Cluster: reachable, Conditions: told(metav1.ConditionTrue, ReasonTargetUnreachable)},
+			o:    Observed{Machines: there(12, 0), Cluster: reachable, Conditions: told(metav1.ConditionTrue, ReasonTargetUnreachable)},
 			want: want{Condition: "False", Reason: ReasonNotFrozen, Event: ReasonNotFrozen},
 		},
 		"ANewReasonIsToldOf": {
@@ -147,7 +155,7 @@ func TestPlan(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			tc.o.Margins = Margins{Up: 2, Down: 1}
-			d := Plan(tc.o)
+			d := Plan(since, tc.o)
 			got := want{Frozen: d.Safety.Frozen, Condition: d.Condition.Status, Reason: d.Condition.Reason, Sets: d.Safety.Sets, Again: d.CallAgain}
 			for _, e := range d.Events {
 				got.Event += e.Reason
@@ -169,11 +177,14 @@ func TestPlan(t *testing.T) {
 }
 
 func TestMessagesHaveTheNumbers(t *testing.T) {
-	m := there(9, 8)
-	m.Remembered = &machinev1alpha1.SafetyStatus{Expected: 10, Leaving: 3}
+	deleted, many := there(9, 11), there(15, 1)
+	deleted.Remembered = &machinev1alpha1.SafetyStatus{Expected: 10, Leaving: 3}
+	many.Remembered = &machinev1alpha1.SafetyStatus{Expected: 10, Surplus: 1}
+	const tail = ": no Machines are created or replaced meanwhile"
 	for want, o := range map[string]Observed{
-		"there are 17 Machines, 8 of them being deleted: it freezes above 15 (10 by the spec, 3 left of scale-downs, a margin of 2) and thaws at 14: no Machines are created or replaced meanwhile": {Machines: m},
-		`ClusterProviderConfig "default" is not Reachable since 2030-01-01T12:00:00Z (Unreachable): no Machines are created or replaced meanwhile`:                                                  {Cluster: unreachable},
+		"there are 20 Machines, 11 of them being deleted: it freezes above 10 that are (half of 10 by the spec, 3 that do not count, a margin of 2) and thaws at 9, or at 2030-01-01T12:05:00Z" + tail: {Machines: deleted},
+		"there are 16 Machines, 1 of them being deleted: it freezes above 13 that are not (10 by the spec, 1 that a scale-down has yet to delete, a margin of 2) and thaws at 12" + tail:               {Machines: many},
+		`ClusterProviderConfig "default" is not Reachable since 2030-01-01T12:00:00Z (Unreachable): no Machines are created or replaced meanwhile`:                                                     {Cluster: unreachable},
 		`MachineDeployment workers is frozen (Overshoot): no Machines are created or replaced until it thaws`: {
 			Labels:      map[string]string{machinev1alpha1.LabelFreeze: "true", machinev1alpha1.LabelDeployment: "workers"},
 			Annotations: map[string]string{machinev1alpha1.AnnotationFreezeReason: ReasonOvershoot},
@@ -181,7 +192,7 @@ func TestMessagesHaveTheNumbers(t *testing.T) {
 		`label machine.drover.dev/freeze: "yes" must be "true" or "false", and is passed over`: {Labels: freeze("yes")},
 	} {
 		o.Margins = Margins{Up: 2, Down: 1}
-		d := Plan(o)
+		d := Plan(since, o)
 		if d.Condition.Message != want {
 			t.Errorf("\n%q, want\n%q", d.Condition.Message, want)
 		}

@@ -4,6 +4,7 @@ package remediation
 
 import (
 	"fmt"
+	"math"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -41,11 +42,11 @@ func LimitsOf(r machinev1alpha1.Remediation, replicas int32) (Limits, *plan.Prob
 		return Limits{}, problem
 	}
 	l := Limits{InFlight: inFlight}
-	if r.MaxUnhealthy != nil && r.MaxUnhealthy.String() != "100%" {
-		unhealthy, problem := scaled("maxUnhealthy", r.MaxUnhealthy, intstr.IntOrString{}, replicas)
-		if problem != nil {
-			return Limits{}, problem
-		}
+	unhealthy, problem := scaled("maxUnhealthy", r.MaxUnhealthy, intstr.FromString(machinev1alpha1.DefaultMaxUnhealthy), replicas)
+	if problem != nil {
+		return Limits{}, problem
+	}
+	if r.MaxUnhealthy == nil || r.MaxUnhealthy.String() != "100%" {
 		l.Unhealthy = &unhealthy
 	}
 	return l, nil
@@ -57,14 +58,14 @@ func scaled(field string, v *intstr.IntOrString, otherwise intstr.IntOrString, r
 		v = &otherwise
 	}
 	n, err := intstr.GetScaledValueFromIntOrPercent(v, int(replicas), true)
-	if err != nil || n < 0 {
+	if err != nil || n < 0 || v.Type == intstr.Int && n > machinev1alpha1.MaxReplicas {
 		return 0, &plan.Problem{
 			Reason: ReasonInvalid,
-			Message: fmt.Sprintf("spec.remediation.%s: %q must be a number from 0, or a percentage from 0%% to 100%%; no Machine is replaced until it is",
-				field, v.String()),
+			Message: fmt.Sprintf("spec.remediation.%s: %q must be a number from 0 to %d, or a percentage from 0%% to 100%%; no Machine is replaced until it is",
+				field, v.String(), machinev1alpha1.MaxReplicas),
 		}
 	}
-	return int32(n), nil
+	return int32(min(n, math.MaxInt32)), nil
 }
 
 // Allows says whether Machines may be replaced when so many are unhealthy.

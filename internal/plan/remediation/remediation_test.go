@@ -19,16 +19,20 @@ func TestLimits(t *testing.T) {
 		want                Limits
 		problem             string
 	}{
-		"OneAtATimeByDefault":             {nil, nil, 10, Limits{InFlight: 1}, ""},
-		"NumbersAreTheirOwn":              {of("3"), of("4"), 10, Limits{InFlight: 3, Unhealthy: ptr.To[int32](4)}, ""},
-		"PercentagesAreRoundedUp":         {of("11%"), of("41%"), 10, Limits{InFlight: 2, Unhealthy: ptr.To[int32](5)}, ""},
-		"OfOneMachineOneMayBeReplaced":    {of("1%"), of("1%"), 1, Limits{InFlight: 1, Unhealthy: ptr.To[int32](1)}, ""},
-		"NothingIsReplacedWithinNoBudget": {of("0"), of("0"), 10, Limits{Unhealthy: ptr.To[int32](0)}, ""},
-		"AnyNumberMayBeUnhealthyOfAll":    {nil, of("100%"), 10, Limits{InFlight: 1}, ""},
+		"OneAtATimeByDefault":              {nil, nil, 10, Limits{InFlight: 1, Unhealthy: ptr.To[int32](4)}, ""},
+		"TwoFifthsMayBeUnhealthyByDefault": {nil, nil, 30, Limits{InFlight: 1, Unhealthy: ptr.To[int32](12)}, ""},
+		"OneMayBeOfOneByDefault":           {nil, nil, 1, Limits{InFlight: 1, Unhealthy: ptr.To[int32](1)}, ""},
+		"OneMayBeOfTwoByDefault":           {nil, nil, 2, Limits{InFlight: 1, Unhealthy: ptr.To[int32](1)}, ""},
+		"TwoMayBeOfThreeByDefault":         {nil, nil, 3, Limits{InFlight: 1, Unhealthy: ptr.To[int32](2)}, ""},
+		"NumbersAreTheirOwn":               {of("3"), of("4"), 10, Limits{InFlight: 3, Unhealthy: ptr.To[int32](4)}, ""},
+		"PercentagesAreRoundedUp":          {of("11%"), of("41%"), 10, Limits{InFlight: 2, Unhealthy: ptr.To[int32](5)}, ""},
+		"OfOneMachineOneMayBeReplaced":     {of("1%"), of("1%"), 1, Limits{InFlight: 1, Unhealthy: ptr.To[int32](1)}, ""},
+		"NothingIsReplacedWithinNoBudget":  {of("0"), of("0"), 10, Limits{Unhealthy: ptr.To[int32](0)}, ""},
+		"AnyNumberMayBeUnhealthyOfAll":     {nil, of("100%"), 10, Limits{InFlight: 1}, ""},
 		"ANumberMustNotBeNegative": {of("-1"), nil, 10, Limits{},
-			`spec.remediation.maxInFlight: "-1" must be a number from 0, or a percentage from 0% to 100%; no Machine is replaced until it is`},
+			`spec.remediation.maxInFlight: "-1" must be a number from 0 to 10000, or a percentage from 0% to 100%; no Machine is replaced until it is`},
 		"APercentageMustBeOne": {nil, of("half"), 10, Limits{},
-			`spec.remediation.maxUnhealthy: "half" must be a number from 0, or a percentage from 0% to 100%; no Machine is replaced until it is`},
+			`spec.remediation.maxUnhealthy: "half" must be a number from 0 to 10000, or a percentage from 0% to 100%; no Machine is replaced until it is`},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

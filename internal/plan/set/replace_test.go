@@ -142,6 +142,7 @@ func TestReplacements(t *testing.T) {
 		},
 		"ButHoldsABudgetOfOne": {
 			set: set(3, func(s *machinev1alpha1.MachineSet) {
+				s.Spec.Remediation.MaxUnhealthy = ptr.To(intstr.FromString("100%"))
 				s.Status.Backoff = &machinev1alpha1.Backoff{Failures: 1, Until: metav1.NewTime(now.Add(time.Minute)), Template: (&fleet{Observed: Observed{Set: s}}).templateHash()}
 			}),
 			machines: slices.Concat([]Machine{machine("x", failed)}, some(1, "f", failed), some(1, "r", unknown)),

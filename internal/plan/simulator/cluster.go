@@ -140,7 +140,7 @@ func (c *Cluster) uid() types.UID {
 func (c *Cluster) planRollout(d *machinev1alpha1.MachineDeployment, children []child[*machinev1alpha1.MachineSet]) ([]*machinev1alpha1.MachineSet, func(*machinev1alpha1.MachineDeployment)) {
 	observed := freeze.OfDeployment(d)
 	observed.Cluster = c.Target
-	s := freeze.Plan(observed)
+	s := freeze.Plan(c.Now, observed)
 	of := deployment.Template(d).Spec.ClassRef
 	class := c.Classes[of.Name]
 	o := deployment.Observed{Deployment: d, ClassFound: !class.Missing, Safety: s.Safety}
@@ -172,7 +172,7 @@ func (c *Cluster) planRollout(d *machinev1alpha1.MachineDeployment, children []c
 func (c *Cluster) planReplicas(s *machinev1alpha1.MachineSet, groups []child[*machinev1alpha1.MachineGroup]) ([]*machinev1alpha1.MachineGroup, func(*machinev1alpha1.MachineSet)) {
 	observed := freeze.OfSet(s)
 	observed.Cluster = c.Target
-	safe := freeze.Plan(observed)
+	safe := freeze.Plan(c.Now, observed)
 	o := set.Observed{Set: s, Safety: safe.Safety}
 	if next := (&machinev1alpha1.Machine{ObjectMeta: s.ObjectMeta, Spec: s.Spec.Template.Spec}); c.Classes[next.Spec.ClassRef.Name].Missing {
 		o.Problem = plan.NoClass(next, "spec.template.spec.classRef.name")

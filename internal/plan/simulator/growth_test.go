@@ -33,6 +33,14 @@ func rolling(replicas, surge, unavailable int32) machinev1alpha1.MachineDeployme
 // tick lets ten seconds pass in which everything is seen and reconciled. Machines whose
 // version boots come one phase further, and those that are deleted are gone.
 func tick(c *Cluster, boots func(version string) bool) {
+	tickDraining(c, boots)
+	for _, m := range c.Machines() {
+		c.Finish(m.Name)
+	}
+}
+
+// tickDraining does the same, but for Machines that are deleted: they drain.
+func tickDraining(c *Cluster, boots func(version string) bool) {
 	c.CatchUp()
 	c.ReconcileDeployment()
 	for _, s := range c.Sets() {
@@ -45,7 +53,6 @@ func tick(c *Cluster, boots func(version string) bool) {
 		if boots(m.Spec.Version) {
 			c.Boot(m.Name)
 		}
-		c.Finish(m.Name)
 	}
 	c.CollectGarbage()
 	c.Now = c.Now.Add(10 * time.Second)
