@@ -26,7 +26,7 @@ type set struct {
 // settled means that the set has acted on what it was told: its counts are about
 // that and nothing else is under way.
 func (s *set) settled() bool {
-	return s.missing || s.Spec.Replicas == s.told && s.Status.ObservedGeneration >= s.Generation
+	return s.missing || s.Spec.Replicas == s.told && s.Status.DecidedGeneration >= s.Generation
 }
 
 // total Machines that the set has or may come to have. Those that are terminating
