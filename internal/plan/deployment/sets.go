@@ -32,6 +32,10 @@ func (s *set) settled() bool {
 // total Machines that the set has or may come to have. Those that are terminating
 // count: their VMs are still there.
 func (s *set) total() int32 {
+	// Package terminator counts the Machines of a set that is being deleted.
+	if s.Terminating && s.Status.DecidedGeneration >= s.Generation {
+		return s.Status.Replicas + s.Status.TerminatingReplicas
+	}
 	most := int32(0)
 	if !s.settled() {
 		most = s.most
