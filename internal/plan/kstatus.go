@@ -1,6 +1,8 @@
 package plan
 
 import (
+	"fmt"
+
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -55,4 +57,30 @@ func Stalled(because *Condition) Condition {
 		return Condition{Type: ConditionStalled, Status: "False", Reason: "NotStalled"}
 	}
 	return Condition{Type: ConditionStalled, Status: "True", Reason: because.Reason, Message: because.Message}
+}
+
+// Numbers of Machines for a message.
+type Numbers struct {
+	// Desired and Available Machines.
+	Desired, Available int32
+	// Starting, Terminating and Waiting Machines are named if there are any. Waiting ones
+	// are to be replaced, and are not being replaced.
+	Starting, Terminating, Waiting int32
+}
+
+// String is a clause such as "3 of 5 Machines are available, 1 starting, 2 terminating".
+func (n Numbers) String() string {
+	out := fmt.Sprintf("%d of %d Machines are available", n.Available, n.Desired)
+	if n.Available > n.Desired {
+		out = fmt.Sprintf("%d Machines are available, %d are desired", n.Available, n.Desired)
+	}
+	for _, part := range []struct {
+		n    int32
+		what string
+	}{{n.Starting, "starting"}, {n.Terminating, "terminating"}, {n.Waiting, "waiting to be replaced"}} {
+		if part.n > 0 {
+			out += fmt.Sprintf(", %d %s", part.n, part.what)
+		}
+	}
+	return out
 }

@@ -158,6 +158,9 @@ func (p *plan) callAgain(s machinev1alpha1.MachineDeploymentStatus) time.Duratio
 		}
 	}
 	again := shared.AtRest
+	if left, byHand := p.untilFreezeStalls(); byHand && left > 0 {
+		again = left
+	}
 	if a := p.Deployment.Spec.Rollout.After; a != nil && p.now.Before(a.Time) {
 		again = min(again, a.Sub(p.now))
 	}

@@ -68,6 +68,9 @@ func (p *plan) callAgain(ready bool) time.Duration {
 		return shared.Soonest
 	}
 	again := shared.AtRest
+	if left, byHand := p.untilFreezeStalls(); byHand && left > 0 {
+		again = left
+	}
 	if !ready && p.moves() || len(p.terminating)+len(p.dropping) > 0 {
 		again = shared.InFlight
 	}
