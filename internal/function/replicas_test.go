@@ -44,7 +44,8 @@ const setJSON = `{
 			}
 		}
 	},
-	"status": {"created": %d, "replicas": 0, "readyReplicas": 0, "availableReplicas": 0, "terminatingReplicas": 0}
+	"status": {"created": %d, "replicas": 0, "readyReplicas": 0, "availableReplicas": 0, "terminatingReplicas": 0, "observedGeneration": 3,
+		"conditions": [{"type": "Ready", "status": "False", "reason": "Creating", "observedGeneration": 3, "lastTransitionTime": "2026-01-01T00:00:00Z"}]}
 }`
 
 const compositionJSON = `{
@@ -212,7 +213,7 @@ func TestRunComposesAMachineGroup(t *testing.T) {
 	status := resource.MustStructJSON(`{
 		"apiVersion": "machine.drover.dev/v1alpha1", "kind": "MachineSet", "metadata": {"resourceVersion": "77"},
 		"status": {
-			"observedGeneration": 3, "selector": "machine.drover.dev/template-hash=776sbch24k,pool=workers",
+			"observedGeneration": 3, "decidedGeneration": 3, "selector": "machine.drover.dev/template-hash=776sbch24k,pool=workers",
 			"replicas": 2, "readyReplicas": 1, "availableReplicas": 1, "updatedReplicas": 1, "terminatingReplicas": 0,
 			"startingReplicas": 1, "created": 1, "creating": ["workers-x7k2p-cmb22"]
 		}

@@ -268,7 +268,8 @@ type MachineSetReplicas struct {
 
 // MachineDeploymentStatus counts the Machines of a deployment.
 type MachineDeploymentStatus struct {
-	// ObservedGeneration is the generation of the spec that this status is about.
+	// ObservedGeneration is the generation of the spec that this status is about,
+	// its conditions included.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 

@@ -172,9 +172,16 @@ type SafetyStatus struct {
 
 // MachineSetStatus counts the Machines of a set.
 type MachineSetStatus struct {
-	// ObservedGeneration is the generation of the spec that this status is about.
+	// ObservedGeneration is the generation of the spec that this status is about,
+	// its conditions included.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+
+	// DecidedGeneration is the generation of the spec that the numbers and lists of this
+	// status were decided by. ObservedGeneration follows it once the conditions are
+	// written too: Crossplane writes them in a second request.
+	// +optional
+	DecidedGeneration int64 `json:"decidedGeneration,omitempty"`
 
 	// Selector in the form that the scale subresource wants.
 	// +optional

@@ -20,9 +20,10 @@ type parents struct {
 	views  client.Reader // cache
 	// children that the cache has.
 	children func(ctx context.Context, parent client.Object) (int, error)
+	reporter *reporter
 }
 
-// Reconcile keeps a parent until its last child is gone.
+// Reconcile keeps a parent until its last child is gone, and reports what it waits for.
 func (r *parents) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	p := finalizer.NewMetadata(r.gvk)
 	if err := r.views.Get(ctx, req.NamespacedName, p); err != nil {
@@ -44,5 +45,9 @@ func (r *parents) Reconcile(ctx context.Context, req reconcile.Request) (reconci
 		}
 		s = finalizer.StateOf(p).Next(len(items) > 0)
 	}
-	return reconcile.Result{}, finalizer.Take(ctx, r.client, r.gvk, p, s)
+	if err := finalizer.Take(ctx, r.client, r.gvk, p, s); err != nil || p.GetDeletionTimestamp() == nil || s == finalizer.Remove {
+		return reconcile.Result{}, err
+	}
+	again, err := r.reporter.report(ctx, req.NamespacedName)
+	return reconcile.Result{RequeueAfter: again}, err
 }

@@ -43,9 +43,10 @@ func TestParentsStayUntilTheLastChildIsGone(t *testing.T) {
 			if err := v1alpha1.AddToScheme(s); err != nil {
 				t.Fatal(err)
 			}
-			c := fake.NewClientBuilder().WithScheme(s).WithObjects(append(tc.live, set.DeepCopy())...).Build()
+			c := fake.NewClientBuilder().WithScheme(s).WithStatusSubresource(&v1alpha1.MachineSet{}).WithObjects(append(tc.live, set.DeepCopy())...).Build()
 			r := &parents{gvk: gvk, child: v1alpha1.MachineGroupVersionKind, label: v1alpha1.LabelSet, client: c, live: c, views: c,
-				children: func(context.Context, client.Object) (int, error) { return tc.cached, nil }}
+				children: func(context.Context, client.Object) (int, error) { return tc.cached, nil },
+				reporter: newReporter(c, sets{})}
 			if _, err := r.Reconcile(t.Context(), reconcile.Request{NamespacedName: types.NamespacedName{Namespace: "ns", Name: "set"}}); err != nil {
 				t.Fatal(err)
 			}

@@ -2,11 +2,15 @@ package terminator
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"time"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/controller"
+	xpevent "github.com/crossplane/crossplane-runtime/v2/pkg/event"
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -19,12 +23,15 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/controller/mr"
 	"github.com/drover-dev/drover/internal/finalizer"
 )
 
 const (
 	backoffMin = 100 * time.Millisecond
 	backoffMax = 30 * time.Second
+	// reportEvery is how often a parent reports what becomes of its Machines.
+	reportEvery = time.Second
 )
 
 // Setup adds the controllers to the manager. The views are a cache of metadata.
@@ -37,14 +44,16 @@ func Setup(ctx context.Context, mgr ctrl.Manager, o controller.Options, views ca
 			return err
 		}
 	}
+	machines := machinesOf(mgr.GetClient())
 	if err := setupParents(mgr, o, views, &parents{
 		gvk: v1alpha1.MachineSetGroupVersionKind, child: v1alpha1.MachineGroupVersionKind, label: v1alpha1.LabelSet,
 		children: func(ctx context.Context, set client.Object) (int, error) {
-			list := &v1alpha1.MachineList{}
-			err := mgr.GetClient().List(ctx, list, client.InNamespace(set.GetNamespace()), client.MatchingFields{byOwner: string(set.GetUID())}, client.UnsafeDisableDeepCopy)
-			return len(list.Items), err
+			all, err := machines(ctx, set)
+			return len(all), err
 		},
-	}, source.Kind(mgr.GetCache(), &v1alpha1.Machine{}, handler.TypedEnqueueRequestsFromMapFunc(ownerOfKind[*v1alpha1.Machine](v1alpha1.MachineSetGroupVersionKind.Kind)), gone[*v1alpha1.Machine]())); err != nil {
+		reporter: &reporter{machines: machines, kind: sets{}},
+	}, source.Kind(mgr.GetCache(), &v1alpha1.Machine{}, handler.TypedEnqueueRequestsFromMapFunc(ownerOfKind[*v1alpha1.Machine](v1alpha1.MachineSetGroupVersionKind.Kind)), gone[*v1alpha1.Machine]()),
+		source.Kind(mgr.GetCache(), &v1alpha1.Machine{}, later(ownerOfKind[*v1alpha1.Machine](v1alpha1.MachineSetGroupVersionKind.Kind)), deleting())); err != nil {
 		return err
 	}
 	return setupParents(mgr, o, views, &parents{
@@ -53,18 +62,84 @@ func Setup(ctx context.Context, mgr ctrl.Manager, o controller.Options, views ca
 			items, err := ownedCached(ctx, views, v1alpha1.MachineSetGroupVersionKind, deployment)
 			return len(items), err
 		},
+		reporter: &reporter{kind: deployments{}, machines: func(ctx context.Context, deployment client.Object) ([]*v1alpha1.Machine, error) {
+			items, err := ownedCached(ctx, views, v1alpha1.MachineSetGroupVersionKind, deployment)
+			var out []*v1alpha1.Machine
+			for i := range items {
+				of, merr := machines(ctx, &items[i])
+				out, err = append(out, of...), errors.Join(err, merr)
+			}
+			return out, err
+		}},
 	}, source.Kind(views, finalizer.NewMetadata(v1alpha1.MachineSetGroupVersionKind),
-		handler.TypedEnqueueRequestsFromMapFunc(ownerOfKind[*metav1.PartialObjectMetadata](v1alpha1.MachineDeploymentGroupVersionKind.Kind)), gone[*metav1.PartialObjectMetadata]()))
+		handler.TypedEnqueueRequestsFromMapFunc(ownerOfKind[*metav1.PartialObjectMetadata](v1alpha1.MachineDeploymentGroupVersionKind.Kind)), gone[*metav1.PartialObjectMetadata]()),
+		source.Kind(mgr.GetCache(), &v1alpha1.Machine{}, later(deploymentOf), deleting()))
 }
 
-func setupParents(mgr ctrl.Manager, o controller.Options, views cache.Cache, r *parents, children source.Source) error {
+// machinesOf a MachineSet, from the cache.
+func machinesOf(cached client.Reader) func(context.Context, client.Object) ([]*v1alpha1.Machine, error) {
+	return func(ctx context.Context, set client.Object) ([]*v1alpha1.Machine, error) {
+		list := &v1alpha1.MachineList{}
+		err := cached.List(ctx, list, client.InNamespace(set.GetNamespace()), client.MatchingFields{byOwner: string(set.GetUID())}, client.UnsafeDisableDeepCopy)
+		out := make([]*v1alpha1.Machine, 0, len(list.Items))
+		for i := range list.Items {
+			out = append(out, &list.Items[i])
+		}
+		return out, err
+	}
+}
+
+// deploymentOf a Machine, by its label: a wrong one wakes a MachineDeployment in vain.
+func deploymentOf(_ context.Context, m *v1alpha1.Machine) []reconcile.Request {
+	name := m.Labels[v1alpha1.LabelDeployment]
+	if name == "" {
+		return nil
+	}
+	return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: m.Namespace, Name: name}}}
+}
+
+// later enqueues after a second, in which more Machines of the same parent change.
+func later(parentOf func(context.Context, *v1alpha1.Machine) []reconcile.Request) handler.TypedEventHandler[*v1alpha1.Machine, reconcile.Request] {
+	return handler.TypedFuncs[*v1alpha1.Machine, reconcile.Request]{
+		UpdateFunc: func(ctx context.Context, e event.TypedUpdateEvent[*v1alpha1.Machine], q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+			for _, req := range parentOf(ctx, e.ObjectNew) {
+				q.AddAfter(req, reportEvery)
+			}
+		},
+		DeleteFunc: func(ctx context.Context, e event.TypedDeleteEvent[*v1alpha1.Machine], q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+			for _, req := range parentOf(ctx, e.Object) {
+				q.AddAfter(req, reportEvery)
+			}
+		},
+	}
+}
+
+// deleting passes what changes of the deletion of a Machine.
+func deleting() predicate.TypedPredicate[*v1alpha1.Machine] {
+	return predicate.TypedFuncs[*v1alpha1.Machine]{
+		CreateFunc: func(event.TypedCreateEvent[*v1alpha1.Machine]) bool { return false },
+		UpdateFunc: func(e event.TypedUpdateEvent[*v1alpha1.Machine]) bool {
+			return e.ObjectNew.DeletionTimestamp != nil && (e.ObjectOld.DeletionTimestamp == nil ||
+				!equality.Semantic.DeepEqual(e.ObjectOld.Status, e.ObjectNew.Status) || !equality.Semantic.DeepEqual(e.ObjectOld.Spec.Drain, e.ObjectNew.Spec.Drain))
+		},
+		GenericFunc: func(event.TypedGenericEvent[*v1alpha1.Machine]) bool { return false },
+	}
+}
+
+func setupParents(mgr ctrl.Manager, o controller.Options, views cache.Cache, r *parents, children ...source.Source) error {
 	r.client, r.live, r.views = mgr.GetClient(), mgr.GetAPIReader(), views
-	return ctrl.NewControllerManagedBy(mgr).
-		Named("terminator/" + strings.ToLower(r.gvk.Kind)).
+	name := "terminator/" + strings.ToLower(r.gvk.Kind)
+	rep := r.reporter
+	rep.client, rep.live, rep.views, rep.now = r.client, r.live, r.views, time.Now
+	rep.record = mr.NewRecorder(xpevent.NewAPIRecorder(mgr.GetEventRecorderFor(name)))
+	b := ctrl.NewControllerManagedBy(mgr).
+		Named(name).
 		WithOptions(options(o)).
-		WatchesRawSource(source.Kind(views, finalizer.NewMetadata(r.gvk), &handler.TypedEnqueueRequestForObject[*metav1.PartialObjectMetadata]{})).
-		WatchesRawSource(children).
-		Complete(r)
+		WatchesRawSource(source.Kind(views, finalizer.NewMetadata(r.gvk), &handler.TypedEnqueueRequestForObject[*metav1.PartialObjectMetadata]{}))
+	for _, s := range children {
+		b = b.WatchesRawSource(s)
+	}
+	return b.Complete(r)
 }
 
 func options(o controller.Options) crcontroller.Options {

@@ -2,6 +2,7 @@ package deployment
 
 import (
 	"fmt"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -9,6 +10,8 @@ import (
 	fn "github.com/drover-dev/drover/apis/fn/v1alpha1"
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	shared "github.com/drover-dev/drover/internal/plan"
+	"github.com/drover-dev/drover/internal/plan/remediation"
+	machineset "github.com/drover-dev/drover/internal/plan/set"
 )
 
 // Types of a MachineDeployment's conditions, beside those of Crossplane, of kstatus and
@@ -37,9 +40,10 @@ const (
 
 func (p *plan) conditions(s machinev1alpha1.MachineDeploymentStatus) []shared.Condition {
 	valid, progressing, failure := p.valid(), p.progressing(s), p.replicaFailure()
+	stalled := shared.Stalled(p.stalledBy(s, valid, progressing, failure))
 	out := []shared.Condition{
 		valid, p.available(s), progressing, failure,
-		p.reconciling(progressing), stalled(valid, progressing, failure),
+		p.reconciling(s, progressing, stalled), stalled,
 	}
 	for _, c := range []*shared.Condition{p.exhaustedCondition(s), p.remediationAllowed()} {
 		if c != nil {
@@ -84,18 +88,29 @@ func (p *plan) valid() shared.Condition {
 // available does not count on what is preserved for analysis.
 func (p *plan) available(s machinev1alpha1.MachineDeploymentStatus) shared.Condition {
 	least := max(0, p.bounds.least()-s.PreservedFailedReplicas)
-	// What is available now stands in the status. A text that followed it would have
-	// every change of a rollout reconciled two times more.
-	if s.AvailableReplicas >= least {
-		return shared.Condition{
-			Type: conditionAvailable, Status: isTrue, Reason: "MinimumReplicasAvailable",
-			Message: fmt.Sprintf("At least %d Machines are available, of %d that are wanted", least, p.bounds.replicas),
-		}
+	c := shared.Condition{
+		Type: conditionAvailable, Status: isTrue, Reason: "MinimumReplicasAvailable",
+		Message: fmt.Sprintf("%s, at least %d must be", shared.Numbers{Desired: p.bounds.replicas, Available: s.AvailableReplicas}, least),
 	}
-	return shared.Condition{
-		Type: conditionAvailable, Status: isFalse, Reason: "MinimumReplicasUnavailable",
-		Message: fmt.Sprintf("Fewer than %d Machines are available, of %d that are wanted", least, p.bounds.replicas),
+	if s.AvailableReplicas < least {
+		c.Status, c.Reason = isFalse, "MinimumReplicasUnavailable"
 	}
+	return c
+}
+
+// numbers of the Machines of all sets.
+func (p *plan) numbers(s machinev1alpha1.MachineDeploymentStatus) shared.Numbers {
+	return shared.Numbers{
+		Desired: p.bounds.replicas, Available: s.AvailableReplicas,
+		Starting:    sum(p.live(), func(s *set) int32 { return s.Status.StartingReplicas }),
+		Terminating: s.TerminatingReplicas,
+		Waiting:     p.waiting(),
+	}
+}
+
+// waiting Machines are to be replaced, and no set replaces them yet.
+func (p *plan) waiting() int32 {
+	return sum(p.live(), func(s *set) int32 { return s.Status.ReplaceableReplicas })
 }
 
 // isDone means that there is no rollout: the revision is, or once was, complete, and
@@ -145,14 +160,17 @@ func (p *plan) replicaFailure() shared.Condition {
 }
 
 // reconciling is True while something is on its way to what the spec says.
-func (p *plan) reconciling(progressing shared.Condition) shared.Condition {
+func (p *plan) reconciling(s machinev1alpha1.MachineDeploymentStatus, progressing, stalled shared.Condition) shared.Condition {
 	c := shared.Condition{Type: shared.ConditionReconciling, Status: isFalse, Reason: progressing.Reason}
 	switch {
 	case p.complete() || progressing.Status != isTrue:
+	case stalled.Status == isTrue:
+		c.Reason = stalled.Reason
 	case p.isDone():
-		c.Status, c.Reason, c.Message = isTrue, shared.ReasonScaling, "Machines are created, deleted or replaced"
+		c.Status, c.Reason, c.Message = isTrue, shared.ReasonScaling, p.numbers(s).String()
 	default:
-		c.Status, c.Message = isTrue, progressing.Message
+		c.Status = isTrue
+		c.Message = fmt.Sprintf("%s: %d of %d Machines are updated; %s", progressing.Message, s.UpdatedReplicas, p.bounds.replicas, p.numbers(s))
 	}
 	return c
 }
@@ -176,15 +194,56 @@ func (p *plan) exhaustedCondition(s machinev1alpha1.MachineDeploymentStatus) *sh
 	return nil
 }
 
-// stalled is True when nothing comes further without somebody's help.
-func stalled(valid, progressing, failure shared.Condition) shared.Condition {
+// stalledBy is why nothing gets further until a user acts, with what the user can do; nil if
+// something does.
+func (p *plan) stalledBy(s machinev1alpha1.MachineDeploymentStatus, valid, progressing, failure shared.Condition) *shared.Condition {
 	for _, c := range []shared.Condition{valid, progressing} {
 		if c.Status == isFalse && c.Reason != shared.ReasonFrozen {
-			return shared.Stalled(&c)
+			return &c
 		}
 	}
 	if failure.Status == isTrue && fn.ErrorCode(failure.Reason).NeedsSomebody() {
-		return shared.Stalled(&failure)
+		return &failure
 	}
-	return shared.Stalled(nil)
+	because := p.updateFailed()
+	// A rollout replaces Machines too.
+	if because == nil && p.isDone() {
+		because = remediation.Stalled(p.remediationAllowed(), p.waiting())
+	}
+	if left, byHand := p.untilFreezeStalls(); because == nil && byHand && left <= 0 {
+		frozen := shared.FreezeStalled(p.freezeLimit())
+		because = &frozen
+	}
+	if because != nil {
+		because.Message = fmt.Sprintf("%s; %s", p.numbers(s), because.Message)
+	}
+	return because
+}
+
+// updateFailed is the failure of updates in place, nil if there is none.
+func (p *plan) updateFailed() *shared.Condition {
+	if p.current == nil || p.current.Spec.InPlaceUpdate == nil || !p.current.settled() {
+		return nil
+	}
+	c := meta.FindStatusCondition(p.current.Status.Conditions, machineset.ConditionUpdated)
+	if c == nil || c.Reason != machineset.ReasonUpdateFailed {
+		return nil
+	}
+	return &shared.Condition{Reason: c.Reason, Message: fmt.Sprintf("MachineSet %s: %s; %s", p.current.Name, c.Message, machineset.RemedyOfUpdate)}
+}
+
+// freezeLimit is how long a freeze by hand may hold what is desired.
+func (p *plan) freezeLimit() time.Duration {
+	if s := p.Deployment.Spec.ProgressDeadlineSeconds; s > 0 {
+		return time.Duration(s) * time.Second
+	}
+	return shared.DefaultFreezeLimit
+}
+
+// untilFreezeStalls is false if no freeze by hand holds anything.
+func (p *plan) untilFreezeStalls() (time.Duration, bool) {
+	if p.complete() {
+		return 0, false
+	}
+	return shared.UntilFreezeStalls(p.now, p.Safety, p.Deployment.Status.Conditions, p.freezeLimit())
 }

@@ -77,7 +77,7 @@ func (p *plan) conditionEvents(conditions []shared.Condition) []shared.Event {
 		case c.Type == conditionProgressing && c.Reason == reasonPaused && (before == nil || before.Reason != c.Reason):
 			events = append(events, shared.Event{Reason: reasonPaused, Message: c.Message})
 		case c.Type == conditionProgressing && before != nil && before.Reason == reasonPaused && c.Reason != reasonPaused:
-			events = append(events, shared.Event{Reason: "MachineDeploymentResumed", Message: "Machines are replaced and updated again"})
+			events = append(events, shared.Event{Reason: "MachineDeploymentResumed", Message: "The pause has ended"})
 		}
 	}
 	return events

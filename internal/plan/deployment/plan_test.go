@@ -27,6 +27,8 @@ func deployment(replicas int32, options ...deploymentOption) *machinev1alpha1.Ma
 	d.Spec.Selector.MatchLabels = map[string]machinev1alpha1.LabelValue{"pool": "a"}
 	d.Spec.Template = template("v2")
 	d.Spec.RevisionHistoryLimit = 1
+	d.Status.ObservedGeneration = 9
+	ready(metav1.ConditionFalse, 9)(d)
 	for _, o := range options {
 		o(d)
 	}
@@ -78,7 +80,7 @@ func machineSet(version string, revision int64, replicas int32, options ...setOp
 	p.current = &set{Set: Set{MachineSet: p.newSet()}, revision: revision, told: replicas, allotted: allottedTo(version)}
 	s.MachineSet = p.composed(p.current)
 	s.UID, s.Generation = "uid-of-set", 4
-	s.Status.ObservedGeneration = 4
+	s.Status.ObservedGeneration, s.Status.DecidedGeneration = 4, 4
 	s.Status.Replicas, s.Status.ReadyReplicas, s.Status.AvailableReplicas = replicas, replicas, replicas
 	for _, o := range options {
 		o(&s)
@@ -104,7 +106,7 @@ func terminating(n int32) setOption {
 
 func has(n int32) setOption { return func(s *Set) { s.Status.Replicas = n } }
 
-func unsettled(s *Set) { s.Status.ObservedGeneration = 3 }
+func unsettled(s *Set) { s.Status.ObservedGeneration, s.Status.DecidedGeneration = 3, 3 }
 func deleted(s *Set)   { s.Terminating, s.Observed = true, false }
 func forgotten(s *Set) { s.Observed = false }
 

@@ -71,7 +71,7 @@ func (p *plan) canReplace(s *set) bool {
 
 // allot a set its part of the budget, if it has acted on the one that it had.
 func (s *set) allot(n int32) {
-	if s.missing || s.toldInFlight() == s.allotted && s.Status.ObservedGeneration >= s.Generation {
+	if s.missing || s.toldInFlight() == s.allotted && s.Status.DecidedGeneration >= s.Generation {
 		s.allots = n
 	}
 }

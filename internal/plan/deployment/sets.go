@@ -26,12 +26,16 @@ type set struct {
 // settled means that the set has acted on what it was told: its counts are about
 // that and nothing else is under way.
 func (s *set) settled() bool {
-	return s.missing || s.Spec.Replicas == s.told && s.Status.ObservedGeneration >= s.Generation
+	return s.missing || s.Spec.Replicas == s.told && s.Status.DecidedGeneration >= s.Generation
 }
 
 // total Machines that the set has or may come to have. Those that are terminating
 // count: their VMs are still there.
 func (s *set) total() int32 {
+	// Package terminator counts the Machines of a set that is being deleted.
+	if s.Terminating && s.Status.DecidedGeneration >= s.Generation {
+		return s.Status.Replicas + s.Status.TerminatingReplicas
+	}
 	most := int32(0)
 	if !s.settled() {
 		most = s.most

@@ -14,7 +14,7 @@ import (
 
 func (p *plan) status() machinev1alpha1.MachineDeploymentStatus {
 	s := machinev1alpha1.MachineDeploymentStatus{
-		ObservedGeneration: p.Deployment.Generation,
+		ObservedGeneration: shared.ObservedGeneration(p.Deployment.Generation, p.Deployment.Status.ObservedGeneration, p.Deployment.Status.Conditions),
 		Selector:           p.Deployment.Spec.Selector.String(),
 		DesiredReplicas:    &p.scaledFor,
 		Revision:           p.Deployment.Status.Revision,
@@ -96,8 +96,18 @@ func (s *set) ready() bool {
 // that nothing is left of others.
 func (p *plan) complete() bool {
 	c := p.current
-	return c != nil && c.ready() && c.wants == c.told && p.alone() && c.updated(p.target) == c.told &&
-		c.told == p.bounds.replicas && c.Status.AvailableReplicas == c.told
+	return c != nil && (c.ready() && c.updated(p.target) == c.told || p.staysComplete()) &&
+		c.wants == c.told && p.alone() && c.told == p.bounds.replicas && c.Status.AvailableReplicas == c.told
+}
+
+// staysComplete means that the deployment was complete, and that the current set has yet to
+// act on a change that Drover itself made, such as the taints of Nodes at the end of a
+// rollout: neither a user nor the clock has asked for anything else.
+func (p *plan) staysComplete() bool {
+	c, d := p.current, p.Deployment
+	isUpdated := c.Spec.InPlaceUpdate == nil || c.Spec.InPlaceUpdate.ID == p.target.hash() && c.Status.UpdatedReplicas == c.told
+	return p.wasComplete() && shared.IsReadyFor(d.Generation, d.Status.Conditions) && isUpdated &&
+		c.Spec.Replicas == c.told && c.Status.Replicas == c.told && c.Status.ReadyReplicas == c.told
 }
 
 // wasComplete means that this revision once was complete. What happens since then
@@ -138,12 +148,19 @@ func (p *plan) untilDeadline(s machinev1alpha1.MachineDeploymentStatus) time.Dur
 // callAgain at once to carry out what is written down by then, soon while anything
 // is in flight, and when a time comes that was asked for.
 func (p *plan) callAgain(s machinev1alpha1.MachineDeploymentStatus) time.Duration {
+	// A generation is reported as observed by the plan after the one that decided by it.
+	if s.ObservedGeneration < p.Deployment.Generation {
+		return shared.Soonest
+	}
 	for _, set := range p.live() {
 		if set.missing || set.wants != set.told || set.allots != set.allotted {
 			return shared.Soonest
 		}
 	}
 	again := shared.AtRest
+	if left, byHand := p.untilFreezeStalls(); byHand && left > 0 {
+		again = left
+	}
 	if a := p.Deployment.Spec.Rollout.After; a != nil && p.now.Before(a.Time) {
 		again = min(again, a.Sub(p.now))
 	}
@@ -151,7 +168,7 @@ func (p *plan) callAgain(s machinev1alpha1.MachineDeploymentStatus) time.Duratio
 	if left := p.untilDeadline(s); p.rollsOn() && left > 0 {
 		again = min(again, max(shared.Soonest, left))
 	}
-	if !p.complete() || s.TerminatingReplicas > 0 || *s.DesiredReplicas != p.bounds.replicas || slices.ContainsFunc(p.old, func(s *set) bool { return !s.settled() }) {
+	if !p.complete() || s.TerminatingReplicas > 0 || *s.DesiredReplicas != p.bounds.replicas || slices.ContainsFunc(p.live(), func(s *set) bool { return !s.settled() }) {
 		again = min(again, shared.InFlight)
 	}
 	return again

@@ -379,7 +379,7 @@ func TestScalingInARollout(t *testing.T) {
 	t.Run("WhatTheyWereScaledForIsWrittenDown", func(t *testing.T) {
 		sets := []Set{machineSet("v1", 1, 5), machineSet("v2", 2, 2)}
 		done := Plan(now, Observed{Deployment: deployment(12, ints(2, 0), scaledFor(6)), Sets: sets, ClassFound: true})
-		sets[0].Status.ObservedGeneration = 0
+		sets[0].Status.DecidedGeneration = 0
 		awaited := Plan(now, Observed{Deployment: deployment(12, ints(2, 0), scaledFor(6)), Sets: sets, ClassFound: true})
 		if *done.Status.DesiredReplicas != 12 || *awaited.Status.DesiredReplicas != 6 {
 			t.Errorf("got %d and %d", *done.Status.DesiredReplicas, *awaited.Status.DesiredReplicas)

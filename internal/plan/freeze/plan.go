@@ -12,12 +12,12 @@ import (
 )
 
 // ConditionFrozen is true while nothing is created or replaced.
-const ConditionFrozen = "Frozen"
+const ConditionFrozen = plan.ConditionFrozen
 
 // Reasons of ConditionFrozen, and of the events that tell of a change.
 const (
 	// ReasonManualFreeze is a freeze by the label.
-	ReasonManualFreeze = "ManualFreeze"
+	ReasonManualFreeze = plan.ReasonManualFreeze
 	// ReasonDeploymentFrozen is that of a MachineSet whose MachineDeployment is frozen.
 	ReasonDeploymentFrozen = "DeploymentFrozen"
 	// ReasonTargetUnreachable means that the cluster that Machines join does not answer.

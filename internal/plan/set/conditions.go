@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	shared "github.com/drover-dev/drover/internal/plan"
 )
 
@@ -18,12 +19,19 @@ const (
 	// conditionReplicaFailure is True while Machines cannot be created. Its reason is
 	// the provider's class of the error, its message the first error's text.
 	conditionReplicaFailure = "ReplicaFailure"
-	// conditionUpdated is False while Machines of a set that updates in place are not
+	// ConditionUpdated is False while Machines of a set that updates in place are not
 	// what the template says. Other sets do not have it. UpToDate is Crossplane's own.
-	conditionUpdated = "Updated"
+	ConditionUpdated = "Updated"
 	// conditionSelectorExclusive is False while Machines match the set's selector that
 	// somebody else controls.
 	conditionSelectorExclusive = "SelectorExclusive"
+)
+
+const (
+	// ReasonUpdateFailed means that the agents of Nodes report failed updates in place.
+	ReasonUpdateFailed = "UpdateFailed"
+	// RemedyOfUpdate is what a user can do about it.
+	RemedyOfUpdate = "to retry, set the annotation " + machinev1alpha1.AnnotationUpdateRetry + " of the Machine to a new value"
 )
 
 const (
@@ -32,9 +40,8 @@ const (
 	// reasonNotApplied means that the API server refuses a Machine, or what is said of it.
 	reasonNotApplied = "MachinesNotApplied"
 
-	reasonUpToDate     = "UpToDate"
-	reasonUpdating     = "Updating"
-	reasonUpdateFailed = "UpdateFailed"
+	reasonUpToDate = "UpToDate"
+	reasonUpdating = "Updating"
 
 	reasonExclusive          = "Exclusive"
 	reasonControlledByOthers = "ControlledByOthers"

@@ -229,7 +229,7 @@ func (p *plan) updatedCondition() *shared.Condition {
 	if !p.updatesInPlace() {
 		return nil
 	}
-	c := &shared.Condition{Type: conditionUpdated, Status: "True", Reason: reasonUpToDate}
+	c := &shared.Condition{Type: ConditionUpdated, Status: "True", Reason: reasonUpToDate}
 	var failed []string
 	for _, m := range p.kept {
 		if !p.isOutdated(m) {
@@ -241,7 +241,7 @@ func (p *plan) updatedCondition() *shared.Condition {
 		}
 	}
 	if len(failed) > 0 {
-		c.Reason, c.Message = reasonUpdateFailed, "The update failed of "+list(failed)
+		c.Reason, c.Message = ReasonUpdateFailed, "The update failed of "+list(failed)
 	}
 	return c
 }

@@ -1,12 +1,15 @@
 package set
 
 import (
+	"fmt"
 	"slices"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	fn "github.com/drover-dev/drover/apis/fn/v1alpha1"
 	shared "github.com/drover-dev/drover/internal/plan"
+	"github.com/drover-dev/drover/internal/plan/remediation"
 )
 
 const reasonSettled = "Settled"
@@ -32,7 +35,7 @@ func (p *plan) reconciling(ready bool, stalled shared.Condition) shared.Conditio
 	case stalled.Status == "True":
 		c.Reason = stalled.Reason
 	case goes || comes && !p.Safety.Frozen:
-		c.Status, c.Reason, c.Message = "True", shared.ReasonScaling, "Machines are created, updated, deleted or replaced"
+		c.Status, c.Reason, c.Message = "True", shared.ReasonScaling, p.numbers().String()
 	case comes:
 		c.Reason, c.Message = shared.ReasonFrozen, p.Safety.Message
 	}
@@ -47,13 +50,55 @@ func (p *plan) stalled(told []shared.Condition) shared.Condition {
 			return c.Status == "False"
 		case conditionReplicaFailure:
 			return c.Status == "True" && fn.ErrorCode(c.Reason).NeedsSomebody()
-		case conditionUpdated:
-			return c.Reason == reasonUpdateFailed
+		case ConditionUpdated:
+			return c.Reason == ReasonUpdateFailed
 		}
 		return false
 	})
-	if i < 0 {
-		return shared.Stalled(nil)
+	var because *shared.Condition
+	switch {
+	case i < 0:
+		because = p.heldBack()
+	case told[i].Type == ConditionUpdated:
+		because = &shared.Condition{Reason: told[i].Reason, Message: told[i].Message + "; " + RemedyOfUpdate}
+	default:
+		return shared.Stalled(&told[i])
 	}
-	return shared.Stalled(&told[i])
+	if because != nil {
+		because.Message = fmt.Sprintf("%s; %s", p.numbers(), because.Message)
+	}
+	return shared.Stalled(because)
+}
+
+// heldBack is why Machines that are to be created or replaced are not until a user acts, nil
+// if they are.
+func (p *plan) heldBack() *shared.Condition {
+	// A MachineDeployment has the budget, and reports.
+	if metav1.GetControllerOfNoCopy(p.Set) == nil {
+		if c := remediation.Stalled(p.remediationAllowed(), int32(len(p.waiting()))); c != nil {
+			return c
+		}
+	}
+	if left, byHand := p.untilFreezeStalls(); byHand && left <= 0 {
+		c := shared.FreezeStalled(shared.DefaultFreezeLimit)
+		return &c
+	}
+	return nil
+}
+
+// untilFreezeStalls is false if no freeze by hand holds anything.
+func (p *plan) untilFreezeStalls() (time.Duration, bool) {
+	if p.missing() == 0 && len(p.waiting()) == 0 {
+		return 0, false
+	}
+	return shared.UntilFreezeStalls(p.now, p.Safety, p.Set.Status.Conditions, shared.DefaultFreezeLimit)
+}
+
+// numbers of the set's Machines.
+func (p *plan) numbers() shared.Numbers {
+	s := p.status()
+	return shared.Numbers{
+		Desired: p.Set.Spec.Replicas, Available: s.AvailableReplicas,
+		Starting: s.StartingReplicas, Terminating: s.TerminatingReplicas, Waiting: s.ReplaceableReplicas,
+	}
 }

@@ -2,8 +2,10 @@ package set
 
 import (
 	"testing"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
@@ -20,6 +22,18 @@ func knowing(types ...string) setOption {
 			s.Status.Conditions = append(s.Status.Conditions, metav1.Condition{Type: t, Status: metav1.ConditionTrue})
 		}
 	}
+}
+
+var byHand = shared.Safety{Frozen: true, Reason: "ManualFreeze"}
+
+func frozenSince(d time.Duration) setOption {
+	return func(s *machinev1alpha1.MachineSet) {
+		s.Status.Conditions = append(s.Status.Conditions, metav1.Condition{Type: "Frozen", Status: "True", Reason: "ManualFreeze", LastTransitionTime: metav1.NewTime(now.Add(-d))})
+	}
+}
+
+func noBudget(s *machinev1alpha1.MachineSet) {
+	s.Spec.Remediation.MaxInFlight = ptr.To(intstr.FromInt32(0))
 }
 
 func TestAStandaloneSetSaysHowItComesOn(t *testing.T) {
@@ -53,9 +67,14 @@ func TestAStandaloneSetSaysHowItComesOn(t *testing.T) {
 		"TheCloudRefusesForGood": {Observed{Set: set(1), Machines: []Machine{machine("a", failed, denied)}}, "False PermissionDenied", "True PermissionDenied"},
 		"TheCloudRefusesForNow":  {Observed{Set: set(1), Machines: []Machine{machine("a", failed, throttled)}}, comes, no},
 		"AnUpdateInPlaceFailed":  {Observed{Set: set(1, inPlace(1), updating("a")), Machines: []Machine{machine("a", running, updateFailed)}}, "False UpdateFailed", "True UpdateFailed"},
-		"AFailedMachineIsKept":   {Observed{Set: set(1), Machines: []Machine{machine("a", failed, asks("now"))}}, settled, no},
-		"ADeploymentSpeaksForIt": {Observed{Set: set(2, controlled)}, none, none},
-		"ADeploymentTookItOver":  {Observed{Set: set(2, controlled, knowing(shared.ConditionReconciling, shared.ConditionStalled))}, comes, no},
+		"AFailedMachineWithoutBudgetStalls": {Observed{Set: set(1, noBudget), Machines: []Machine{machine("a", failed, func(m *Machine) { m.Status.NodeRef = &machinev1alpha1.NodeReference{Name: "n"} })}},
+			"False NoBudget", "True NoBudget"},
+		"ALongFreezeByHandStalls": {Observed{Set: set(2, frozenSince(31*time.Minute)), Safety: byHand, Machines: []Machine{machine("a", running)}},
+			"False ManualFreeze", "True ManualFreeze"},
+		"AShortFreezeByHandDoesNot": {Observed{Set: set(2, frozenSince(29*time.Minute)), Safety: byHand, Machines: []Machine{machine("a", running)}}, "False Frozen", no},
+		"AFailedMachineIsKept":      {Observed{Set: set(1), Machines: []Machine{machine("a", failed, asks("now"))}}, settled, no},
+		"ADeploymentSpeaksForIt":    {Observed{Set: set(2, controlled)}, none, none},
+		"ADeploymentTookItOver":     {Observed{Set: set(2, controlled, knowing(shared.ConditionReconciling, shared.ConditionStalled))}, comes, no},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

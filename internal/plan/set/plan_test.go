@@ -40,7 +40,8 @@ func set(replicas int32, options ...setOption) *machinev1alpha1.MachineSet {
 	s.Spec.Template.Metadata.Labels = map[string]machinev1alpha1.LabelValue{"pool": "a", "app": "web"}
 	s.Spec.Template.Spec.ClassRef.Name = "small"
 	s.Spec.Template.Spec.Version = "v1.35.4"
-	s.Status.Created = 100
+	s.Status.Created, s.Status.ObservedGeneration = 100, 7
+	readyAt(7)(s)
 	for _, o := range options {
 		o(s)
 	}
@@ -371,7 +372,7 @@ func TestPlan(t *testing.T) {
 			if diff := cmp.Diff(tc.want, got, equateEmpty); diff != "" {
 				t.Errorf("-want +got:\n%s", diff)
 			}
-			if d.Status.ObservedGeneration != 7 || d.Status.Selector != "app=web,pool=a" {
+			if d.Status.ObservedGeneration != 7 || d.Status.DecidedGeneration != 7 || d.Status.Selector != "app=web,pool=a" {
 				t.Errorf("observedGeneration %d, selector %q", d.Status.ObservedGeneration, d.Status.Selector)
 			}
 			if diff := cmp.Diff(d, Plan(now, o)); diff != "" {

@@ -14,7 +14,8 @@ import (
 // reads it must not rely on a Machine that is about to go.
 func (p *plan) status() machinev1alpha1.MachineSetStatus {
 	s := machinev1alpha1.MachineSetStatus{
-		ObservedGeneration:  p.Set.Generation,
+		ObservedGeneration:  shared.ObservedGeneration(p.Set.Generation, p.Set.Status.ObservedGeneration, p.Set.Status.Conditions),
+		DecidedGeneration:   p.Set.Generation,
 		Selector:            p.Set.Spec.Selector.String(),
 		Replicas:            int32(len(p.kept) + len(p.creates)),
 		UpdatedReplicas:     int32(len(p.creates)),
@@ -65,7 +66,14 @@ func (p *plan) callAgain(ready bool) time.Duration {
 	if len(p.dropped)+len(p.selected)+len(p.takesOn)+len(p.paired) > 0 {
 		return shared.Soonest
 	}
+	// A generation is reported as observed by the plan after the one that decided by it.
+	if shared.ObservedGeneration(p.Set.Generation, p.Set.Status.ObservedGeneration, p.Set.Status.Conditions) < p.Set.Generation {
+		return shared.Soonest
+	}
 	again := shared.AtRest
+	if left, byHand := p.untilFreezeStalls(); byHand && left > 0 {
+		again = left
+	}
 	if !ready && p.moves() || len(p.terminating)+len(p.dropping) > 0 {
 		again = shared.InFlight
 	}

@@ -162,7 +162,7 @@ func (c *Cluster) planRollout(d *machinev1alpha1.MachineDeployment, children []c
 	}
 	return desired, func(d *machinev1alpha1.MachineDeployment) {
 		c.emit("deployment", s.Events, p.Events)
-		conditions := setConditions(d.Status.Conditions, append(p.Conditions, ready(p.Ready), s.Condition))
+		conditions := setConditions(d.Generation, append(p.Conditions, ready(p.Ready), s.Condition))
 		d.Status = p.Status
 		d.Status.Safety = s.Status
 		d.Status.Conditions = conditions
@@ -197,7 +197,7 @@ func (c *Cluster) planReplicas(s *machinev1alpha1.MachineSet, groups []child[*ma
 	return []*machinev1alpha1.MachineGroup{g}, func(s *machinev1alpha1.MachineSet) {
 		c.emit(s.Name, safe.Events, p.Events)
 		c.decided = &decision{set: s.Name, spec: s.Spec, before: *s.Status.DeepCopy(), after: *p.Status.DeepCopy(), seen: seen, gone: o.Gone}
-		conditions := setConditions(s.Status.Conditions, append(p.Conditions, ready(p.Ready), safe.Condition))
+		conditions := setConditions(s.Generation, append(p.Conditions, ready(p.Ready), safe.Condition))
 		s.Status = p.Status
 		s.Status.Safety = safe.Status
 		s.Status.Conditions = conditions
@@ -221,10 +221,15 @@ func ready(r bool) plan.Condition {
 	return plan.Condition{Type: "Ready", Status: "False", Reason: "Creating"}
 }
 
-func setConditions(now []metav1.Condition, set []plan.Condition) []metav1.Condition {
-	out := make([]metav1.Condition, 0, len(now))
+// setConditions as Crossplane does: only its own Ready has the generation.
+func setConditions(generation int64, set []plan.Condition) []metav1.Condition {
+	out := make([]metav1.Condition, 0, len(set))
 	for _, c := range set {
-		out = append(out, metav1.Condition{Type: c.Type, Status: metav1.ConditionStatus(c.Status), Reason: c.Reason, Message: c.Message})
+		n := metav1.Condition{Type: c.Type, Status: metav1.ConditionStatus(c.Status), Reason: c.Reason, Message: c.Message}
+		if c.Type == "Ready" {
+			n.ObservedGeneration = generation
+		}
+		out = append(out, n)
 	}
 	return out
 }

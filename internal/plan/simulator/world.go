@@ -327,7 +327,7 @@ func (w *World) reconcileMachine(name string) {
 	}
 	d := machine.Plan(w.Now, w.observe(m, v))
 	w.changeMachine(name, func(m *machinev1alpha1.Machine) {
-		conditions := setConditions(m.Status.Conditions, append(d.Conditions, ready(d.Ready)))
+		conditions := setConditions(m.Generation, append(d.Conditions, ready(d.Ready)))
 		m.Status = d.Status
 		m.Status.Conditions = conditions
 		if m.Status.ProviderID != "" && m.Spec.ProviderID == nil {

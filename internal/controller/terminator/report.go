@@ -1,0 +1,149 @@
+package terminator
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
+	"k8s.io/apimachinery/pkg/api/equality"
+	kerrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/finalizer"
+	"github.com/drover-dev/drover/internal/plan/deletion"
+)
+
+// afterConflict the object is read again.
+const afterConflict = 200 * time.Millisecond
+
+// A reporter writes the status of a kind of parents while they are being deleted.
+type reporter struct {
+	client client.Client // writes
+	live   client.Reader
+	views  client.Reader // cache
+	record event.Recorder
+	now    func() time.Time
+	// machines that a parent has, from a cache.
+	machines func(ctx context.Context, parent client.Object) ([]*v1alpha1.Machine, error)
+	kind     parentKind
+}
+
+// A parentKind reads and writes the status of one of the two kinds.
+type parentKind interface {
+	empty() client.Object
+	observe(client.Object) deletion.Observed
+	apply(client.Object, deletion.Decision)
+}
+
+// report returns when to report again if nothing happens, 0 for never. It writes nothing if
+// nothing has changed.
+func (r *reporter) report(ctx context.Context, key types.NamespacedName) (time.Duration, error) {
+	obj := r.kind.empty()
+	if err := r.live.Get(ctx, key, obj); err != nil || obj.GetDeletionTimestamp() == nil {
+		return 0, client.IgnoreNotFound(err)
+	}
+	machines, err := r.machines(ctx, obj)
+	if err != nil {
+		return 0, err
+	}
+	o := r.kind.observe(obj)
+	o.Generation, o.Machines = obj.GetGeneration(), machines
+	if o.IsRoot, err = r.isRoot(ctx, obj); err != nil {
+		return 0, err
+	}
+	d := deletion.Plan(r.now(), o)
+	was, ok := obj.DeepCopyObject().(client.Object)
+	if !ok {
+		return 0, fmt.Errorf("cannot copy %T", obj)
+	}
+	r.kind.apply(obj, d)
+	if equality.Semantic.DeepEqual(was, obj) {
+		return d.CallAgain, nil
+	}
+	// Crossplane writes conditions too: nothing that it wrote meanwhile is overwritten.
+	err = r.client.Status().Patch(ctx, obj, client.MergeFromWithOptions(was, client.MergeFromWithOptimisticLock{}))
+	switch {
+	case kerrors.IsConflict(err):
+		return afterConflict, nil
+	case err != nil:
+		return 0, client.IgnoreNotFound(err)
+	}
+	for _, e := range d.Events {
+		if e.Warning {
+			r.record.Event(obj, event.Event{Type: event.TypeWarning, Reason: event.Reason(e.Reason), Message: e.Message})
+			continue
+		}
+		r.record.Event(obj, event.Normal(event.Reason(e.Reason), e.Message))
+	}
+	return d.CallAgain, nil
+}
+
+// isRoot reports whether no MachineDeployment that controls the object is being deleted.
+func (r *reporter) isRoot(ctx context.Context, obj client.Object) (bool, error) {
+	by := metav1.GetControllerOfNoCopy(obj)
+	if by == nil || by.Kind != v1alpha1.MachineDeploymentGroupVersionKind.Kind {
+		return true, nil
+	}
+	owner := finalizer.NewMetadata(v1alpha1.MachineDeploymentGroupVersionKind)
+	err := r.views.Get(ctx, types.NamespacedName{Namespace: obj.GetNamespace(), Name: by.Name}, owner)
+	if kerrors.IsNotFound(err) {
+		return false, nil
+	}
+	return owner.DeletionTimestamp == nil, err
+}
+
+// deployments is the kind MachineDeployment.
+type deployments struct{}
+
+func (deployments) empty() client.Object { return &v1alpha1.MachineDeployment{} }
+
+func (deployments) observe(obj client.Object) deletion.Observed {
+	d, ok := obj.(*v1alpha1.MachineDeployment)
+	if !ok {
+		return deletion.Observed{}
+	}
+	return deletion.Observed{Replicas: d.Spec.Replicas, MinReadySeconds: d.Spec.MinReadySeconds, Conditions: d.Status.Conditions}
+}
+
+func (deployments) apply(obj client.Object, is deletion.Decision) {
+	d, ok := obj.(*v1alpha1.MachineDeployment)
+	if !ok {
+		return
+	}
+	s := &d.Status
+	s.ObservedGeneration, s.Conditions = d.Generation, is.Conditions
+	s.Replicas, s.ReadyReplicas, s.AvailableReplicas, s.TerminatingReplicas = is.Replicas, is.Ready, is.Available, is.Terminating
+	s.UpdatedReplicas, s.UnavailableReplicas = min(s.UpdatedReplicas, is.Replicas), max(0, d.Spec.Replicas-is.Available)
+	// No Machine is judged or created any more.
+	s.UnhealthyReplicas, s.PreservedFailedReplicas, s.Exhausted = 0, 0, nil
+}
+
+// sets is the kind MachineSet.
+type sets struct{}
+
+func (sets) empty() client.Object { return &v1alpha1.MachineSet{} }
+
+func (sets) observe(obj client.Object) deletion.Observed {
+	s, ok := obj.(*v1alpha1.MachineSet)
+	if !ok {
+		return deletion.Observed{}
+	}
+	return deletion.Observed{Replicas: s.Spec.Replicas, MinReadySeconds: s.Spec.MinReadySeconds, Conditions: s.Status.Conditions}
+}
+
+func (sets) apply(obj client.Object, is deletion.Decision) {
+	set, ok := obj.(*v1alpha1.MachineSet)
+	if !ok {
+		return
+	}
+	s := &set.Status
+	s.ObservedGeneration, s.DecidedGeneration, s.Conditions = set.Generation, set.Generation, is.Conditions
+	s.Replicas, s.ReadyReplicas, s.AvailableReplicas, s.TerminatingReplicas = is.Replicas, is.Ready, is.Available, is.Terminating
+	s.UpdatedReplicas, s.UpdatedAvailableReplicas = min(s.UpdatedReplicas, is.Replicas), min(s.UpdatedAvailableReplicas, is.Available)
+	s.StartingReplicas, s.UnhealthyReplicas, s.ReplaceableReplicas, s.PreservedFailedReplicas, s.MarkedReplicas = 0, 0, 0, 0, 0
+	s.Exhausted, s.Backoff = nil, nil
+}

@@ -1,0 +1,238 @@
+// Package deletion decides what a MachineDeployment or MachineSet reports while it is being
+// deleted. Crossplane runs no composition for it any more, so that its status would stay as
+// it was before: package terminator writes what is decided here.
+package deletion
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/plan"
+)
+
+// Reasons of the condition Reconciling, and of the events. Each names what the deletion waits
+// for.
+const (
+	// ReasonDeleting means that nothing holds the deletion.
+	ReasonDeleting = "Deleting"
+	// ReasonDrainBlocked means that pods stay on a Node.
+	ReasonDrainBlocked = "DrainBlocked"
+	// ReasonWaitingForHooks means that hooks hold a Machine.
+	ReasonWaitingForHooks = "WaitingForHooks"
+	// ReasonVMNotDeleted means that the provider has had ten minutes to delete a VM.
+	ReasonVMNotDeleted = "VMNotDeleted"
+)
+
+// mostNamed Machines are described in a message; the others are counted.
+const mostNamed = 3
+
+// slowAfter is what the provider of a VM has to delete it before a user should look.
+const slowAfter = 10 * time.Minute
+
+// conditions of Crossplane, which Crossplane keeps during a deletion too.
+var ofCrossplane = []string{"Ready", "Synced", "Responsive"}
+
+// Observed is what is known of an object that is being deleted.
+type Observed struct {
+	Generation int64
+	// Replicas and MinReadySeconds of its spec.
+	Replicas, MinReadySeconds int32
+	// Conditions of its status.
+	Conditions []metav1.Condition
+	// IsRoot means that no owner of it is being deleted: it is the object that the user deleted.
+	IsRoot bool
+	// Machines that are left of it, in any order.
+	Machines []*machinev1alpha1.Machine
+}
+
+// Counts of the Machines that are left.
+type Counts struct {
+	// Replicas, Ready and Available Machines are not being deleted; Terminating ones are.
+	Replicas, Ready, Available, Terminating int32
+}
+
+// A Decision is what the object reports.
+type Decision struct {
+	Counts
+	// Conditions replace all that the object has.
+	Conditions []metav1.Condition
+	Events     []plan.Event
+	// CallAgain after this time at the latest, 0 for never.
+	CallAgain time.Duration
+}
+
+// Plan decides. The time is that of conditions that change.
+func Plan(now time.Time, o Observed) Decision {
+	d := Decision{Counts: count(now, o)}
+	waits := waitsOf(now, o.Machines)
+	reason := ReasonDeleting
+	if len(waits) > 0 {
+		reason = waits[0].reason
+	}
+	message := d.message(waits)
+
+	reconciling := plan.Condition{Type: plan.ConditionReconciling, Status: "True", Reason: reason, Message: message}
+	stalled := plan.Stalled(nil)
+	if reason == ReasonVMNotDeleted {
+		reconciling.Status, stalled = "False", plan.Stalled(&reconciling)
+	}
+	available := plan.Condition{
+		Type: "Available", Status: "False", Reason: ReasonDeleting,
+		Message: fmt.Sprintf("%d of %d Machines are available: all are deleted", d.Available, o.Replicas),
+	}
+	for _, c := range o.Conditions {
+		if slices.Contains(ofCrossplane, c.Type) {
+			d.Conditions = append(d.Conditions, c)
+		}
+	}
+	for _, c := range []plan.Condition{available, reconciling, stalled} {
+		d.Conditions = append(d.Conditions, dated(now, o, c))
+	}
+	if o.IsRoot && reason != reasonBefore(o.Conditions) {
+		d.Events = append(d.Events, plan.Event{Warning: reason != ReasonDeleting, Reason: reason, Message: message})
+	}
+	for _, w := range waits {
+		if w.again > 0 && (d.CallAgain == 0 || w.again < d.CallAgain) {
+			d.CallAgain = w.again
+		}
+	}
+	return d
+}
+
+// reasonBefore is the reason that was reported last, "" if none was.
+func reasonBefore(conditions []metav1.Condition) string {
+	for _, c := range conditions {
+		// Before the deletion Reconciling had other reasons.
+		if c.Type == plan.ConditionReconciling {
+			return c.Reason
+		}
+	}
+	return ""
+}
+
+// dated is a condition with the time of its last transition.
+func dated(now time.Time, o Observed, c plan.Condition) metav1.Condition {
+	out := metav1.Condition{
+		Type: c.Type, Status: metav1.ConditionStatus(c.Status), Reason: c.Reason, Message: c.Message,
+		ObservedGeneration: o.Generation, LastTransitionTime: metav1.NewTime(now.UTC().Truncate(time.Second)),
+	}
+	for _, was := range o.Conditions {
+		if was.Type == out.Type && was.Status == out.Status {
+			out.LastTransitionTime = was.LastTransitionTime
+		}
+	}
+	return out
+}
+
+func count(now time.Time, o Observed) Counts {
+	c := Counts{}
+	for _, m := range o.Machines {
+		if m.DeletionTimestamp != nil {
+			c.Terminating++
+			continue
+		}
+		c.Replicas++
+		if m.Status.Phase != machinev1alpha1.MachineRunning || m.Status.ReadySince == nil {
+			continue
+		}
+		c.Ready++
+		if !now.Before(m.Status.ReadySince.Add(time.Duration(o.MinReadySeconds) * time.Second)) {
+			c.Available++
+		}
+	}
+	return c
+}
+
+// message of what is left and what it waits for.
+func (d Decision) message(waits []wait) string {
+	left := d.Replicas + d.Terminating
+	out := []string{fmt.Sprintf("%d of %d remaining Machines are being deleted", d.Terminating, left)}
+	for i, w := range waits {
+		if i == mostNamed {
+			out = append(out, fmt.Sprintf("%d more Machines wait", len(waits)-mostNamed))
+			break
+		}
+		out = append(out, w.text)
+	}
+	return strings.Join(out, ". ")
+}
+
+// A wait is what holds the deletion of one Machine.
+type wait struct {
+	reason, machine, text string
+	// again is when it becomes another one by itself, 0 for never.
+	again time.Duration
+}
+
+// waitsOf Machines, those first that do not end by themselves.
+func waitsOf(now time.Time, machines []*machinev1alpha1.Machine) []wait {
+	rank := []string{ReasonVMNotDeleted, ReasonDrainBlocked, ReasonWaitingForHooks, ReasonDeleting}
+	var out []wait
+	for _, m := range machines {
+		if m.DeletionTimestamp != nil && m.Status.Deletion != nil && m.Status.LastOperation != nil {
+			out = append(out, waitOf(now, m))
+		}
+	}
+	slices.SortFunc(out, func(a, b wait) int {
+		return cmp.Or(cmp.Compare(slices.Index(rank, a.reason), slices.Index(rank, b.reason)), cmp.Compare(a.machine, b.machine))
+	})
+	return out
+}
+
+func waitOf(now time.Time, m *machinev1alpha1.Machine) wait {
+	d := m.Status.Deletion
+	w := wait{machine: m.Name, reason: ReasonDeleting, text: fmt.Sprintf("Machine %s: %s", m.Name, m.Status.LastOperation.Description)}
+	switch d.Stage {
+	case machinev1alpha1.DeletionPreDrainHooks, machinev1alpha1.DeletionPreTerminateHooks:
+		w.reason = ReasonWaitingForHooks
+		w.text += "; from " + hooksEnd(m) + " they are not waited for"
+	case machinev1alpha1.DeletionDraining:
+		if len(d.Pods) > 0 {
+			w.reason = ReasonDrainBlocked
+			w.text += "; " + forced(m)
+		}
+	case machinev1alpha1.DeletionDeletingVM:
+		if left := d.Since.Add(slowAfter).Sub(now); left > 0 {
+			w.again = left
+			break
+		}
+		w.reason = ReasonVMNotDeleted
+		w.text += " since " + stamp(d.Since.Time) + "; see the events of the VM resource; " + annotation(machinev1alpha1.AnnotationForceDelete, m, "deletes the Machine without its VM")
+	case machinev1alpha1.DeletionDetachingVolumes, machinev1alpha1.DeletionDeletingNode, machinev1alpha1.DeletionDeletingCompanions:
+	}
+	return w
+}
+
+// forced says when pods are deleted regardless of their budgets, and how to do so now.
+func forced(m *machinev1alpha1.Machine) string {
+	drain := m.Status.Drain
+	switch {
+	case drain == nil:
+		return annotation(machinev1alpha1.AnnotationForceDrain, m, "forces the drain")
+	case drain.Forced:
+		return "the drain is forced"
+	}
+	at := drain.StartTime.Add(plan.Timeout(m.Spec.Drain.Timeout, 2*time.Hour))
+	return fmt.Sprintf("the drain is forced at %s, %s", stamp(at), annotation(machinev1alpha1.AnnotationForceDrain, m, "forces it now"))
+}
+
+// hooksEnd is when hooks no longer count.
+func hooksEnd(m *machinev1alpha1.Machine) string {
+	since := m.Status.Deletion.Since.Time
+	if m.Status.Deletion.Stage == machinev1alpha1.DeletionPreDrainHooks {
+		since = m.DeletionTimestamp.Time
+	}
+	return stamp(since.Add(plan.Timeout(m.Spec.Drain.HookTimeout, 2*time.Hour)))
+}
+
+func annotation(key string, m *machinev1alpha1.Machine, does string) string {
+	return fmt.Sprintf("the annotation %s: \"true\" on Machine %s %s", key, m.Name, does)
+}
+
+func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }

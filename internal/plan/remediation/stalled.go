@@ -1,0 +1,23 @@
+package remediation
+
+import "github.com/drover-dev/drover/internal/plan"
+
+// Stalled returns the cause of Stalled if Machines wait to be replaced and none may be until
+// a user acts, with what the user can do. It is nil if nothing waits, or if replacements wait
+// for one another.
+func Stalled(allowed *plan.Condition, waiting int32) *plan.Condition {
+	if allowed == nil || waiting == 0 {
+		return nil
+	}
+	c := *allowed
+	switch allowed.Reason {
+	case ReasonTooManyUnhealthy:
+		c.Message += "; repair or delete unhealthy Machines, or raise spec.remediation.maxUnhealthy"
+	case ReasonNoBudget:
+		c.Message += "; set spec.remediation.maxInFlight to 1 or more"
+	case ReasonInvalid:
+	default:
+		return nil
+	}
+	return &c
+}

@@ -1,0 +1,48 @@
+package set
+
+import (
+	"testing"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	shared "github.com/drover-dev/drover/internal/plan"
+)
+
+// readyAt is Crossplane's condition, as it was written for a generation.
+func readyAt(generation int64) setOption {
+	return func(s *machinev1alpha1.MachineSet) {
+		meta.RemoveStatusCondition(&s.Status.Conditions, "Ready")
+		s.Status.Conditions = append(s.Status.Conditions, metav1.Condition{Type: "Ready", Status: metav1.ConditionFalse, ObservedGeneration: generation})
+	}
+}
+
+func observed(generation int64) setOption {
+	return func(s *machinev1alpha1.MachineSet) { s.Status.ObservedGeneration = generation }
+}
+
+func TestAGenerationIsObservedOnceItsConditionsAreWritten(t *testing.T) {
+	cases := map[string]struct {
+		set  *machinev1alpha1.MachineSet
+		want int64
+		soon bool
+	}{
+		"NothingWasWrittenYet":                  {set: set(1, observed(0), readyAt(0)), want: 0, soon: true},
+		"TheConditionsAreOfTheGenerationBefore": {set: set(1, observed(6), readyAt(6)), want: 6, soon: true},
+		"TheConditionsAreOfThisGeneration":      {set: set(1, observed(6), readyAt(7)), want: 7},
+		"ItWasObserved":                         {set: set(1, observed(7), readyAt(7)), want: 7},
+		"TheStatusIsThatOfABackup":              {set: set(1, observed(9), readyAt(9)), want: 6, soon: true},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			d := Plan(now, Observed{Set: tc.set, Machines: []Machine{machine("a", running)}})
+			if d.Status.ObservedGeneration != tc.want || d.Status.DecidedGeneration != 7 {
+				t.Errorf("observed %d and decided %d, want %d and 7", d.Status.ObservedGeneration, d.Status.DecidedGeneration, tc.want)
+			}
+			if soon := d.CallAgain == shared.Soonest; soon != tc.soon {
+				t.Errorf("called again after %s", d.CallAgain)
+			}
+		})
+	}
+}
