@@ -114,7 +114,7 @@ func (p *pool) observe(m *machinev1alpha1.Machine) {
 	d := machine.Plan(p.Now, o)
 	p.changeMachine(m.Name, func(m *machinev1alpha1.Machine) {
 		m.Status = d.Status
-		m.Status.Conditions = setConditions(nil, d.Conditions)
+		m.Status.Conditions = setConditions(m.Generation, d.Conditions)
 		if m.Status.ProviderID != "" {
 			m.Spec.ProviderID = ptr.To(m.Status.ProviderID)
 		}
