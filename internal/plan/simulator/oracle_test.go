@@ -214,7 +214,6 @@ type miss struct {
 var knownMisses = map[string]miss{
 	"create 20":                    {1.76, 0, tried},
 	"create 300":                   {1.76, 0, tried},
-	"roll 10 by 3 to a new class":  {1.57, 0, tried},
 	"roll 50 by 50 to a new class": {1.68, 0, tried},
 }
 
