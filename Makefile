@@ -120,8 +120,8 @@ integration: build ## Run the tests that need an API server: of provider-drover,
 	go test -count=1 -timeout 10m ./cmd/provider-drover ./test/providers && cd cluster/cloud && go test -count=1 -timeout 10m .
 
 .PHONY: property
-property: ## Run the property tests of the planners for long: 3000 random histories.
-	go test ./internal/plan/simulator -rapid.checks=3000 -timeout 30m
+property: ## Run the property tests of the planners for hours: 10 000 random histories each.
+	go test ./internal/plan/simulator -rapid.checks=10000 -timeout 6h
 
 # Each mutant compiles and tests a package: minutes for each of the larger planners.
 PLANNERS ?=

@@ -361,6 +361,7 @@ func (c *Cluster) Boot(name string) {
 		if m.DeletionTimestamp != nil {
 			return
 		}
+		m.Status.LastOperation = nil
 		switch m.Status.Phase {
 		case "", machinev1alpha1.MachinePending:
 			m.Status.Phase = machinev1alpha1.MachineProvisioning
@@ -373,6 +374,18 @@ func (c *Cluster) Boot(name string) {
 			m.Status.Phase = machinev1alpha1.MachineRunning
 			m.Status.ReadySince = ptr.To(metav1.NewTime(c.Now))
 			m.Status.NodeRef = &machinev1alpha1.NodeReference{Kind: "Node", Name: m.Name}
+		}
+	})
+}
+
+// Refuse to create the VM of a Machine, with an error of the class, until it boots.
+func (c *Cluster) Refuse(name, code string) {
+	c.changeMachine(name, func(m *machinev1alpha1.Machine) {
+		if m.DeletionTimestamp == nil && m.Status.Phase.IsOnItsWay() && m.Status.ProviderID == "" {
+			m.Status.Phase = machinev1alpha1.MachineProvisioning
+			m.Status.LastOperation = &machinev1alpha1.LastOperation{
+				Type: machinev1alpha1.OperationCreate, State: machinev1alpha1.OperationProcessing, ErrorCode: code, Description: "refused",
+			}
 		}
 	})
 }

@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/plan"
 )
 
 // TestRollouts drives a deployment through changes by its user, while views lag
@@ -131,7 +132,10 @@ func change(t *rapid.T, c *Cluster) {
 		back = revisions[rapid.IntRange(0, len(revisions)-1).Draw(t, "revision")]
 	}
 	c.Update(func(d *machinev1alpha1.MachineDeployment) {
-		switch what := rapid.IntRange(0, 10).Draw(t, "change"); {
+		switch what := rapid.IntRange(0, 12).Draw(t, "change"); {
+		case what > 10:
+			d.Spec.Replicas = replicasOf(t)
+			d.Spec.Template.Spec.Version = rapid.SampledFrom([]string{"v1.0.0", "v1.1.0", "v1.2.0"}).Draw(t, "version")
 		case what < 3:
 			d.Spec.Replicas = replicasOf(t)
 		case what == 3:
@@ -209,14 +213,30 @@ func disturb(t *rapid.T, c *Cluster, failing bool) {
 				c.Lose(machine())
 			}
 		},
+		func() {
+			if failing {
+				codes := []string{"CapacityExhausted", "Throttled", "InvalidRequest", "Transient"}
+				c.Refuse(machine(), rapid.SampledFrom(codes).Draw(t, "refused"))
+			}
+		},
+		func() {
+			if failing {
+				c.FailToJoin(machine())
+			}
+		},
+		func() {
+			classes := []Class{{}, {}, {Missing: true}, {Problem: &plan.Problem{Reason: "Unusable", Message: "no VM can be made from it"}}}
+			c.Classes = map[string]Class{"small": rapid.SampledFrom(classes).Draw(t, "class")}
+		},
 	}
-	often := []int{0, 0, 1, 1, 1, 2, 2, 2, 3, 3, 3, 3, 4, 4, 4, 5, 5, 6, 7, 8, 9, 10, 10, 10, 11, 12, 12}
+	often := []int{13, 14, 15, 0, 0, 1, 1, 1, 2, 2, 2, 3, 3, 3, 3, 4, 4, 4, 5, 5, 6, 7, 8, 9, 10, 10, 10, 11, 12, 12}
 	actions[rapid.SampledFrom(often).Draw(t, "action")]()
 }
 
 // settle lets everything go on as it should, until nothing is left to do.
 func settle(t *rapid.T, c *Cluster) {
 	c.Crash = func() bool { return false }
+	c.Classes = nil
 	if c.Deployment().Spec.Paused {
 		c.Update(func(d *machinev1alpha1.MachineDeployment) { d.Spec.Paused = false })
 	}

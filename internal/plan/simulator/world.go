@@ -268,13 +268,16 @@ func (w *World) tick() {
 // Whole reports whether there are the Machines that the user wants, all available, and no
 // others.
 func (w *World) Whole() bool {
-	d := w.Deployment()
-	for _, m := range w.Machines() {
-		if !w.Available(m) || w.IsOld(m) {
+	// It is asked at every tick: nothing is copied.
+	if len(w.machines.last) != int(w.deployments.last[DeploymentName].object.Spec.Replicas) {
+		return false
+	}
+	for _, e := range w.machines.last {
+		if e.object.Status.Phase != machinev1alpha1.MachineRunning || !w.Available(e.object) || w.IsOld(e.object) {
 			return false
 		}
 	}
-	return len(w.Machines()) == int(d.Spec.Replicas)
+	return true
 }
 
 // Settled reports whether, beyond that, the MachineDeployment reports so.

@@ -1,0 +1,254 @@
+package simulator
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+)
+
+// mostRatio is how much longer than the oracle the planners may take.
+const mostRatio = 1.15
+
+// A task for the planners and for the oracle: a pool of some Machines is to become one of
+// others, or a larger one.
+type task struct {
+	from, to           int
+	rolls              bool
+	surge, unavailable int
+	// class that it rolls to, if that is another one.
+	class string
+	cloud Cloud
+	// hangs is the place of the VM that hangs among those that are created, from 0, and -1 if
+	// none does.
+	hangs int
+}
+
+// kinds of tasks.
+var kinds = map[string]task{
+	"create 300":                   {to: 300},
+	"create 20":                    {to: 20},
+	"scale from 10 to 50":          {from: 10, to: 50},
+	"scale from 50 to 10":          {from: 50, to: 10},
+	"roll 1 by 1":                  {from: 1, to: 1, rolls: true, surge: 1},
+	"roll 10 by 1":                 {from: 10, to: 10, rolls: true, surge: 1},
+	"roll 10 by 3, 2 unavailable":  {from: 10, to: 10, rolls: true, surge: 3, unavailable: 2},
+	"roll 10, 3 unavailable":       {from: 10, to: 10, rolls: true, unavailable: 3},
+	"roll 20 by 1, 19 unavailable": {from: 20, to: 20, rolls: true, surge: 1, unavailable: 19},
+	"roll 50 by 10":                {from: 50, to: 50, rolls: true, surge: 10},
+	"roll 50 by 50":                {from: 50, to: 50, rolls: true, surge: 50},
+	"roll 50 by 50 to a new class": {from: 50, to: 50, rolls: true, surge: 50, class: "new"},
+	"roll 10 by 3 to a new class":  {from: 10, to: 10, rolls: true, surge: 3, class: "new"},
+	"roll and scale from 2 to 4":   {from: 2, to: 4, rolls: true, surge: 1},
+	"roll and scale from 10 to 20": {from: 10, to: 20, rolls: true, surge: 2},
+	"roll and scale from 20 to 10": {from: 20, to: 10, rolls: true, surge: 2},
+}
+
+// tasksOf a kind, by what the cloud is like.
+func tasksOf(kind task) map[string]task {
+	out := map[string]task{}
+	add := func(id time.Duration, jitter float64, seed int64, hangs int) {
+		k := kind
+		k.hangs = hangs
+		k.cloud = Cloud{ID: id, Boot: time.Minute, Drain: 30 * time.Second, Jitter: jitter, Seed: seed}
+		name := fmt.Sprintf("ID after %s", id)
+		if jitter > 0 {
+			name += fmt.Sprintf(" ±%d %%", int(100*jitter))
+		}
+		if hangs >= 0 {
+			name += fmt.Sprintf(", VM %d hangs", hangs+1)
+		}
+		out[name] = k
+	}
+	for _, id := range []time.Duration{0, time.Minute, 3 * time.Minute} {
+		add(id, 0, 0, -1)
+	}
+	add(3*time.Minute, 0.5, 1, -1)
+	if kind.to > 100 {
+		return out
+	}
+	add(30*time.Second, 0.5, 2, -1)
+	made := kind.to
+	if !kind.rolls {
+		made = kind.to - kind.from
+	}
+	for _, place := range []int{0, made / 2, made - 1} {
+		if place >= 0 && place < made {
+			add(3*time.Minute, 0, 0, place)
+		}
+	}
+	return out
+}
+
+// oracle is a greedy planner with perfect sight: it knows all latencies, acts at once, and
+// does at each time all that the bounds allow. It waits for a VM that hangs until
+// creationTimeout, as everybody must: a slow one looks the same.
+func oracle(k task) (took time.Duration, made int) {
+	type machine struct {
+		n     int
+		ready time.Duration
+		fails time.Duration
+	}
+	const never = time.Duration(1 << 62)
+	old, next := k.from, k.from
+	if !k.rolls {
+		old = 0
+	}
+	keeps := k.from - old
+	most, least := k.to+k.surge, max(0, k.to-k.unavailable)
+	var now time.Duration
+	var news []machine
+	var leaving []time.Duration
+	for {
+		available := old + keeps
+		for _, m := range news {
+			if m.ready <= now {
+				available++
+			}
+		}
+		for keeps+old+len(news) > k.to && keeps > k.to {
+			_, _, drain := k.cloud.Latencies(keeps - 1)
+			leaving = append(leaving, now+drain)
+			keeps--
+			available--
+		}
+		for old > 0 && available > least {
+			_, _, drain := k.cloud.Latencies(old - 1)
+			leaving = append(leaving, now+drain)
+			old--
+			available--
+		}
+		for keeps+len(news) < k.to && keeps+old+len(news)+len(leaving) < most {
+			id, boot, _ := k.cloud.Latencies(next)
+			m := machine{n: next, ready: now + id + boot, fails: never}
+			if k.hangs == next-k.from {
+				m.ready, m.fails = never, now+20*time.Minute
+			}
+			next++
+			made++
+			news = append(news, m)
+		}
+		upcoming := never
+		for _, m := range news {
+			if m.ready > now {
+				upcoming = min(upcoming, m.ready, m.fails)
+			}
+		}
+		for _, at := range leaving {
+			upcoming = min(upcoming, at)
+		}
+		if upcoming == never {
+			return now, made
+		}
+		now = upcoming
+		leaving = slices.DeleteFunc(leaving, func(at time.Duration) bool { return at <= now })
+		news = slices.DeleteFunc(news, func(m machine) bool { return m.fails <= now })
+	}
+}
+
+// measure what the planners take for a task.
+func measure(t *testing.T, k task) (took time.Duration, made int) {
+	t.Helper()
+	s := poolOf(k.from, k.surge, k.unavailable)
+	if k.from == 0 {
+		s.Replicas = int32(k.to)
+	}
+	k.cloud.Hangs = func(n int) bool { return k.hangs >= 0 && n == k.from+k.hangs }
+	w := NewWorld(s, k.cloud)
+	if k.from > 0 {
+		if !w.RunUntil(4*time.Hour, w.Settled) {
+			t.Fatalf("the pool did not begin: %s", w)
+		}
+		w.Run(time.Minute)
+		w.Update(func(d *machinev1alpha1.MachineDeployment) {
+			d.Spec.Replicas = int32(k.to)
+			if k.rolls {
+				d.Spec.Template.Spec.Version = "v2"
+			}
+			if k.class != "" {
+				d.Spec.Template.Spec.ClassRef.Name = k.class
+			}
+		})
+	}
+	began, before := w.Now, w.Made
+	if !w.RunUntil(24*time.Hour, w.Whole) {
+		t.Fatalf("not whole after a day:\n%s", w)
+	}
+	return w.Now.Sub(began), w.Made - before
+}
+
+// poolOf Machines that is rolled within the bounds.
+func poolOf(replicas, surge, unavailable int) machinev1alpha1.MachineDeploymentSpec {
+	labels := map[string]machinev1alpha1.LabelValue{"pool": "a"}
+	s := machinev1alpha1.MachineDeploymentSpec{
+		Selector: machinev1alpha1.Selector{MatchLabels: labels},
+		Template: machinev1alpha1.MachineTemplate{
+			Metadata: machinev1alpha1.TemplateMetadata{Labels: labels},
+			Spec:     machinev1alpha1.MachineSpec{ClassRef: machinev1alpha1.ClassReference{Name: "small"}, Version: "v1"},
+		},
+		ProgressDeadlineSeconds: 600,
+		RevisionHistoryLimit:    10,
+	}
+	fields := fmt.Sprintf("strategy RollingUpdate replicas %d surge %d unavailable %d", replicas, surge, unavailable)
+	if err := setFields(&s, strings.Fields(fields)); err != nil {
+		panic(err)
+	}
+	return s
+}
+
+// A miss of the bar.
+type miss struct {
+	// ratio is the worst, and extra how many Machines were made more than the oracle's, at
+	// the worst.
+	ratio float64
+	extra int
+	why   string
+}
+
+// knownMisses of the bar, by kind of task. This list may only become shorter.
+var knownMisses = map[string]miss{
+	"create 20":                    {1.76, 0, tried},
+	"create 300":                   {1.76, 0, tried},
+	"roll 50 by 50 to a new class": {1.68, 0, tried},
+}
+
+// tried is why a bar is missed.
+const tried = "the first VM of a class that has none tries it out alone: all others wait for its ID"
+
+// TestPlannersKeepUpWithTheOracle measures all tasks. A kind of tasks of which one misses the
+// bar fails unless it is a known miss, and so does a known miss that is better or worse than
+// it is listed.
+func TestPlannersKeepUpWithTheOracle(t *testing.T) {
+	for name, kind := range kinds {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			is, misses := miss{}, ""
+			tasks := tasksOf(kind)
+			for _, cloud := range slices.Sorted(maps.Keys(tasks)) {
+				k := tasks[cloud]
+				took, made := measure(t, k)
+				ideal, least := oracle(k)
+				// What is done within seconds is measured in seconds.
+				ratio := took.Seconds() / ideal.Seconds()
+				is.ratio, is.extra = max(is.ratio, ratio), max(is.extra, made-least)
+				if ratio > mostRatio || made > least {
+					misses += fmt.Sprintf("\n%-40s took %9s, ideal %9s, ratio %5.2f; made %3d, ideal %3d", cloud, took.Round(time.Second), ideal.Round(time.Second), ratio, made, least)
+				}
+			}
+			known, listed := knownMisses[name]
+			switch {
+			case misses == "" && listed:
+				t.Errorf("a known miss is mended: remove it from knownMisses (ratio %.2f)", is.ratio)
+			case misses != "" && !listed:
+				t.Errorf("misses the bar: ratio %.2f, %d made more%s", is.ratio, is.extra, misses)
+			case listed && (is.extra != known.extra || math.Abs(is.ratio-known.ratio) > 0.02):
+				t.Errorf("a known miss is listed with ratio %.2f and %d made more, and has %.2f and %d%s", known.ratio, known.extra, is.ratio, is.extra, misses)
+			}
+		})
+	}
+}
