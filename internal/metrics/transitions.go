@@ -12,7 +12,7 @@ import (
 // failureReasons that there are: a series that begins with its first failure hides it
 // from rate and increase.
 var failureReasons = []v1alpha1.FailureReason{
-	v1alpha1.FailureCreateFailed, v1alpha1.FailureCreateUnknown, v1alpha1.FailureVMLost, v1alpha1.FailureVMFailed,
+	v1alpha1.FailureCreateFailed, v1alpha1.FailureCreateUnknown, v1alpha1.FailureCapacityTimeout, v1alpha1.FailureVMLost, v1alpha1.FailureVMFailed,
 	v1alpha1.FailureNodeDeleted, v1alpha1.FailureJoinTimeout, v1alpha1.FailureNodeUnhealthy,
 }
 

@@ -45,6 +45,11 @@ const (
 	// that shall go first when their set is scaled down.
 	AnnotationDeleteMachine = Group + "/delete-machine"
 
+	// AnnotationExhausted on a Machine that a MachineSet creates while the cloud has no room
+	// for it is the code of the cloud's error. No VM is requested for the Machine, and it is
+	// Failed, so that the cluster-autoscaler takes another group. Drover sets it.
+	AnnotationExhausted = Group + "/exhausted"
+
 	// AnnotationDeletionCost is an integer, 0 if absent: among the Machines of a set
 	// that is scaled down those of lower cost go first. It is to a Machine what
 	// controller.kubernetes.io/pod-deletion-cost is to a Pod.

@@ -50,6 +50,9 @@ const (
 	// FailureCreateUnknown means that nobody knows whether a VM was created: the
 	// provider's answer was lost. A VM that it left is found by its tags.
 	FailureCreateUnknown FailureReason = "CreateResultUnknown"
+	// FailureCapacityTimeout means that the cloud had no room for the VM for longer than
+	// spec.capacityTimeout. It is taken back if the VM is created after all.
+	FailureCapacityTimeout FailureReason = "CapacityTimeout"
 	// FailureVMLost means that the VM is gone although nobody deleted the Machine.
 	FailureVMLost FailureReason = "VMLost"
 	// FailureVMFailed means that the provider reports the VM as failed for good.
@@ -394,6 +397,11 @@ type MachineStatus struct {
 	// neither ever was.
 	// +optional
 	RefusedUntil *metav1.Time `json:"refusedUntil,omitempty"`
+
+	// ExhaustedSince is since when the cloud refuses to create the VM for lack of room. It is
+	// absent if the cloud does not.
+	// +optional
+	ExhaustedSince *metav1.Time `json:"exhaustedSince,omitempty"`
 
 	// FailureReason says why the phase is Failed.
 	// +optional

@@ -94,6 +94,17 @@ type MachineSpec struct {
 	// +kubebuilder:validation:Pattern=`^([0-9]+([.][0-9]+)?(ms|s|m|h))+$`
 	// +kubebuilder:default="20m"
 	CreationTimeout metav1.Duration `json:"creationTimeout,omitempty,omitzero"`
+
+	// CapacityTimeout is how long the cloud may refuse the VM for lack of room (the errors
+	// CapacityExhausted and QuotaExceeded) until the Machine is Failed. Without it, the
+	// Machine waits for room. MachineDeployments and MachineSets with the annotations of a
+	// node group of the cluster-autoscaler have a default of 30s, so that the autoscaler
+	// takes another group.
+	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:Pattern=`^([0-9]+([.][0-9]+)?(ms|s|m|h))+$`
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1s')",message="capacityTimeout must be at least 1s"
+	CapacityTimeout *metav1.Duration `json:"capacityTimeout,omitempty"`
 }
 
 // A ClassReference names a MachineClass.

@@ -76,6 +76,10 @@ func SettingsOf(input *fn.Bootstrap) Settings {
 // Plan decides what a Machine needs to join.
 func Plan(o Observed, settings Settings) plan.Bootstrap {
 	d := plan.Bootstrap{}
+	if o.isWithheld() {
+		d.Waiting = "the cloud has no room for the VM, so that none is requested"
+		return d
+	}
 	template := ""
 	if !o.VMMayExist && !o.VMLost {
 		template, d.Problem = render(o, settings)
@@ -98,6 +102,11 @@ func Plan(o Observed, settings Settings) plan.Bootstrap {
 		d.SecretName, d.Key = names.UserData(o.Machine.Name, o.Machine.UID), clusterv1alpha1.ConnectionUserData
 	}
 	return d
+}
+
+// isWithheld reports whether the Machine only shows that the cloud has no room for it.
+func (o Observed) isWithheld() bool {
+	return o.Machine.Annotations[machinev1alpha1.AnnotationExhausted] != "" && !o.VMMayExist && !o.VMLost && !o.Join.Published
 }
 
 // wantsToken reports whether the Machine may still join.

@@ -56,11 +56,24 @@ func TestPlan(t *testing.T) {
 		waiting  string
 		problem  string
 	}
+	withheld := func(o Observed) Observed {
+		o.Machine, o.Class = machine(""), class("")
+		o.Machine.Annotations = map[string]string{machinev1alpha1.AnnotationExhausted: "CapacityExhausted"}
+		return o
+	}
 	cases := map[string]struct {
 		reason string
 		o      Observed
 		want   want
 	}{
+		"AsksForNothingWhenTheCloudHasNoRoom": {
+			"no VM is requested for the Machine", withheld(Observed{}),
+			want{waiting: "the cloud has no room for the VM, so that none is requested"},
+		},
+		"NoAnnotationTakesATokenAwayFromAVM": {
+			"the VM may join", withheld(Observed{VMMayExist: true}),
+			want{join: "keep", given: true},
+		},
 		"AsksForATokenAndUserDataFirst": {
 			"a VM needs both", Observed{Machine: machine(""), Class: class("")},
 			want{join: "mint", userData: current, waiting: waiting},

@@ -55,6 +55,7 @@ func (p *plan) composed(s *set) *machinev1alpha1.MachineSet {
 	if s.Annotations[machinev1alpha1.AnnotationClassProven] == "true" || s.missing && p.isClassProven(s) {
 		annotations[machinev1alpha1.AnnotationClassProven] = "true"
 	}
+	t.Spec.CapacityTimeout = machinev1alpha1.CapacityTimeoutOf(d, t.Spec)
 	creation := machinev1alpha1.CreationEnabled
 	if d.Spec.Strategy.Type == machinev1alpha1.OnDelete && s != p.head() {
 		creation = machinev1alpha1.CreationDisabled

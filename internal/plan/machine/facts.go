@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	fn "github.com/drover-dev/drover/apis/fn/v1alpha1"
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/plan"
 	"github.com/drover-dev/drover/internal/workernode"
@@ -37,6 +38,9 @@ type facts struct {
 	problem *plan.Problem
 	// isRefused means that the provider does not create the VM, and reports why.
 	isRefused bool
+	// exhaustedSince is since when the cloud refuses the VM for lack of room, nil if it does
+	// not.
+	exhaustedSince *metav1.Time
 	// isInvalid means that there is no VM, and that a user has to fix a problem first.
 	isInvalid bool
 	// refusedUntil is when there last ceased to be a reason not to create the VM: now, if
@@ -85,6 +89,7 @@ func factsOf(now time.Time, o Observed) facts {
 		f.problem = o.VM.Problem
 	}
 	f.isRefused = o.VM.State == plan.VMCreating && o.VM.ErrorCode != "" && f.providerID == ""
+	f.exhaustedSince = f.beginOfExhaustion()
 	f.isInvalid = f.problem != nil && o.VM.State == plan.VMAbsent && f.providerID == ""
 	f.refusedUntil = f.endOfRefusal()
 	f.waitsFor = f.describeWait()
@@ -134,9 +139,29 @@ func (f *facts) requestReplacement() {
 	f.replaceRequested = value == "true" || f.nodeRequestedReplacement
 }
 
+func (f facts) beginOfExhaustion() *metav1.Time {
+	switch {
+	case !f.isRefused || !fn.ErrorCode(f.VM.ErrorCode).IsExhausted():
+		return nil
+	case f.before.ExhaustedSince != nil:
+		return f.before.ExhaustedSince
+	}
+	return whole(f.now)
+}
+
+// capacityDeadline is when the Machine is Failed if the cloud has no room for it until then,
+// zero if it waits for room.
+func (f facts) capacityDeadline() time.Time {
+	if f.exhaustedSince == nil || f.Machine.Spec.CapacityTimeout == nil {
+		return time.Time{}
+	}
+	return f.exhaustedSince.Add(f.Machine.Spec.CapacityTimeout.Duration)
+}
+
 func (f facts) endOfRefusal() *metav1.Time {
 	op := f.before.LastOperation
-	isTold := f.before.ProviderID == "" && op != nil && op.Type == machinev1alpha1.OperationCreate && op.State == machinev1alpha1.OperationProcessing
+	isTold := f.before.ProviderID == "" && op != nil && op.Type == machinev1alpha1.OperationCreate &&
+		(op.State == machinev1alpha1.OperationProcessing || f.before.FailureReason == machinev1alpha1.FailureCapacityTimeout)
 	had := isTold && (op.ErrorCode != "" || meta.IsStatusConditionFalse(f.before.Conditions, TypeValid))
 	if f.isRefused || f.isInvalid || !had {
 		return f.before.RefusedUntil

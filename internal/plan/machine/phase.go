@@ -47,6 +47,8 @@ func isTakenBack(f facts) bool {
 	switch {
 	case f.VM.State == plan.VMLost || f.VM.State == plan.VMFailed || f.VM.State == plan.VMCreateUnknown:
 		return false
+	case f.before.FailureReason == machinev1alpha1.FailureCapacityTimeout:
+		return f.providerID != ""
 	case f.before.FailureReason == machinev1alpha1.FailureNodeUnhealthy:
 		return f.node.healthy || f.skipsRemediation || f.Machine.Spec.Health.Disabled
 	case f.before.FailureReason == machinev1alpha1.FailureJoinTimeout:
@@ -66,6 +68,9 @@ func failed(f facts, sick *machinev1alpha1.Unhealthiness) *failure {
 		return &failure{machinev1alpha1.FailureVMFailed, f.VM.ErrorCode, f.VM.Message}
 	case plan.VMCreateUnknown:
 		return &failure{machinev1alpha1.FailureCreateUnknown, "", f.VM.Message}
+	}
+	if why := ofCapacity(f); why != nil {
+		return why
 	}
 	if !f.mayFail || f.skipsRemediation {
 		return nil
@@ -90,6 +95,20 @@ func ofNode(f facts, sick *machinev1alpha1.Unhealthiness) *failure {
 	}
 	message := fmt.Sprintf("%s, for longer than %s", describeBad(sick.Conditions), timeoutOf(f.Machine, why))
 	return &failure{machinev1alpha1.FailureNodeUnhealthy, "", message}
+}
+
+// ofCapacity is the failure of a Machine for whose VM the cloud has no room. Of some Machines
+// their set knows that before a VM is requested.
+func ofCapacity(f facts) *failure {
+	if code := f.Machine.Annotations[machinev1alpha1.AnnotationExhausted]; code != "" && f.VM.State == plan.VMAbsent && f.providerID == "" {
+		return &failure{machinev1alpha1.FailureCapacityTimeout, code, "the cloud had no room for another Machine of the set, so that no VM was requested"}
+	}
+	at := f.capacityDeadline()
+	if at.IsZero() || f.now.Before(at) {
+		return nil
+	}
+	message := fmt.Sprintf("the cloud had no room for the VM for %s: %s", f.Machine.Spec.CapacityTimeout.Duration, f.waitsFor)
+	return &failure{machinev1alpha1.FailureCapacityTimeout, f.VM.ErrorCode, message}
 }
 
 // ofCreation is the failure of a Machine that does not come to run in time.

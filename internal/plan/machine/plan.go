@@ -62,6 +62,9 @@ func Plan(now time.Time, o Observed) Desired {
 	if lasts(now, d.preservation) {
 		out.CallAgain = min(out.CallAgain, d.preservation.Until.Sub(now))
 	}
+	if at := f.capacityDeadline(); !at.IsZero() && d.phase != machinev1alpha1.MachineFailed {
+		out.CallAgain = min(out.CallAgain, at.Sub(now))
+	}
 	if f.untilNodeMayRequest > 0 {
 		out.CallAgain = min(out.CallAgain, f.untilNodeMayRequest)
 	}

@@ -19,8 +19,10 @@ func status(f facts, d decision) machinev1alpha1.MachineStatus {
 		Update:       d.update,
 		Preserve:     f.preserve,
 		RefusedUntil: f.refusedUntil,
-		ResourceRefs: f.before.ResourceRefs,
-		Unhealthy:    d.unhealthy,
+
+		ExhaustedSince: f.exhaustedSince,
+		ResourceRefs:   f.before.ResourceRefs,
+		Unhealthy:      d.unhealthy,
 
 		ReplaceRequested:         f.replaceRequested,
 		NodeRequestedReplacement: f.nodeRequestedReplacement,

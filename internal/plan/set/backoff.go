@@ -125,7 +125,7 @@ func errorCode(m Machine) string {
 }
 
 func failedWithoutVM(r machinev1alpha1.FailureReason) bool {
-	return r == machinev1alpha1.FailureCreateFailed || r == machinev1alpha1.FailureCreateUnknown
+	return r == machinev1alpha1.FailureCreateFailed || r == machinev1alpha1.FailureCreateUnknown || r == machinev1alpha1.FailureCapacityTimeout
 }
 
 func backingOffEvent(b machinev1alpha1.Backoff) shared.Event {

@@ -12,6 +12,7 @@ import (
 // ofOneMachine are annotations that others set on the Machines that they mean.
 var ofOneMachine = []string{
 	machinev1alpha1.AnnotationDeleteMachine,
+	machinev1alpha1.AnnotationExhausted,
 	machinev1alpha1.AnnotationReplace,
 	machinev1alpha1.AnnotationUpdateRetry,
 	machinev1alpha1.LabelUpdateSelected,
@@ -25,6 +26,23 @@ func (f *fleet) fresh(name string) Desired {
 		d.Labels[machinev1alpha1.LabelUpdatedTo] = f.updateID()
 	}
 	return d
+}
+
+// ordered is a Machine that this plan creates, or an earlier one, and that was not seen yet.
+func (p *plan) ordered(name string) Desired {
+	d := p.fresh(name)
+	if p.withholdsVMs() {
+		d.Annotations[machinev1alpha1.AnnotationExhausted] = p.backoff.ErrorCode
+	}
+	return d
+}
+
+// desired is a Machine that the set has or ordered.
+func (p *plan) desired(m Machine) Desired {
+	if p.expected.Has(m.Name) {
+		return p.ordered(m.Name)
+	}
+	return p.existing(m)
 }
 
 // ofTemplate is a Machine as the template wants it.
@@ -61,15 +79,13 @@ func ofTemplate(set *machinev1alpha1.MachineSet, name string) Desired {
 		Spec: t.Spec,
 	}
 	m.Spec.ProviderID, m.Spec.InPlaceUpdate = nil, nil
+	m.Spec.CapacityTimeout = machinev1alpha1.CapacityTimeoutOf(set, t.Spec)
 	return Desired{Machine: m}
 }
 
 // existing is a Machine that exists: as the template wants it, but for what its VM
 // was made from.
 func (f *fleet) existing(m Machine) Desired {
-	if f.expected.Has(m.Name) {
-		return f.fresh(m.Name)
-	}
 	d := ofTemplate(f.Set, m.Name)
 	d.Spec.ClassRef = m.Spec.ClassRef
 	d.Spec.Version = m.Spec.Version
@@ -78,6 +94,9 @@ func (f *fleet) existing(m Machine) Desired {
 
 	if isMarked(m) && slices.Contains(f.Set.Status.SetAside, m.Name) {
 		f.hide(&d)
+	}
+	if code, ok := m.Annotations[machinev1alpha1.AnnotationExhausted]; ok {
+		d.Annotations[machinev1alpha1.AnnotationExhausted] = code
 	}
 	f.composeUpdate(&d, m)
 	if _, said := d.Annotations[machinev1alpha1.AnnotationPreserve]; !said && f.auto.Has(m.Name) {

@@ -139,3 +139,85 @@ func TestAFailureDomainIsExhausted(t *testing.T) {
 		})
 	}
 }
+
+// TestAnAutoscalerSeesThatThereIsNoRoom: in a node group, a Machine that failed for lack of
+// room stays until the backoff ends, and those that are missing are created without VMs.
+func TestAnAutoscalerSeesThatThereIsNoRoom(t *testing.T) {
+	const full = "CapacityExhausted"
+	group := func(s *machinev1alpha1.MachineSet) {
+		s.Annotations = map[string]string{machinev1alpha1.AnnotationClusterAPINodeGroupMaxSize: "10"}
+	}
+	backedOff := func(d time.Duration) setOption {
+		return func(s *machinev1alpha1.MachineSet) {
+			s.Status.Backoff = &machinev1alpha1.Backoff{
+				Failures: 1, ErrorCode: full, Reason: machinev1alpha1.FailureCapacityTimeout, Until: metav1.NewTime(now.Add(d)),
+				Template: (&fleet{Observed: Observed{Set: set(1)}}).templateHash(),
+			}
+		}
+	}
+	noRoom := func(m *Machine) {
+		failedWith(machinev1alpha1.FailureCapacityTimeout, full, "none left")(m)
+		m.Spec.CapacityTimeout = &metav1.Duration{Duration: machinev1alpha1.DefaultCapacityTimeout}
+	}
+	cases := map[string]struct {
+		set      *machinev1alpha1.MachineSet
+		machines []Machine
+		dropping []string
+		// created Machines, and those of them without VMs.
+		created, withheld int
+	}{
+		"ItStaysAndOthersAreShown":     {set: set(3, group), machines: []Machine{machine("a", failed, noRoom, age(time.Minute))}, created: 2, withheld: 2},
+		"AsLongAsTheBackoffLasts":      {set: set(1, group, backedOff(time.Second)), machines: []Machine{machine("a", failed, noRoom)}},
+		"ThenOneIsRetried":             {set: set(2, group, backedOff(-time.Second)), machines: []Machine{machine("a", failed, noRoom), machine("b", failed, noRoom)}, dropping: []string{"a"}},
+		"NoOtherWhileThatOneIsMissing": {set: set(2, group, backedOff(-time.Second)), machines: []Machine{machine("b", failed, noRoom)}, created: 1},
+		"NorWhileItIsOnItsWay":         {set: set(2, group, backedOff(-time.Minute)), machines: []Machine{machine("b", failed, noRoom), machine("c", provisioning, age(time.Second))}},
+		"AllOthersOnceItHasItsVM":      {set: set(3, group, backedOff(-time.Minute)), machines: []Machine{machine("a", failed, noRoom), machine("b", failed, noRoom), machine("c", running, age(time.Second))}, dropping: []string{"a", "b"}},
+		"ASetThatCreatesNoneDeletesIt": {set: set(3, group, createsNone, backedOff(time.Second)), machines: []Machine{machine("a", failed, noRoom)}, dropping: []string{"a"}},
+		"ASetOfNoNodeGroupCreatesNone": {set: set(3, backedOff(time.Second))},
+		"UnlessItsTemplateHasTheFieldToo": {set: set(3, backedOff(time.Second), func(s *machinev1alpha1.MachineSet) {
+			s.Spec.Template.Spec.CapacityTimeout = &metav1.Duration{Duration: time.Second}
+		}), created: 3, withheld: 3},
+		"AFailureForAnotherReasonDoesNot": {set: set(2, group), machines: []Machine{machine("a", failed, failedWith(machinev1alpha1.FailureCreateFailed, "Transient", "no"))}, dropping: []string{"a"}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			d := Plan(now, Observed{Set: tc.set, Machines: tc.machines})
+			created, withheld := 0, 0
+			for _, m := range d.Machines {
+				if m.Create {
+					created++
+				}
+				if m.Annotations[machinev1alpha1.AnnotationExhausted] == full {
+					withheld++
+				}
+			}
+			if !slices.Equal(d.Status.Dropping, tc.dropping) || created != tc.created || withheld != tc.withheld {
+				t.Errorf("deletes %v, creates %d, %d of them without VMs", d.Status.Dropping, created, withheld)
+			}
+		})
+	}
+}
+
+func TestANodeGroupHasACapacityTimeout(t *testing.T) {
+	own := &metav1.Duration{Duration: time.Hour}
+	for name, tc := range map[string]struct {
+		annotation string
+		own, want  *metav1.Duration
+	}{
+		"ByDefault":     {machinev1alpha1.AnnotationNodeGroupMaxSize, nil, &metav1.Duration{Duration: 30 * time.Second}},
+		"ItsOwn":        {machinev1alpha1.AnnotationNodeGroupMaxSize, own, own},
+		"NoNodeGroup":   {"another", nil, nil},
+		"OnlyAMinimum":  {machinev1alpha1.AnnotationClusterAPINodeGroupMinSize, nil, &metav1.Duration{Duration: 30 * time.Second}},
+		"OwnOfNoGroups": {"another", own, own},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := set(1)
+			s.Annotations = map[string]string{tc.annotation: "1"}
+			s.Spec.Template.Spec.CapacityTimeout = tc.own
+			d := Plan(now, Observed{Set: s})
+			if diff := cmp.Diff(tc.want, d.Machines[0].Spec.CapacityTimeout); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+		})
+	}
+}

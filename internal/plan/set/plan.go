@@ -73,6 +73,7 @@ var stages = []stage{
 	(*plan).replace,
 	(*plan).remake,
 	(*plan).create,
+	(*plan).createWithoutVMs,
 	(*plan).exhaust,
 	(*plan).selectUpdates,
 }
@@ -153,13 +154,13 @@ func (p *plan) decide() Decision {
 	d.Conditions = p.conditions()
 
 	for _, m := range p.kept {
-		d.Machines = append(d.Machines, p.existing(m))
+		d.Machines = append(d.Machines, p.desired(m))
 	}
 	for _, m := range slices.Concat(p.dropped, p.setAside) {
-		d.Machines = append(d.Machines, p.existing(m))
+		d.Machines = append(d.Machines, p.desired(m))
 	}
 	for _, name := range p.creates {
-		d.Machines = append(d.Machines, p.fresh(name))
+		d.Machines = append(d.Machines, p.ordered(name))
 	}
 	for _, m := range p.dropping {
 		d.Delete = append(d.Delete, m.Name)

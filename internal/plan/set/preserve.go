@@ -69,7 +69,7 @@ func (f *fleet) isPreserved(m Machine) bool {
 	case machinev1alpha1.PreserveNow:
 		return true
 	case machinev1alpha1.PreserveWhenFailed:
-		return isFailed(m)
+		return isFailed(m) && m.Status.FailureReason != machinev1alpha1.FailureCapacityTimeout
 	}
 	return f.auto.Has(m.Name)
 }

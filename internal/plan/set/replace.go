@@ -26,7 +26,7 @@ func asksForAnother(m Machine) bool {
 // isUnhealthy says whether the Machine counts for the share above which none is replaced.
 func (f *fleet) isUnhealthy(m Machine) bool {
 	switch {
-	case f.isPreserved(m):
+	case f.isPreserved(m), failedForRoom(m):
 		return false
 	case isFailed(m), m.Status.Phase == machinev1alpha1.MachineUnknown:
 		return true
@@ -116,7 +116,7 @@ func (p *plan) retry() {
 	if p.createsNone() || p.Safety.Frozen || p.Problem != nil {
 		return
 	}
-	ms := slices.DeleteFunc(p.waiting(), func(m Machine) bool { return !p.toRetry(m) })
+	ms := p.withoutHeld(slices.DeleteFunc(p.waiting(), func(m Machine) bool { return !p.toRetry(m) }))
 	if len(ms) > 0 {
 		ms = p.worstFirst(ms)
 		p.drop(ms...)

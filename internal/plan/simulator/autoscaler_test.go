@@ -106,7 +106,9 @@ func (p *pool) reconcile() {
 // observe a Machine, as its controller does.
 func (p *pool) observe(m *machinev1alpha1.Machine) {
 	vm := p.vm(m)
-	p.requested[m.Name] = p.requested[m.Name] || vm.State != plan.VMAbsent
+	if vm.State != plan.VMAbsent {
+		p.requested[m.Name] = true
+	}
 	o := machine.Observed{Machine: m, VM: vm}
 	if vm.ProviderID != "" {
 		o.WorkerNode = p.node(m)
@@ -193,6 +195,138 @@ func TestTheAutoscalerAndAPreservedMachineLeaveHealthyMachinesAlone(t *testing.T
 			}
 			if p.deleted[broken] != nil {
 				t.Errorf("%s is not kept", broken)
+			}
+		})
+	}
+}
+
+// A fullCloud has room for so many VMs.
+type fullCloud struct {
+	room int
+	has  map[string]bool
+}
+
+// of a Machine: its VM, or the error of a cloud without room. The step before requests no VM
+// for a Machine that its set creates without one.
+func (c *fullCloud) of(m *machinev1alpha1.Machine) plan.VM {
+	if m.Annotations[machinev1alpha1.AnnotationExhausted] != "" {
+		return plan.VM{State: plan.VMAbsent, Name: m.Name}
+	}
+	if !c.has[m.Name] && len(c.has) >= c.room {
+		return plan.VM{State: plan.VMCreating, Name: m.Name, ErrorCode: "CapacityExhausted", Message: "none left"}
+	}
+	c.has[m.Name] = true
+	return plan.VM{State: plan.VMRunning, Name: m.Name, ProviderID: "local:///zone-a/" + string(m.UID)}
+}
+
+func nodeGroup(d *machinev1alpha1.MachineDeployment) {
+	d.Annotations = map[string]string{machinev1alpha1.AnnotationNodeGroupMinSize: "0", machinev1alpha1.AnnotationNodeGroupMaxSize: "50"}
+}
+
+// annotate the MachineDeployment, as a user does.
+func (p *pool) annotate(change func(*machinev1alpha1.MachineDeployment)) {
+	e, _ := p.deployments.get(DeploymentName)
+	change(e.object)
+	p.deployments.put(e.object, e.refs)
+}
+
+// TestTheAutoscalerLeavesACloudWithoutRoom scales a node group up at a cloud that has no room.
+// Within a minute the autoscaler has found all Machines that lack, so that it takes another
+// group for each of them, and the cloud has got few requests.
+func TestTheAutoscalerLeavesACloudWithoutRoom(t *testing.T) {
+	const minute = time.Minute
+	cases := map[string]struct {
+		has, room, wants int32
+		// requests that the cloud gets at most.
+		requests int
+	}{
+		"FromZero":                {0, 0, 1, 1},
+		"SeveralFromZero":         {0, 0, 5, 1},
+		"BesideMachinesThatRun":   {2, 2, 3, 3},
+		"OfWhichSomeStillHadRoom": {2, 4, 7, 7},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			p := newPool(tc.has)
+			cloud := &fullCloud{room: int(tc.room), has: map[string]bool{}}
+			p.vm = cloud.of
+			p.annotate(nodeGroup)
+			p.pass(2 * minute)
+			p.Update(func(d *machinev1alpha1.MachineDeployment) { d.Spec.Replicas = tc.wants })
+			p.pass(minute)
+
+			if n := p.Deployment().Spec.Replicas; n != tc.room {
+				t.Errorf("after a minute the autoscaler waits for %d Machines, at a cloud with room for %d", n, tc.room)
+			}
+			if p.BackoffUntil.IsZero() {
+				t.Error("the autoscaler would take the same group again")
+			}
+			p.pass(10 * minute)
+			if len(p.requested) > tc.requests {
+				t.Errorf("%d VMs were requested, at most %d may be", len(p.requested), tc.requests)
+			}
+			if n := len(p.Machines()); n != int(tc.room) {
+				t.Errorf("%d Machines are there, at a cloud with room for %d", n, tc.room)
+			}
+		})
+	}
+}
+
+// TestACloudWithoutRoomGetsOneRequestInEachBackoff has no autoscaler that would lower replicas:
+// the set keeps trying, with one Machine at a time, and is whole soon after there is room.
+func TestACloudWithoutRoomGetsOneRequestInEachBackoff(t *testing.T) {
+	p := newPool(0)
+	p.MinSize = 6
+	cloud := &fullCloud{has: map[string]bool{}}
+	p.vm = cloud.of
+	p.annotate(nodeGroup)
+	p.Update(func(d *machinev1alpha1.MachineDeployment) { d.Spec.Replicas = 6 })
+	p.pass(time.Hour)
+	// One at first, and then after 1, 2, 4, 8 minutes, and every ten minutes.
+	if n := len(p.requested); n < 5 || n > 10 {
+		t.Errorf("%d VMs were requested in an hour", n)
+	}
+	if n := len(p.deleted); n > 10 {
+		t.Errorf("%d Machines were deleted in an hour, though %d VMs were requested", n, len(p.requested))
+	}
+	if n := len(p.Machines()); n > 6 {
+		t.Errorf("there are %d Machines", n)
+	}
+	cloud.room = 10
+	p.pass(15 * time.Minute)
+	running := 0
+	for _, m := range p.Machines() {
+		if m.Status.Phase == machinev1alpha1.MachineRunning {
+			running++
+		}
+	}
+	if running != 6 || len(p.Machines()) != 6 {
+		t.Errorf("of %d Machines %d run after there is room", len(p.Machines()), running)
+	}
+}
+
+// TestAPoolOfNoAutoscalerWaitsForRoom, as long as its template has no capacityTimeout: the
+// Machine that waits is the one that gets the VM.
+func TestAPoolOfNoAutoscalerWaitsForRoom(t *testing.T) {
+	for name, tc := range map[string]struct {
+		timeout *metav1.Duration
+		fails   bool
+	}{
+		"ByDefault":            {nil, false},
+		"UnlessAFieldAsksSo":   {&metav1.Duration{Duration: 20 * time.Second}, true},
+		"AsLongAsTheFieldAsks": {&metav1.Duration{Duration: time.Hour}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newPool(0)
+			p.MinSize = 1
+			p.vm = (&fullCloud{has: map[string]bool{}}).of
+			p.Update(func(d *machinev1alpha1.MachineDeployment) {
+				d.Spec.Replicas, d.Spec.Template.Spec.CapacityTimeout = 1, tc.timeout
+			})
+			p.pass(time.Minute)
+			ms := p.Machines()
+			if len(ms) != 1 || (ms[0].Status.FailureReason == machinev1alpha1.FailureCapacityTimeout) != tc.fails {
+				t.Errorf("Machines %v, status %+v", namesOf(ms), ms[0].Status)
 			}
 		})
 	}

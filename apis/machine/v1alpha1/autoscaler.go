@@ -1,0 +1,48 @@
+package v1alpha1
+
+import (
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// The annotations that make a MachineDeployment or a MachineSet a node group of the
+// cluster-autoscaler. It takes their group from its environment variable CAPI_GROUP.
+const (
+	AnnotationNodeGroupMinSize = Group + nodeGroupMinSize
+	AnnotationNodeGroupMaxSize = Group + nodeGroupMaxSize
+
+	AnnotationClusterAPINodeGroupMinSize = clusterAPIGroup + nodeGroupMinSize
+	AnnotationClusterAPINodeGroupMaxSize = clusterAPIGroup + nodeGroupMaxSize
+
+	clusterAPIGroup  = "cluster.x-k8s.io"
+	nodeGroupMinSize = "/cluster-api-autoscaler-node-group-min-size"
+	nodeGroupMaxSize = "/cluster-api-autoscaler-node-group-max-size"
+)
+
+// DefaultCapacityTimeout is that of Machines of a node group. The cluster-autoscaler looks at
+// its groups every ten seconds: it sees the failure within a minute.
+const DefaultCapacityTimeout = 30 * time.Second
+
+// IsNodeGroup reports whether a MachineDeployment or MachineSet has the annotations of a node
+// group of the cluster-autoscaler.
+func IsNodeGroup(o metav1.Object) bool {
+	a := o.GetAnnotations()
+	for _, key := range []string{
+		AnnotationNodeGroupMinSize, AnnotationNodeGroupMaxSize, AnnotationClusterAPINodeGroupMinSize, AnnotationClusterAPINodeGroupMaxSize,
+	} {
+		if _, ok := a[key]; ok {
+			return true
+		}
+	}
+	return false
+}
+
+// CapacityTimeoutOf the Machines of a MachineDeployment or MachineSet: that of its template or,
+// in a node group, the default. It is nil if Machines wait for room.
+func CapacityTimeoutOf(o metav1.Object, template MachineSpec) *metav1.Duration {
+	if template.CapacityTimeout == nil && IsNodeGroup(o) {
+		return &metav1.Duration{Duration: DefaultCapacityTimeout}
+	}
+	return template.CapacityTimeout
+}
