@@ -215,6 +215,18 @@ type MachineDeploymentSpec struct {
 	RevisionHistoryLimit int32 `json:"revisionHistoryLimit,omitempty"`
 }
 
+// A RevisionOutcome is what became of the rollout of a revision.
+// +kubebuilder:validation:Enum=InProgress;Complete;ProgressDeadlineExceeded;Superseded
+type RevisionOutcome string
+
+// Outcomes of rollouts.
+const (
+	RevisionInProgress       RevisionOutcome = "InProgress"
+	RevisionComplete         RevisionOutcome = "Complete"
+	RevisionDeadlineExceeded RevisionOutcome = "ProgressDeadlineExceeded"
+	RevisionSuperseded       RevisionOutcome = "Superseded"
+)
+
 // A Revision is a template that once was rolled out, or is: all of it that starts a
 // rollout when it changes.
 type Revision struct {
@@ -223,6 +235,16 @@ type Revision struct {
 	// After is the spec.rollout.after that it was rolled out for.
 	// +optional
 	After *metav1.Time `json:"after,omitempty"`
+	// StartTime is when the rollout of the revision began.
+	// +optional
+	StartTime *metav1.Time `json:"startTime,omitempty"`
+	// CompletionTime is when the rollout was complete, or superseded by another revision.
+	// +optional
+	CompletionTime *metav1.Time `json:"completionTime,omitempty"`
+	// Outcome of the rollout: InProgress, Complete, ProgressDeadlineExceeded while it made
+	// no progress for too long, or Superseded by another revision before it was complete.
+	// +optional
+	Outcome RevisionOutcome `json:"outcome,omitempty"`
 	// ChangeCause is what the annotation kubernetes.io/change-cause said.
 	// +optional
 	ChangeCause string `json:"changeCause,omitempty"`

@@ -1816,6 +1816,14 @@ func (in *Revision) DeepCopyInto(out *Revision) {
 		in, out := &in.After, &out.After
 		*out = (*in).DeepCopy()
 	}
+	if in.StartTime != nil {
+		in, out := &in.StartTime, &out.StartTime
+		*out = (*in).DeepCopy()
+	}
+	if in.CompletionTime != nil {
+		in, out := &in.CompletionTime, &out.CompletionTime
+		*out = (*in).DeepCopy()
+	}
 	out.ClassRef = in.ClassRef
 	out.ClusterRef = in.ClusterRef
 	if in.FailureDomain != nil {

@@ -18,7 +18,6 @@ func (p *plan) status() machinev1alpha1.MachineDeploymentStatus {
 		Selector:           p.Deployment.Spec.Selector.String(),
 		DesiredReplicas:    &p.scaledFor,
 		Revision:           p.Deployment.Status.Revision,
-		Revisions:          p.revisions,
 	}
 	for _, set := range p.live() {
 		s.Replicas += set.Status.Replicas
@@ -40,6 +39,7 @@ func (p *plan) status() machinev1alpha1.MachineDeploymentStatus {
 	}
 	s.UnavailableReplicas = max(0, p.bounds.replicas-s.AvailableReplicas)
 	s.LastProgressTime = p.lastProgress(s)
+	s.Revisions = p.history(s)
 	return s
 }
 

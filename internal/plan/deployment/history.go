@@ -1,0 +1,48 @@
+package deployment
+
+import (
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+)
+
+// history returns the revisions with what became of their rollouts. Events may be dropped by
+// an API client or expire; the history stays with the revision, bounded by
+// spec.revisionHistoryLimit.
+func (p *plan) history(s machinev1alpha1.MachineDeploymentStatus) []machinev1alpha1.Revision {
+	out := slices.Clone(p.revisions)
+	now := metav1.NewTime(p.now.UTC().Truncate(time.Second))
+	for i := range out {
+		r := &out[i]
+		for _, before := range p.Deployment.Status.Revisions {
+			if before.Revision == r.Revision {
+				r.StartTime, r.CompletionTime, r.Outcome = before.StartTime, before.CompletionTime, before.Outcome
+			}
+		}
+		switch {
+		case i < len(out)-1:
+			if r.Outcome == machinev1alpha1.RevisionInProgress {
+				r.Outcome = machinev1alpha1.RevisionSuperseded
+			}
+			if r.StartTime != nil && r.CompletionTime == nil {
+				r.CompletionTime = &now
+			}
+		case p.current == nil || r.Outcome == machinev1alpha1.RevisionComplete:
+		default:
+			if r.StartTime == nil {
+				r.StartTime = &now
+			}
+			r.Outcome = machinev1alpha1.RevisionInProgress
+			switch {
+			case p.complete():
+				r.Outcome, r.CompletionTime = machinev1alpha1.RevisionComplete, &now
+			case p.progressing(s).Reason == reasonProgressDeadlineExceeded:
+				r.Outcome = machinev1alpha1.RevisionDeadlineExceeded
+			}
+		}
+	}
+	return out
+}
