@@ -224,6 +224,8 @@ func (w *clockwork) step() {
 
 	d := Plan(w.now, Observed{Set: w.set, Machines: slices.Clone(w.ms)})
 	w.set.Status = d.Status
+	// As Crossplane does with the result of a composition.
+	w.set.Status.Conditions = []metav1.Condition{{Type: "Ready", Status: metav1.ConditionFalse, ObservedGeneration: w.set.Generation}}
 	w.wake = w.now.Add(d.CallAgain)
 	for _, e := range d.Events {
 		if e.Reason == "BackingOff" {

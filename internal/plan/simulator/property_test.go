@@ -118,6 +118,9 @@ func spec(t *rapid.T, strategy machinev1alpha1.StrategyType) machinev1alpha1.Mac
 				Orchestration:  machinev1alpha1.OrchestrationAuto,
 			},
 		},
+		// Above the share of unhealthy Machines, a pool waits for a user: histories of their
+		// own are about it.
+		Remediation:             machinev1alpha1.Remediation{MaxUnhealthy: ptr.To(intstr.FromString("100%"))},
 		ProgressDeadlineSeconds: 600,
 		MinReadySeconds:         rapid.SampledFrom([]int32{0, 0, 30}).Draw(t, "minReadySeconds"),
 		RevisionHistoryLimit:    rapid.Int32Range(0, 2).Draw(t, "revisionHistoryLimit"),
