@@ -56,7 +56,7 @@ func TestARolloutThatIsPausedInTheMiddleHoldsUntilItIsResumed(t *testing.T) {
 
 	f.Patch(t, md, `{"spec":{"paused":false}}`)
 	f.AwaitDeployment(t, md.Name)
-	tellsInOrder(t, f, "MachineDeployment/middle", "for revision 2", "spec.paused is true", "replaced and updated again", "Revision 2 is rolled out")
+	tellsInOrder(t, f, "MachineDeployment/middle", "for revision 2", "spec.paused is true", "The pause has ended", "Revision 2 is rolled out")
 	f.DeleteDeployment(t, md.Name)
 }
 

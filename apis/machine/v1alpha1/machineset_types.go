@@ -273,7 +273,7 @@ type MachineSetStatus struct {
 
 	// SetAside names the Machines that were marked for deletion when the set was scaled
 	// down, and that are preserved for analysis: they count as gone, and are deleted when
-	// they are preserved no longer. They lack the labels of the selector, so that the
+	// they are preserved no longer. They are named here until they are gone. They lack the labels of the selector, so that the
 	// cluster-autoscaler does not count them either.
 	// +optional
 	// +listType=atomic

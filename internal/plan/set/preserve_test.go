@@ -151,6 +151,7 @@ func TestAMarkedMachineThatIsPreservedCountsAsGone(t *testing.T) {
 		set                *machinev1alpha1.MachineSet
 		machines           []Machine
 		setAside, dropping []string
+		deletes            []string
 		replicas           int32
 		created            int64
 		events             []string
@@ -188,7 +189,11 @@ func TestAMarkedMachineThatIsPreservedCountsAsGone(t *testing.T) {
 		},
 		"ItIsDeletedWhenItIsPreservedNoLonger": {
 			set: set(1, setAside("a")), machines: []Machine{machine("a", failed, over, hidden), machine("b", running)},
-			dropping: []string{"a"}, replicas: 1, events: []string{"DeletedMachine"},
+			setAside: []string{"a"}, dropping: []string{"a"}, replicas: 1, events: []string{"DeletedMachine"},
+		},
+		"ItIsRecordedUntilItIsGoneBecauseTheSelectorDoesNotFindIt": {
+			set: set(1, setAside("a"), func(s *machinev1alpha1.MachineSet) { s.Status.Dropping = []string{"a"} }), machines: []Machine{machine("a", failed, over, hidden), machine("b", running)},
+			setAside: []string{"a"}, dropping: []string{"a"}, replicas: 1, deletes: []string{"a"},
 		},
 		"WithoutItsMarkItStaysUntilTheSelectorMatchesIt": {
 			set: set(1, setAside("a")), machines: []Machine{machine("a", failed, unmarked, hidden), machine("b", running)},
@@ -204,8 +209,8 @@ func TestAMarkedMachineThatIsPreservedCountsAsGone(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			d := Plan(now, Observed{Set: tc.set, Machines: tc.machines})
-			got := []any{d.Status.SetAside, d.Status.Dropping, d.Status.Replicas, d.Status.Created - 100, reasons(d)}
-			if diff := cmp.Diff([]any{tc.setAside, tc.dropping, tc.replicas, tc.created, tc.events}, got, equateEmpty); diff != "" {
+			got := []any{d.Status.SetAside, d.Status.Dropping, d.Delete, d.Status.Replicas, d.Status.Created - 100, reasons(d)}
+			if diff := cmp.Diff([]any{tc.setAside, tc.dropping, tc.deletes, tc.replicas, tc.created, tc.events}, got, equateEmpty); diff != "" {
 				t.Errorf("-want +got:\n%s", diff)
 			}
 		})

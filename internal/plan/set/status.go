@@ -44,6 +44,14 @@ func (p *plan) status() machinev1alpha1.MachineSetStatus {
 	for _, m := range p.setAside {
 		s.SetAside = append(s.SetAside, m.Name)
 	}
+	// A Machine that was set aside is found by its name here until it is gone: the selector
+	// does not match it.
+	for _, m := range slices.Concat(p.dropped, p.dropping, p.terminating) {
+		if slices.Contains(p.Set.Status.SetAside, m.Name) {
+			s.SetAside = append(s.SetAside, m.Name)
+		}
+	}
+	slices.Sort(s.SetAside)
 	for _, m := range p.dropping {
 		s.Dropping = append(s.Dropping, m.Name)
 	}
