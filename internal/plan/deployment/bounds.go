@@ -64,14 +64,11 @@ func scaled(field string, v *intstr.IntOrString, otherwise, replicas int32, roun
 	if v == nil {
 		return otherwise, nil
 	}
-	n, err := intstr.GetScaledValueFromIntOrPercent(v, int(replicas), roundUp)
-	if err != nil || n < 0 || v.Type == intstr.Int && n > machinev1alpha1.MaxReplicas {
-		return 0, &shared.Problem{
-			Reason:  reasonInvalidStrategy,
-			Message: fmt.Sprintf("spec.strategy.%s: %q must be a number from 0 to %d, or a percentage from 0%% to 100%%", field, v.String(), machinev1alpha1.MaxReplicas),
-		}
+	n, invalid := shared.Scaled(v, replicas, roundUp)
+	if invalid != "" {
+		return 0, &shared.Problem{Reason: reasonInvalidStrategy, Message: fmt.Sprintf("spec.strategy.%s: %s", field, invalid)}
 	}
-	return int32(min(n, math.MaxInt32)), nil
+	return n, nil
 }
 
 // most Machines that there may be. None are wanted where replicas is 0: a rollout

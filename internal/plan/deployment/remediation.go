@@ -124,6 +124,6 @@ func (p *plan) remediationAllowed() *shared.Condition {
 		Machines:  sum(sets, func(s *set) int32 { return s.Status.Replicas }),
 		Starting:  sum(sets, func(s *set) int32 { return s.Status.StartingReplicas }),
 		Unhealthy: p.unhealthy(),
-		Waiting:   sum(sets, func(s *set) int32 { return s.Status.ReplaceableReplicas }),
+		Waiting:   p.waiting(),
 	}, p.Deployment.Status.Conditions)
 }

@@ -4,7 +4,6 @@ package remediation
 
 import (
 	"fmt"
-	"math"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -57,15 +56,11 @@ func scaled(field string, v *intstr.IntOrString, otherwise intstr.IntOrString, r
 	if v == nil {
 		v = &otherwise
 	}
-	n, err := intstr.GetScaledValueFromIntOrPercent(v, int(replicas), true)
-	if err != nil || n < 0 || v.Type == intstr.Int && n > machinev1alpha1.MaxReplicas {
-		return 0, &plan.Problem{
-			Reason: ReasonInvalid,
-			Message: fmt.Sprintf("spec.remediation.%s: %q must be a number from 0 to %d, or a percentage from 0%% to 100%%; no Machine is replaced until it is",
-				field, v.String(), machinev1alpha1.MaxReplicas),
-		}
+	n, invalid := plan.Scaled(v, replicas, true)
+	if invalid != "" {
+		return 0, &plan.Problem{Reason: ReasonInvalid, Message: fmt.Sprintf("spec.remediation.%s: %s; no Machine is replaced until it is", field, invalid)}
 	}
-	return int32(min(n, math.MaxInt32)), nil
+	return n, nil
 }
 
 // Allows says whether Machines may be replaced when so many are unhealthy.

@@ -47,9 +47,9 @@ const (
 	reasonControlledByOthers = "ControlledByOthers"
 )
 
-func (p *plan) conditions() []shared.Condition {
+func (p *plan) conditions(allowed *shared.Condition) []shared.Condition {
 	out := []shared.Condition{p.valid(), p.replicaFailure()}
-	for _, c := range []*shared.Condition{p.exhaustedCondition(), p.updatedCondition(), p.exclusive(), p.remediationAllowed()} {
+	for _, c := range []*shared.Condition{p.exhaustedCondition(), p.updatedCondition(), p.exclusive(), allowed} {
 		if c != nil {
 			out = append(out, *c)
 		}

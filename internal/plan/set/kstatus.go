@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	fn "github.com/drover-dev/drover/apis/fn/v1alpha1"
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	shared "github.com/drover-dev/drover/internal/plan"
 	"github.com/drover-dev/drover/internal/plan/remediation"
 )
@@ -17,17 +18,17 @@ const reasonSettled = "Settled"
 // kstatus says how a standalone set comes on, by what those who wait for it read. A
 // MachineDeployment says so of its sets: their own conditions would wake it at every
 // turn. A set that had these conditions keeps them true.
-func (p *plan) kstatus(ready bool, told []shared.Condition) []shared.Condition {
-	stalled := p.stalled(told)
+func (p *plan) kstatus(s machinev1alpha1.MachineSetStatus, ready bool, told []shared.Condition, allowed *shared.Condition) []shared.Condition {
+	stalled := p.stalled(s, told, allowed)
 	if metav1.GetControllerOfNoCopy(p.Set) != nil && !stalled.IsKnown(p.Set.Status.Conditions) {
 		return nil
 	}
-	return []shared.Condition{p.reconciling(ready, stalled), stalled}
+	return []shared.Condition{p.reconciling(s, ready, stalled), stalled}
 }
 
 // reconciling is False for a set that waits: for somebody's help, or for the end of a
 // freeze or of a preservation.
-func (p *plan) reconciling(ready bool, stalled shared.Condition) shared.Condition {
+func (p *plan) reconciling(s machinev1alpha1.MachineSetStatus, ready bool, stalled shared.Condition) shared.Condition {
 	c := shared.Condition{Type: shared.ConditionReconciling, Status: "False", Reason: reasonSettled}
 	goes := len(p.terminating)+len(p.dropping)+len(p.dropped) > 0
 	comes := !ready && (p.moves() || p.backingOff())
@@ -35,7 +36,7 @@ func (p *plan) reconciling(ready bool, stalled shared.Condition) shared.Conditio
 	case stalled.Status == "True":
 		c.Reason = stalled.Reason
 	case goes || comes && !p.Safety.Frozen:
-		c.Status, c.Reason, c.Message = "True", shared.ReasonScaling, p.numbers().String()
+		c.Status, c.Reason, c.Message = "True", shared.ReasonScaling, p.numbers(s).String()
 	case comes:
 		c.Reason, c.Message = shared.ReasonFrozen, p.Safety.Message
 	}
@@ -43,7 +44,7 @@ func (p *plan) reconciling(ready bool, stalled shared.Condition) shared.Conditio
 }
 
 // stalled by what the set's other conditions tell.
-func (p *plan) stalled(told []shared.Condition) shared.Condition {
+func (p *plan) stalled(s machinev1alpha1.MachineSetStatus, told []shared.Condition, allowed *shared.Condition) shared.Condition {
 	i := slices.IndexFunc(told, func(c shared.Condition) bool {
 		switch c.Type {
 		case conditionValid:
@@ -58,24 +59,24 @@ func (p *plan) stalled(told []shared.Condition) shared.Condition {
 	var because *shared.Condition
 	switch {
 	case i < 0:
-		because = p.heldBack()
+		because = p.heldBack(s, allowed)
 	case told[i].Type == ConditionUpdated:
 		because = &shared.Condition{Reason: told[i].Reason, Message: told[i].Message + "; " + RemedyOfUpdate}
 	default:
 		return shared.Stalled(&told[i])
 	}
 	if because != nil {
-		because.Message = fmt.Sprintf("%s; %s", p.numbers(), because.Message)
+		because.Message = fmt.Sprintf("%s; %s", p.numbers(s), because.Message)
 	}
 	return shared.Stalled(because)
 }
 
 // heldBack is why Machines that are to be created or replaced are not until a user acts, nil
 // if they are.
-func (p *plan) heldBack() *shared.Condition {
+func (p *plan) heldBack(s machinev1alpha1.MachineSetStatus, allowed *shared.Condition) *shared.Condition {
 	// A MachineDeployment has the budget, and reports.
 	if metav1.GetControllerOfNoCopy(p.Set) == nil {
-		if c := remediation.Stalled(p.remediationAllowed(), int32(len(p.waiting()))); c != nil {
+		if c := remediation.Stalled(allowed, s.ReplaceableReplicas); c != nil {
 			return c
 		}
 	}
@@ -95,8 +96,7 @@ func (p *plan) untilFreezeStalls() (time.Duration, bool) {
 }
 
 // numbers of the set's Machines.
-func (p *plan) numbers() shared.Numbers {
-	s := p.status()
+func (p *plan) numbers(s machinev1alpha1.MachineSetStatus) shared.Numbers {
 	return shared.Numbers{
 		Desired: p.Set.Spec.Replicas, Available: s.AvailableReplicas,
 		Starting: s.StartingReplicas, Terminating: s.TerminatingReplicas, Waiting: s.ReplaceableReplicas,

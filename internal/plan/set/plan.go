@@ -150,8 +150,8 @@ func (p *plan) drop(ms ...Machine) {
 }
 
 func (p *plan) decide() Decision {
-	d := Decision{Status: p.status()}
-	d.Conditions = p.conditions()
+	d, allowed := Decision{Status: p.status()}, p.remediationAllowed()
+	d.Conditions = p.conditions(allowed)
 
 	for _, m := range p.kept {
 		d.Machines = append(d.Machines, p.desired(m))
@@ -171,12 +171,12 @@ func (p *plan) decide() Decision {
 			d.Events = append(d.Events, shared.Event{Warning: true, Reason: c.Reason, Message: c.Message})
 		}
 	}
-	d.Events = append(d.Events, remediation.Events(p.remediationAllowed(), p.Set.Status.Conditions)...)
+	d.Events = append(d.Events, remediation.Events(allowed, p.Set.Status.Conditions)...)
 	d.Events = append(d.Events, p.events...)
 
 	d.Ready = d.Status.Replicas == p.Set.Spec.Replicas && d.Status.ReadyReplicas == p.Set.Spec.Replicas &&
 		(!p.updatesInPlace() || d.Status.UpdatedReplicas == d.Status.Replicas)
-	d.Conditions = append(d.Conditions, p.kstatus(d.Ready, d.Conditions)...)
-	d.CallAgain = p.callAgain(d.Ready)
+	d.Conditions = append(d.Conditions, p.kstatus(d.Status, d.Ready, d.Conditions, allowed)...)
+	d.CallAgain = p.callAgain(d.Status, d.Ready)
 	return d
 }

@@ -70,12 +70,12 @@ func count(n *int32, yes bool) {
 // callAgain at once to carry out what is written down by then, soon while anything
 // is in flight, and when the next Machine becomes available, may be created, or is no
 // longer preserved.
-func (p *plan) callAgain(ready bool) time.Duration {
+func (p *plan) callAgain(s machinev1alpha1.MachineSetStatus, ready bool) time.Duration {
 	if len(p.dropped)+len(p.selected)+len(p.takesOn)+len(p.paired) > 0 {
 		return shared.Soonest
 	}
 	// A generation is reported as observed by the plan after the one that decided by it.
-	if shared.ObservedGeneration(p.Set.Generation, p.Set.Status.ObservedGeneration, p.Set.Status.Conditions) < p.Set.Generation {
+	if s.ObservedGeneration < p.Set.Generation {
 		return shared.Soonest
 	}
 	again := shared.AtRest
