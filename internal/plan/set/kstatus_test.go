@@ -12,10 +12,6 @@ import (
 	shared "github.com/drover-dev/drover/internal/plan"
 )
 
-func controlled(s *machinev1alpha1.MachineSet) {
-	s.OwnerReferences = []metav1.OwnerReference{{Kind: "MachineDeployment", Name: "workers", Controller: ptr.To(true)}}
-}
-
 func knowing(types ...string) setOption {
 	return func(s *machinev1alpha1.MachineSet) {
 		for _, t := range types {
@@ -73,8 +69,8 @@ func TestAStandaloneSetSaysHowItComesOn(t *testing.T) {
 			"False ManualFreeze", "True ManualFreeze"},
 		"AShortFreezeByHandDoesNot": {Observed{Set: set(2, frozenSince(29*time.Minute)), Safety: byHand, Machines: []Machine{machine("a", running)}}, "False Frozen", no},
 		"AFailedMachineIsKept":      {Observed{Set: set(1), Machines: []Machine{machine("a", failed, asks("now"))}}, settled, no},
-		"ADeploymentSpeaksForIt":    {Observed{Set: set(2, controlled)}, none, none},
-		"ADeploymentTookItOver":     {Observed{Set: set(2, controlled, knowing(shared.ConditionReconciling, shared.ConditionStalled))}, comes, no},
+		"ADeploymentSpeaksForIt":    {Observed{Set: set(2, ofDeployment)}, none, none},
+		"ADeploymentTookItOver":     {Observed{Set: set(2, ofDeployment, knowing(shared.ConditionReconciling, shared.ConditionStalled))}, comes, no},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -2,6 +2,7 @@ package set
 
 import (
 	"testing"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -26,13 +27,15 @@ func TestAGenerationIsObservedOnceItsConditionsAreWritten(t *testing.T) {
 	cases := map[string]struct {
 		set  *machinev1alpha1.MachineSet
 		want int64
-		soon bool
+		// within which the set is composed again.
+		within time.Duration
 	}{
-		"NothingWasWrittenYet":                  {set: set(1, observed(0), readyAt(0)), want: 0, soon: true},
-		"TheConditionsAreOfTheGenerationBefore": {set: set(1, observed(6), readyAt(6)), want: 6, soon: true},
-		"TheConditionsAreOfThisGeneration":      {set: set(1, observed(6), readyAt(7)), want: 7},
-		"ItWasObserved":                         {set: set(1, observed(7), readyAt(7)), want: 7},
-		"TheStatusIsThatOfABackup":              {set: set(1, observed(9), readyAt(9)), want: 6, soon: true},
+		"NothingWasWrittenYet":                  {set: set(1, observed(0), readyAt(0)), want: 0, within: shared.Soonest},
+		"TheConditionsAreOfTheGenerationBefore": {set: set(1, observed(6), readyAt(6)), want: 6, within: shared.Soonest},
+		"TheConditionsAreOfThisGeneration":      {set: set(1, observed(6), readyAt(7)), want: 7, within: shared.AtRest},
+		"ItWasObserved":                         {set: set(1, observed(7), readyAt(7)), want: 7, within: shared.AtRest},
+		"OfASetOfAMachineDeployment":            {set: set(1, ofDeployment, observed(6), readyAt(6)), want: 6, within: 5 * time.Second},
+		"TheStatusIsThatOfABackup":              {set: set(1, observed(9), readyAt(9)), want: 6, within: shared.Soonest},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -40,8 +43,8 @@ func TestAGenerationIsObservedOnceItsConditionsAreWritten(t *testing.T) {
 			if d.Status.ObservedGeneration != tc.want || d.Status.DecidedGeneration != 7 {
 				t.Errorf("observed %d and decided %d, want %d and 7", d.Status.ObservedGeneration, d.Status.DecidedGeneration, tc.want)
 			}
-			if soon := d.CallAgain == shared.Soonest; soon != tc.soon {
-				t.Errorf("called again after %s", d.CallAgain)
+			if d.CallAgain != tc.within {
+				t.Errorf("called again after %s, want %s", d.CallAgain, tc.within)
 			}
 		})
 	}

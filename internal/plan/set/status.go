@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
@@ -67,6 +68,10 @@ func count(n *int32, yes bool) {
 	}
 }
 
+// generationObservedWithin is the longest time until a set that a MachineDeployment controls
+// reports a new generation as observed.
+const generationObservedWithin = 5 * time.Second
+
 // callAgain at once to carry out what is written down by then, soon while anything
 // is in flight, and when the next Machine becomes available, may be created, or is no
 // longer preserved.
@@ -74,16 +79,21 @@ func (p *plan) callAgain(s machinev1alpha1.MachineSetStatus, ready bool) time.Du
 	if len(p.dropped)+len(p.selected)+len(p.takesOn)+len(p.paired) > 0 {
 		return shared.Soonest
 	}
-	// A generation is reported as observed by the plan after the one that decided by it.
-	if s.ObservedGeneration < p.Set.Generation {
-		return shared.Soonest
-	}
 	again := shared.AtRest
+	// A generation is reported as observed by the plan after the one that decided by it. A
+	// MachineDeployment scales its sets several times per rollout and reads decidedGeneration:
+	// for these sets a composition that only reports the generation waits for the next change.
+	if s.ObservedGeneration < p.Set.Generation {
+		if metav1.GetControllerOfNoCopy(p.Set) == nil {
+			return shared.Soonest
+		}
+		again = generationObservedWithin
+	}
 	if left, byHand := p.untilFreezeStalls(); byHand && left > 0 {
-		again = left
+		again = min(again, left)
 	}
 	if !ready && p.moves() || len(p.terminating)+len(p.dropping) > 0 {
-		again = shared.InFlight
+		again = min(again, shared.InFlight)
 	}
 	if p.backingOff() {
 		again = min(again, p.backoff.Until.Sub(p.now))
