@@ -36,7 +36,6 @@ import (
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/names"
 	"github.com/drover-dev/drover/internal/operator"
-	"github.com/drover-dev/drover/internal/plan/machine"
 )
 
 // underTest is the kubeconfig of an API server, with its controllers, that the test
@@ -95,10 +94,10 @@ func (e *env) nodeLife() {
 	e.create(m)
 	e.cloudCreates(m)
 	e.eventually("the Machine waits for its Node", func() bool {
-		return e.reason(m, "NodeReady") == machine.ReasonNodeNotJoined && m.Status.Phase == machinev1alpha1.MachineJoining
+		return e.reason(m, "NodeReady") == machinev1alpha1.ReasonNodeNotJoined && m.Status.Phase == machinev1alpha1.MachineJoining
 	})
 	n := e.joinNode(m)
-	e.eventually("the Node is Ready and reported", func() bool { return e.reason(m, "NodeReady") == machine.ReasonNodeReady })
+	e.eventually("the Node is Ready and reported", func() bool { return e.reason(m, "NodeReady") == machinev1alpha1.ReasonNodeReady })
 	e.eventually("the Node has what the Machine wants", func() bool {
 		e.get(n)
 		return n.Labels["team"] == "blue" && len(n.Spec.Taints) == 1 && n.Spec.Taints[0].Key == "team"
@@ -119,7 +118,7 @@ func (e *env) nodeLife() {
 		return !labelled && len(n.Spec.Taints) == 0 && n.Labels["own"] == "label"
 	})
 	e.must(e.Delete(e.Context(), n))
-	e.eventually("the loss of the Node is reported", func() bool { return e.reason(m, "NodeReady") == machine.ReasonNodeGone })
+	e.eventually("the loss of the Node is reported", func() bool { return e.reason(m, "NodeReady") == machinev1alpha1.ReasonNodeGone })
 	e.must(e.Delete(e.Context(), m))
 	e.cloudDeletes(m)
 	e.gone(m)
@@ -130,7 +129,7 @@ func (e *env) drain() {
 	e.create(m)
 	e.cloudCreates(m)
 	n := e.joinNode(m)
-	e.eventually("the Node is Ready", func() bool { return e.reason(m, "NodeReady") == machine.ReasonNodeReady })
+	e.eventually("the Node is Ready", func() bool { return e.reason(m, "NodeReady") == machinev1alpha1.ReasonNodeReady })
 	web, free := e.pod("web", n), e.pod("free", n)
 	budget := &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: e.workloads, Name: "web"}}
 	one := intstr.FromInt32(1)
@@ -206,7 +205,7 @@ func (e *env) machineOrder(del func(*env, client.Object)) {
 	e.create(m)
 	v := e.cloudCreates(m)
 	n := e.joinNode(m)
-	e.eventually("the Node is Ready", func() bool { return e.reason(m, "NodeReady") == machine.ReasonNodeReady })
+	e.eventually("the Node is Ready", func() bool { return e.reason(m, "NodeReady") == machinev1alpha1.ReasonNodeReady })
 	e.eventually("Machine and set are held", func() bool { e.get(m); e.get(set); return held(m) && held(set) })
 	p := e.pod("web", n)
 
@@ -249,7 +248,7 @@ func (e *env) configInUse() {
 	pc := &clusterv1alpha1.ProviderConfig{ObjectMeta: metav1.ObjectMeta{Namespace: e.namespace, Name: "c"}}
 	pc.Spec.Credentials = clusterv1alpha1.Credentials{Source: clusterv1alpha1.CredentialsSecret, SecretRef: &clusterv1alpha1.SecretKeySelector{Name: "k", Key: "kubeconfig"}}
 	e.create(pc)
-	reachable := func() xpv1.Condition { e.get(pc); return pc.Status.GetCondition(clusterv1alpha1.TypeReachable) }
+	reachable := func() xpv1.Condition { e.get(pc); return pc.Status.GetCondition(clusterv1alpha1.ConditionReachable) }
 	e.eventually("the missing Secret is told", func() bool {
 		return reachable().Reason == clusterv1alpha1.ReasonCredentialsMissing && strings.Contains(reachable().Message, e.namespace+"/k")
 	})

@@ -13,7 +13,6 @@ import (
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/function/step"
 	"github.com/drover-dev/drover/internal/plan"
-	"github.com/drover-dev/drover/internal/plan/vm"
 )
 
 // schemaJSON is as Crossplane shows it: size is required by a rule, as at the
@@ -73,47 +72,47 @@ func TestCheck(t *testing.T) {
 		"AClassOfWhichAVMCanBeMade": {forProvider: `{"size": "small", "cores": 2, "disks": [{"kind": "ssd"}]}`},
 		"AFieldThatThereIsNot": {
 			forProvider: `{"size": "small", "flavour": "sweet"}`,
-			reason:      vm.ReasonForProviderInvalid, want: []string{`MachineClass "a"`, "forProvider.flavour: unknown field"},
+			reason:      machinev1alpha1.ReasonForProviderInvalid, want: []string{`MachineClass "a"`, "forProvider.flavour: unknown field"},
 		},
 		"AValueOfAnotherType": {
 			forProvider: `{"size": "small", "cores": "two"}`,
-			reason:      vm.ReasonForProviderInvalid, want: []string{`forProvider.cores: Invalid value: "string"`},
+			reason:      machinev1alpha1.ReasonForProviderInvalid, want: []string{`forProvider.cores: Invalid value: "string"`},
 		},
 		"AValueOfAnotherTypeWhereTheBindingLeavesIt": {
 			forProvider: `{"size": "small", "zone": 1}`,
-			reason:      vm.ReasonForProviderInvalid, want: []string{`forProvider.zone: Invalid value: "integer"`},
+			reason:      machinev1alpha1.ReasonForProviderInvalid, want: []string{`forProvider.zone: Invalid value: "integer"`},
 		},
 		"AValueThatIsNotAllowed": {
 			forProvider: `{"size": "small", "disks": [{"kind": "floppy"}]}`,
-			reason:      vm.ReasonForProviderInvalid, want: []string{`forProvider.disks[0].kind: Unsupported value: "floppy"`, `"ssd", "hdd"`},
+			reason:      machinev1alpha1.ReasonForProviderInvalid, want: []string{`forProvider.disks[0].kind: Unsupported value: "floppy"`, `"ssd", "hdd"`},
 		},
 		"ARuleOfTheKind": {
 			forProvider: `{"cores": 2}`,
-			reason:      vm.ReasonForProviderInvalid, want: []string{"spec.forProvider.size is a required parameter"},
+			reason:      machinev1alpha1.ReasonForProviderInvalid, want: []string{"spec.forProvider.size is a required parameter"},
 		},
 		"ABindingThatDoesNotFitTheKind": {
 			forProvider: `{"size": "small"}`, change: field("spec.forProvider.name", `"a-name-that-is-much-too-long"`),
-			reason: vm.ReasonBindingInvalid, want: []string{"virtualMachine.fields[0] (of spec.forProvider.name): Too long"},
+			reason: machinev1alpha1.ReasonBindingInvalid, want: []string{"virtualMachine.fields[0] (of spec.forProvider.name): Too long"},
 		},
 		"AnExpressionThatIsNone": {
 			forProvider: `{"size": "small"}`, change: field("spec.forProvider.name", "nam"),
-			reason: vm.ReasonBindingInvalid, want: []string{`Composition "machine-test", input Infrastructure: virtualMachine.fields[0].value (of spec.forProvider.name): "nam": line 1, column 1`},
+			reason: machinev1alpha1.ReasonBindingInvalid, want: []string{`Composition "machine-test", input Infrastructure: virtualMachine.fields[0].value (of spec.forProvider.name): "nam": line 1, column 1`},
 		},
 		"AnExpressionThatFails": {
 			forProvider: `{"size": "small"}`, change: field("spec.forProvider.zone", "machine.spec.nothing"),
-			reason: vm.ReasonBindingInvalid, want: []string{"no such key: nothing"},
+			reason: machinev1alpha1.ReasonBindingInvalid, want: []string{"no such key: nothing"},
 		},
 		"AnInputOfAnotherForm": {
 			forProvider: `{"size": "small"}`, change: func(in map[string]any) { in["status"] = "good" },
-			reason: vm.ReasonBindingInvalid, want: []string{"machine-test"},
+			reason: machinev1alpha1.ReasonBindingInvalid, want: []string{"machine-test"},
 		},
 		"ACompositionWithTheLabelOfAnother": {
 			forProvider: `{"size": "small"}`, provider: "other",
-			reason: vm.ReasonBindingInvalid, want: []string{`provider: is "test", but the Composition has the label provider: other`},
+			reason: machinev1alpha1.ReasonBindingInvalid, want: []string{`provider: is "test", but the Composition has the label provider: other`},
 		},
 		"AKindThatIsNotInstalled": {
 			forProvider: `{"size": "small"}`, notInstalled: true,
-			reason: vm.ReasonBindingInvalid, want: []string{"no kind VM of test.drover.dev/v1"},
+			reason: machinev1alpha1.ReasonBindingInvalid, want: []string{"no kind VM of test.drover.dev/v1"},
 		},
 		"WhatIsNotSeenIsLeftToTheAPIServer":     {forProvider: `{"size": 3}`, unseen: true},
 		"WhatWasNotLookedAtYetIsAskedFor":       {forProvider: `{"size": 3}`, notLooked: true, incomplete: true},

@@ -187,7 +187,7 @@ func look(o plan.Object) (seen, missing bool, trouble string) {
 		return false, false, err.Error()
 	}
 	synced, current := syncedAt(o)
-	missing = s.Status.GetCondition(xpv1.TypeReady).Reason == vm.ReasonMissing || strings.Contains(synced.Message, vm.NotExist)
+	missing = s.Status.GetCondition(xpv1.TypeReady).Reason == machinev1alpha1.ReasonMissing || strings.Contains(synced.Message, vm.NotExist)
 	if synced.Status == corev1.ConditionFalse {
 		trouble = synced.Message
 	}

@@ -375,7 +375,7 @@ func TestAProviderWithoutACompositionGetsNoMachines(t *testing.T) {
 					continue
 				}
 				want := `MachineClass "small" has spec.provider "local", for which there is no Composition of Machines: one must have the label provider: local; no Machines are created until there is`
-				if c.GetReason() != plan.ReasonCompositionNotFound || c.GetMessage() != want {
+				if c.GetReason() != machinev1alpha1.ReasonCompositionNotFound || c.GetMessage() != want {
 					t.Errorf("got %s: %s", c.GetReason(), c.GetMessage())
 				}
 			}

@@ -101,7 +101,7 @@ func subjectOf(req *fnv1.RunFunctionRequest) (subject, error) {
 // clusterOf what its configuration says of itself. One that was not measured yet is not
 // unreachable.
 func clusterOf(ref machinev1alpha1.ClusterReference, status clusterv1alpha1.ProviderConfigStatus) *freeze.Cluster {
-	c := status.GetCondition(clusterv1alpha1.TypeReachable)
+	c := status.GetCondition(clusterv1alpha1.ConditionReachable)
 	return &freeze.Cluster{
 		Kind: ref.Kind, Name: ref.Name,
 		Unreachable: c.Status == corev1.ConditionFalse, Reason: string(c.Reason), Since: c.LastTransitionTime.Time,

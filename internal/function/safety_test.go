@@ -14,7 +14,6 @@ import (
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/function/step"
 	"github.com/drover-dev/drover/internal/plan"
-	"github.com/drover-dev/drover/internal/plan/freeze"
 )
 
 const (
@@ -92,12 +91,12 @@ func TestSafety(t *testing.T) {
 		want       plan.Safety
 		again      time.Duration
 	}{
-		"ASetWhoseClusterIsDownIsFrozen":        {settledSet, down, plan.Safety{Frozen: true, Reason: freeze.ReasonTargetUnreachable}, 15 * time.Second},
+		"ASetWhoseClusterIsDownIsFrozen":        {settledSet, down, plan.Safety{Frozen: true, Reason: machinev1alpha1.ReasonTargetUnreachable}, 15 * time.Second},
 		"ASetWhoseClusterIsUpIsNot":             {settledSet, up, plan.Safety{}, plan.AtRest},
 		"NorIsOneWhoseClusterWasNotMeasuredYet": {settledSet, `{}`, plan.Safety{}, plan.AtRest},
 		"NorOneWithoutConfiguration":            {settledSet, "", plan.Safety{}, plan.AtRest},
-		"ADeploymentIsJudgedByAllOfIts":         {deploymentJSON, up, plan.Safety{Frozen: true, Reason: freeze.ReasonOvershoot, Sets: "true"}, 5 * time.Minute},
-		"ASetThatStandsAloneIsJudgedByItself":   {crowdedSet, up, plan.Safety{Frozen: true, Reason: freeze.ReasonOvershoot, Sets: "true"}, plan.AtRest},
+		"ADeploymentIsJudgedByAllOfIts":         {deploymentJSON, up, plan.Safety{Frozen: true, Reason: machinev1alpha1.ReasonOvershoot, Sets: "true"}, 5 * time.Minute},
+		"ASetThatStandsAloneIsJudgedByItself":   {crowdedSet, up, plan.Safety{Frozen: true, Reason: machinev1alpha1.ReasonOvershoot, Sets: "true"}, plan.AtRest},
 		"TheSetOfADeploymentIsJudgedByThat": {
 			strings.Replace(crowdedSet, `"name": "s"`, `"name": "s", "ownerReferences": [{"kind": "MachineDeployment", "controller": true}]`, 1),
 			up, plan.Safety{}, plan.AtRest,

@@ -21,12 +21,6 @@ import (
 	"github.com/drover-dev/drover/internal/names"
 )
 
-// Reasons of events.
-const (
-	reasonRenewed  event.Reason = "TokenRenewed"
-	reasonReplaced event.Reason = "TokenReplaced"
-)
-
 // Options of a Keeper.
 type Options struct {
 	// Connect returns the target cluster of a Machine.
@@ -237,9 +231,9 @@ func (k *Keeper) updateToken(ctx context.Context, m *machinev1alpha1.Machine, c 
 	l := leaseOf(s, half.minted)
 	switch id := names.TokenID(m.GetUID()); {
 	case isNew:
-		k.Record.Event(m, event.Normal(reasonReplaced, fmt.Sprintf("Minted bootstrap token %s again: its total life of %s is over; valid until %s", id, r.MaxLife.Duration, l.expires.Format(time.RFC3339))))
+		k.Record.Event(m, event.Normal(machinev1alpha1.EventTokenReplaced, fmt.Sprintf("Minted bootstrap token %s again: its total life of %s is over; valid until %s", id, r.MaxLife.Duration, l.expires.Format(time.RFC3339))))
 	case !l.expires.Equal(expiration(existing)):
-		k.Record.Event(m, event.Normal(reasonRenewed, fmt.Sprintf("Renewed bootstrap token %s: no Node has joined yet; valid until %s", id, l.expires.Format(time.RFC3339))))
+		k.Record.Event(m, event.Normal(machinev1alpha1.EventTokenRenewed, fmt.Sprintf("Renewed bootstrap token %s: no Node has joined yet; valid until %s", id, l.expires.Format(time.RFC3339))))
 	}
 	return half, l, nil
 }

@@ -20,12 +20,6 @@ import (
 	"github.com/drover-dev/drover/internal/target"
 )
 
-// Reasons of events of configurations.
-const (
-	reasonSwept     event.Reason = "TokenSwept"
-	reasonNodeSwept event.Reason = "NodeSwept"
-)
-
 // SetupSweeper adds a sweeper to the manager. It sweeps at the start and then each time
 // that the duration is over. The cached reader lists Machines. Before a deletion, the live
 // reader lists their metadata from the API server. Events are those of configurations,
@@ -127,7 +121,7 @@ func (p *pass) deleteToken(ctx context.Context, c Cluster, config config, t *cor
 	if err := c.deleteToken(ctx, t.GetName(), t.GetUID()); err != nil {
 		return err
 	}
-	p.record.Event(config.Object, event.Normal(reasonSwept, fmt.Sprintf("Deleted bootstrap token %s: its Machine no longer exists", t.Data[bootstrapapi.BootstrapTokenIDKey])))
+	p.record.Event(config.Object, event.Normal(machinev1alpha1.EventTokenSwept, fmt.Sprintf("Deleted bootstrap token %s: its Machine no longer exists", t.Data[bootstrapapi.BootstrapTokenIDKey])))
 	return nil
 }
 

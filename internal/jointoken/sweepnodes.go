@@ -62,6 +62,6 @@ func (p *pass) deleteNode(ctx context.Context, c Cluster, config config, n *core
 	if client.IgnoreNotFound(err) != nil {
 		return c.Classify(err)
 	}
-	p.record.Event(config.Object, event.Normal(reasonNodeSwept, fmt.Sprintf("Deleted Node %s: its Machine no longer exists, it was never initialized, and it is not Ready", n.GetName())))
+	p.record.Event(config.Object, event.Normal(machinev1alpha1.EventNodeSwept, fmt.Sprintf("Deleted Node %s: its Machine no longer exists, it was never initialized, and it is not Ready", n.GetName())))
 	return nil
 }

@@ -6,12 +6,9 @@ import (
 
 	xpv1 "github.com/crossplane/crossplane-runtime/v2/apis/common/v1"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
-)
 
-// ReasonMissing is the reason of a False Ready condition: the external resource
-// was there and is no more. It is never created again under the same name. Synced
-// is False then too.
-const ReasonMissing xpv1.ConditionReason = "Missing"
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+)
 
 // Behaviour is what upjet cannot know of a Terraform resource.
 type Behaviour struct {
@@ -46,6 +43,6 @@ type Behaviour struct {
 
 func missing(externalName string) xpv1.Condition {
 	c := xpv1.Unavailable().WithMessage(externalName + " is no longer there")
-	c.Reason = ReasonMissing
+	c.Reason = machinev1alpha1.ReasonMissing
 	return c
 }

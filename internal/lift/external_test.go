@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"github.com/drover-dev/drover/apis/local/v1alpha1"
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 )
 
 // upjet plays upjet's client.
@@ -84,7 +85,7 @@ func TestObserve(t *testing.T) {
 		"AVMThatRunsIsReady":                  {state: "Running", name: "vm-1", exists: true, ready: corev1.ConditionTrue, reason: xpv1.ReasonAvailable},
 		"AVMThatBootsIsNotReady":              {state: "Pending", name: "vm-1", exists: true, ready: corev1.ConditionFalse, reason: xpv1.ReasonCreating},
 		"AVMThatWasNeverThereIsToBeCreated":   {ready: corev1.ConditionUnknown},
-		"AVMThatWasThereIsMissing":            {name: "vm-1", ready: corev1.ConditionFalse, reason: ReasonMissing, wantErr: "Missing: vm-1 is no longer there"},
+		"AVMThatWasThereIsMissing":            {name: "vm-1", ready: corev1.ConditionFalse, reason: machinev1alpha1.ReasonMissing, wantErr: "Missing: vm-1 is no longer there"},
 		"AVMThatIsGoneAfterItsDeletionIsFine": {name: "vm-1", deleted: &now, ready: corev1.ConditionUnknown},
 		"ACloudThatIsAwayChangesNothing":      {name: "vm-1", err: errors.New("refused"), ready: corev1.ConditionUnknown, wantErr: "refused"},
 	}

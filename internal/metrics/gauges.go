@@ -18,9 +18,6 @@ import (
 // cloud takes as long, and who set a longer timeout wants to see that it is used.
 const stuckAfter = 30 * time.Minute
 
-// conditionFrozen is that of the step safety.
-const conditionFrozen = "Frozen"
-
 var (
 	machinesDesc = prometheus.NewDesc("drover_machines",
 		"Machines by their phase.", []string{"namespace", "deployment", "set", "phase"}, nil)
@@ -131,7 +128,7 @@ func (g gauges) frozen(ctx context.Context, c chan<- prometheus.Metric) error {
 	}
 	frozen := map[series]int{}
 	note := func(o *Owner, deployment, set string) {
-		if f := meta.FindStatusCondition(o.Status.Conditions, conditionFrozen); f != nil && f.Status == metav1.ConditionTrue {
+		if f := meta.FindStatusCondition(o.Status.Conditions, v1alpha1.ConditionFrozen); f != nil && f.Status == metav1.ConditionTrue {
 			frozen[series{o.GetNamespace(), deployment, set, f.Reason}] = 1
 		}
 	}
@@ -163,7 +160,7 @@ func (g gauges) targets(ctx context.Context, c chan<- prometheus.Metric) error {
 		return err
 	}
 	tell := func(kind string, o client.Object, s *clusterv1alpha1.ProviderConfigStatus) {
-		value, known := map[corev1.ConditionStatus]float64{corev1.ConditionTrue: 1, corev1.ConditionFalse: 0}[s.GetCondition(clusterv1alpha1.TypeReachable).Status]
+		value, known := map[corev1.ConditionStatus]float64{corev1.ConditionTrue: 1, corev1.ConditionFalse: 0}[s.GetCondition(clusterv1alpha1.ConditionReachable).Status]
 		if known {
 			c <- prometheus.MustNewConstMetric(reachableDesc, prometheus.GaugeValue, value, kind, o.GetNamespace(), o.GetName())
 		}

@@ -68,9 +68,9 @@ func joined(after time.Duration) machineOption {
 func ownerNamed(name, frozen string) Owner {
 	o := Owner{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name}}
 	if frozen != "" {
-		o.Status.Conditions = []metav1.Condition{{Type: "Ready", Status: metav1.ConditionTrue}, {Type: conditionFrozen, Status: metav1.ConditionTrue, Reason: frozen}}
+		o.Status.Conditions = []metav1.Condition{{Type: "Ready", Status: metav1.ConditionTrue}, {Type: v1alpha1.ConditionFrozen, Status: metav1.ConditionTrue, Reason: frozen}}
 	} else {
-		o.Status.Conditions = []metav1.Condition{{Type: conditionFrozen, Status: metav1.ConditionFalse, Reason: "NotFrozen"}}
+		o.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionFrozen, Status: metav1.ConditionFalse, Reason: "NotFrozen"}}
 	}
 	return o
 }
@@ -86,7 +86,7 @@ func setOf(deployment, name, frozen string) *Set {
 func config(o client.Object, status *xpv1.ConditionedStatus, name string, reachable corev1.ConditionStatus) client.Object {
 	o.SetName(name)
 	if reachable != "" {
-		status.SetConditions(xpv1.Condition{Type: clusterv1alpha1.TypeReachable, Status: reachable})
+		status.SetConditions(xpv1.Condition{Type: clusterv1alpha1.ConditionReachable, Status: reachable})
 	}
 	return o
 }

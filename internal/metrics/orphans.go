@@ -14,9 +14,6 @@ import (
 	"github.com/drover-dev/drover/apis/machine/v1alpha1"
 )
 
-// conditionOrphansFound is that of the step orphans: Unknown while nobody can tell.
-const conditionOrphansFound = "OrphansFound"
-
 var orphansDesc = prometheus.NewDesc("drover_orphan_vms",
 	"VMs without a Machine, by the OrphanCollector that found them; none while it cannot tell.", []string{"name"}, nil)
 
@@ -58,7 +55,7 @@ func (o *orphans) Collect(ch chan<- prometheus.Metric) {
 	}
 	for i := range l.Items {
 		c := &l.Items[i]
-		if found := meta.FindStatusCondition(c.Status.Conditions, conditionOrphansFound); found != nil && found.Status != metav1.ConditionUnknown {
+		if found := meta.FindStatusCondition(c.Status.Conditions, v1alpha1.ConditionOrphansFound); found != nil && found.Status != metav1.ConditionUnknown {
 			ch <- prometheus.MustNewConstMetric(orphansDesc, prometheus.GaugeValue, float64(c.Status.Orphans), c.GetName())
 		}
 	}

@@ -15,7 +15,7 @@ func TestOrphans(t *testing.T) {
 		c := &v1alpha1.OrphanCollector{ObjectMeta: metav1.ObjectMeta{Name: name}}
 		c.Status.Orphans = n
 		if found != "" {
-			c.Status.Conditions = []metav1.Condition{{Type: conditionOrphansFound, Status: found}}
+			c.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionOrphansFound, Status: found}}
 		}
 		return c
 	}

@@ -8,23 +8,11 @@ import (
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 )
 
-// Reasons of problems that keep VMs from being made.
-const (
-	// ReasonClassNotFound is the reason of a Machine's problem when it has no class.
-	ReasonClassNotFound = "ClassNotFound"
-	// ReasonCompositionNotFound is the reason of a problem with a class whose provider has
-	// no Composition: Crossplane would never look at its Machines.
-	ReasonCompositionNotFound = "CompositionNotFound"
-	// ReasonInstallationUnknown is the reason of a problem that no packaged Drover has: its
-	// own definitions are not there.
-	ReasonInstallationUnknown = "InstallationUnknown"
-)
-
 // NoClass is the problem of a Machine without a class. The field is the one that the
 // class's name stands in.
 func NoClass(m *machinev1alpha1.Machine, field string) *Problem {
 	return &Problem{
-		Reason:  ReasonClassNotFound,
+		Reason:  machinev1alpha1.ReasonClassNotFound,
 		Message: fmt.Sprintf("%s: there is no MachineClass %q in namespace %q", field, m.Spec.ClassRef.Name, m.Namespace),
 	}
 }
@@ -32,7 +20,7 @@ func NoClass(m *machinev1alpha1.Machine, field string) *Problem {
 // NoComposition is the problem of a class whose provider has no Composition.
 func NoComposition(class *machinev1alpha1.MachineClass) *Problem {
 	return &Problem{
-		Reason: ReasonCompositionNotFound,
+		Reason: machinev1alpha1.ReasonCompositionNotFound,
 		Message: fmt.Sprintf("MachineClass %q has spec.provider %q, for which there is no Composition of Machines: one must have the label %s: %s",
 			class.Name, class.Spec.Provider, machinev1alpha1.LabelProvider, class.Spec.Provider),
 	}
@@ -48,7 +36,7 @@ func ComposesMachines(o *unstructured.Unstructured) bool {
 // NoInstallation is the problem of a control plane without Drover's definitions.
 func NoInstallation() *Problem {
 	return &Problem{
-		Reason:  ReasonInstallationUnknown,
+		Reason:  machinev1alpha1.ReasonInstallationUnknown,
 		Message: fmt.Sprintf("there is no CompositeResourceDefinition %q, whose UID tells the VMs of this installation from those of others", machinev1alpha1.DefinitionOfInstallation),
 	}
 }

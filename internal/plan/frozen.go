@@ -10,12 +10,6 @@ import (
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 )
 
-// ConditionFrozen is True while nothing is created or replaced.
-const ConditionFrozen = "Frozen"
-
-// ReasonManualFreeze is a freeze by the label.
-const ReasonManualFreeze = "ManualFreeze"
-
 // DefaultFreezeLimit is how long a freeze by hand may last until it is reported as Stalled, where
 // the spec has no deadline.
 const DefaultFreezeLimit = 30 * time.Minute
@@ -24,11 +18,11 @@ const DefaultFreezeLimit = 30 * time.Minute
 // Stalled, 0 or less if it has lasted too long. It is false for other freezes, which end by
 // themselves, and without a freeze.
 func UntilFreezeStalls(now time.Time, s Safety, conditions []metav1.Condition, limit time.Duration) (time.Duration, bool) {
-	if !s.Frozen || s.Reason != ReasonManualFreeze {
+	if !s.Frozen || s.Reason != machinev1alpha1.ReasonManualFreeze {
 		return 0, false
 	}
 	since := now
-	if c := meta.FindStatusCondition(conditions, ConditionFrozen); c != nil && c.Status == metav1.ConditionTrue && c.Reason == s.Reason {
+	if c := meta.FindStatusCondition(conditions, machinev1alpha1.ConditionFrozen); c != nil && c.Status == metav1.ConditionTrue && c.Reason == s.Reason {
 		since = c.LastTransitionTime.Time
 	}
 	return since.Add(limit).Sub(now), true
@@ -37,7 +31,7 @@ func UntilFreezeStalls(now time.Time, s Safety, conditions []metav1.Condition, l
 // FreezeStalled is the cause of Stalled of a freeze by hand that has lasted for the limit.
 func FreezeStalled(limit time.Duration) Condition {
 	return Condition{
-		Reason:  ReasonManualFreeze,
+		Reason:  machinev1alpha1.ReasonManualFreeze,
 		Message: fmt.Sprintf("frozen by the label %s for more than %s; to let Machines be created and replaced, remove the label", machinev1alpha1.LabelFreeze, limit),
 	}
 }

@@ -5,11 +5,9 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-)
 
-// conditionReady is Crossplane's. Crossplane writes it in the same request as the conditions
-// of a composition, and only if the composition succeeded.
-const conditionReady = "Ready"
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+)
 
 // ObservedGeneration returns the status.observedGeneration of an XR: the generation of its
 // spec once the conditions that were decided by it are written, and the one before until
@@ -21,7 +19,7 @@ const conditionReady = "Ready"
 // generation is reported by the next composition, which reads in Ready for which generation
 // the conditions were written.
 func ObservedGeneration(generation, before int64, conditions []metav1.Condition) int64 {
-	if c := meta.FindStatusCondition(conditions, conditionReady); c != nil && c.ObservedGeneration == generation {
+	if c := meta.FindStatusCondition(conditions, machinev1alpha1.ConditionReady); c != nil && c.ObservedGeneration == generation {
 		return generation
 	}
 	// An object that was restored from a backup may have a status of a later generation.
@@ -30,33 +28,16 @@ func ObservedGeneration(generation, before int64, conditions []metav1.Condition)
 
 // IsReadyFor reports whether an XR was Ready for this generation of its spec.
 func IsReadyFor(generation int64, conditions []metav1.Condition) bool {
-	c := meta.FindStatusCondition(conditions, conditionReady)
+	c := meta.FindStatusCondition(conditions, machinev1alpha1.ConditionReady)
 	return c != nil && c.Status == metav1.ConditionTrue && c.ObservedGeneration == generation
 }
-
-// The conditions of kstatus, which kubectl, Argo CD and Flux read:
-// https://github.com/kubernetes-sigs/cli-utils/blob/master/pkg/kstatus/README.md
-const (
-	// ConditionReconciling is True while something is on its way to what the spec says.
-	ConditionReconciling = "Reconciling"
-	// ConditionStalled is True when nothing comes further without somebody's help.
-	ConditionStalled = "Stalled"
-)
-
-// Reasons of Reconciling.
-const (
-	// ReasonScaling means that Machines come or go.
-	ReasonScaling = "Scaling"
-	// ReasonFrozen means that they would, were it not for a freeze.
-	ReasonFrozen = "Frozen"
-)
 
 // Stalled because of another condition, or not if that is nil.
 func Stalled(because *Condition) Condition {
 	if because == nil {
-		return Condition{Type: ConditionStalled, Status: "False", Reason: "NotStalled"}
+		return Condition{Type: machinev1alpha1.ConditionStalled, Status: "False", Reason: machinev1alpha1.ReasonNotStalled}
 	}
-	return Condition{Type: ConditionStalled, Status: "True", Reason: because.Reason, Message: because.Message}
+	return Condition{Type: machinev1alpha1.ConditionStalled, Status: "True", Reason: because.Reason, Message: because.Message}
 }
 
 // Numbers of Machines for a message.

@@ -176,9 +176,9 @@ func reachableOf(ctx context.Context, f kit.Fleet, config *unstructured.Unstruct
 	pc := &clusterv1alpha1.ClusterProviderConfig{}
 	if config.GetNamespace() == "" {
 		_ = f.Client.Get(ctx, client.ObjectKeyFromObject(config), pc)
-		return pc.Status.GetCondition(clusterv1alpha1.TypeReachable)
+		return pc.Status.GetCondition(clusterv1alpha1.ConditionReachable)
 	}
 	own := &clusterv1alpha1.ProviderConfig{}
 	_ = f.Client.Get(ctx, client.ObjectKeyFromObject(config), own)
-	return own.Status.GetCondition(clusterv1alpha1.TypeReachable)
+	return own.Status.GetCondition(clusterv1alpha1.ConditionReachable)
 }

@@ -199,7 +199,7 @@ func TestATargetClusterThatIsGoneForGoodHoldsNoMachine(t *testing.T) {
 	dead, err := clientcmd.Write(*cfg)
 	must(t, err)
 	f.SetKubeconfig(t, dead)
-	awaitCondition(t, f, clusterv1alpha1.TypeReachable, corev1.ConditionFalse)
+	awaitCondition(t, f, clusterv1alpha1.ConditionReachable, corev1.ConditionFalse)
 	step(t, "ItsMachinesAreNotTakenForThoseOfDeletedNodes", func(t *testing.T) {
 		kit.Throughout(t, 3*time.Second, func(ctx context.Context) string {
 			for _, m := range []*member{patient, hasty} {

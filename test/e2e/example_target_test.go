@@ -76,7 +76,7 @@ func TestTheExampleOfATargetClusterWorks(t *testing.T) {
 		if err := plane.Client.Get(ctx, client.ObjectKeyFromObject(pc), pc); err != nil {
 			return err.Error()
 		}
-		reachable, authorized := pc.Status.GetCondition(clusterv1alpha1.TypeReachable), pc.Status.GetCondition(clusterv1alpha1.TypeAuthorized)
+		reachable, authorized := pc.Status.GetCondition(clusterv1alpha1.ConditionReachable), pc.Status.GetCondition(clusterv1alpha1.ConditionAuthorized)
 		if reachable.Status != corev1.ConditionTrue || authorized.Status != corev1.ConditionTrue {
 			return fmt.Sprintf("%+v, %+v", reachable, authorized)
 		}

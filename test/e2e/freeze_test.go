@@ -140,7 +140,7 @@ func TestNothingHappensWhileTheTargetClusterIsCutOff(t *testing.T) {
 
 	proxy.Cut()
 	step(t, "AllNodesAreLost", func(t *testing.T) {
-		awaitCondition(t, f, clusterv1alpha1.TypeReachable, corev1.ConditionFalse)
+		awaitCondition(t, f, clusterv1alpha1.ConditionReachable, corev1.ConditionFalse)
 		awaitNodes(t, f, 3, corev1.ConditionUnknown)
 	})
 	var lost string
@@ -163,7 +163,7 @@ func TestNothingHappensWhileTheTargetClusterIsCutOff(t *testing.T) {
 	})
 	proxy.Mend()
 	step(t, "AllGoesOnWhenItIsBack", func(t *testing.T) {
-		awaitCondition(t, f, clusterv1alpha1.TypeReachable, corev1.ConditionTrue)
+		awaitCondition(t, f, clusterv1alpha1.ConditionReachable, corev1.ConditionTrue)
 		awaitFrozen(t, f, md, "")
 		f.AwaitDeployment(t, md.Name)
 		everyMachineHasItsNode(t, f, 4)

@@ -56,7 +56,7 @@ func TestTheRightsOfItsOwnAreEnough(t *testing.T) {
 		if err := plane.Client.Get(ctx, client.ObjectKey{Name: "default"}, pc); err != nil {
 			return err.Error()
 		}
-		if c := pc.Status.GetCondition(clusterv1alpha1.TypeAuthorized); c.Status != corev1.ConditionTrue {
+		if c := pc.Status.GetCondition(clusterv1alpha1.ConditionAuthorized); c.Status != corev1.ConditionTrue {
 			return fmt.Sprintf("condition %+v", c)
 		}
 		return ""

@@ -69,8 +69,8 @@ func TestMachinesJoinAnotherCluster(t *testing.T) {
 	old := plane.Target.Credentials(t)
 	step(t, "TheShippedRightsAreEnough", func(t *testing.T) {
 		f.SetKubeconfig(t, old.Kubeconfig)
-		awaitCondition(t, f, clusterv1alpha1.TypeReachable, corev1.ConditionTrue)
-		awaitCondition(t, f, clusterv1alpha1.TypeAuthorized, corev1.ConditionTrue)
+		awaitCondition(t, f, clusterv1alpha1.ConditionReachable, corev1.ConditionTrue)
+		awaitCondition(t, f, clusterv1alpha1.ConditionAuthorized, corev1.ConditionTrue)
 	})
 	step(t, "TheKubeconfigIsRotatedInTheMiddleOfAScaleUp", func(t *testing.T) {
 		since := reachable(t, f).LastTransitionTime
@@ -97,12 +97,12 @@ func TestMachinesJoinAnotherCluster(t *testing.T) {
 	})
 	step(t, "CredentialsThatEndTooEarlyLoseNoVM", func(t *testing.T) {
 		old.Revoke(t)
-		awaitCondition(t, f, clusterv1alpha1.TypeReachable, corev1.ConditionFalse)
+		awaitCondition(t, f, clusterv1alpha1.ConditionReachable, corev1.ConditionFalse)
 		if c := reachable(t, f); c.Reason != clusterv1alpha1.ReasonUnauthorized {
 			t.Errorf("condition %+v", c)
 		}
 		f.SetKubeconfig(t, plane.Target.Credentials(t).Kubeconfig)
-		awaitCondition(t, f, clusterv1alpha1.TypeReachable, corev1.ConditionTrue)
+		awaitCondition(t, f, clusterv1alpha1.ConditionReachable, corev1.ConditionTrue)
 		f.Patch(t, md, `{"spec":{"template":{"spec":{"metadata":{"labels":{"example.org/after":"rotation"}}}}}}`)
 		kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
 			nodes, err := f.Nodes(ctx)
@@ -179,7 +179,7 @@ func reachable(t *testing.T, f kit.Fleet) xpv1.Condition {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return pc.Status.GetCondition(clusterv1alpha1.TypeReachable)
+	return pc.Status.GetCondition(clusterv1alpha1.ConditionReachable)
 }
 
 func awaitCondition(t *testing.T, f kit.Fleet, typ xpv1.ConditionType, status corev1.ConditionStatus) {

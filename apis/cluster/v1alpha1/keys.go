@@ -14,18 +14,3 @@ const (
 	// uses it.
 	FinalizerInUse = Group + "/in-use"
 )
-
-// Reasons of the Reachable condition of a configuration.
-const (
-	ReasonReachable          = "Reachable"
-	ReasonCredentialsMissing = "CredentialsMissing"
-	ReasonCredentialsInvalid = "CredentialsInvalid"
-	ReasonUnauthorized       = "Unauthorized"
-	ReasonUnreachable        = "Unreachable"
-)
-
-// Reasons of the Authorized condition of a configuration.
-const (
-	ReasonAuthorized    = "Authorized"
-	ReasonRightsMissing = "RightsMissing"
-)

@@ -179,16 +179,6 @@ type ClusterProviderConfigSpec struct {
 	AllowedNodeTaints []KeyPattern `json:"allowedNodeTaints,omitempty"`
 }
 
-// Conditions of a configuration.
-const (
-	// TypeReachable tells whether the API server of the target cluster answers, and
-	// takes the credentials.
-	TypeReachable xpv1.ConditionType = "Reachable"
-	// TypeAuthorized tells whether the credentials give all rights that Drover needs
-	// there, and names those that they do not.
-	TypeAuthorized xpv1.ConditionType = "Authorized"
-)
-
 // ClientCertificatesStatus reports what is done with the client certificates of kubelets.
 type ClientCertificatesStatus struct {
 	// Policy in force: Approve or Ignore.

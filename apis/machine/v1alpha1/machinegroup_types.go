@@ -5,14 +5,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// TypeApplied is a MachineGroup's only condition: False while something of it cannot be
-// done, and its message says what.
-const (
-	TypeApplied      = "Applied"
-	ReasonApplied    = "Applied"
-	ReasonNotApplied = "NotApplied"
-)
-
 // A GroupTemplate is what several Machines of a group have in common.
 type GroupTemplate struct {
 	// Name of the template: a hash of the rest of it.

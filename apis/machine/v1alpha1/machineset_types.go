@@ -130,11 +130,6 @@ type Backoff struct {
 	Message string `json:"message,omitempty"`
 }
 
-// ConditionCapacityExhausted is the type of the condition of a MachineSet and a
-// MachineDeployment that is True while one of their failure domains is exhausted. Its
-// reason is the code of the exhaustion. Those that never met with it do not have it.
-const ConditionCapacityExhausted = "CapacityExhausted"
-
 // Exhaustion of a failure domain: the cloud has no room for another VM of a template
 // there.
 type Exhaustion struct {

@@ -31,13 +31,6 @@ const (
 
 	// fieldManager of the verdicts.
 	fieldManager = "provider-drover"
-
-	// Reasons of the conditions of requests.
-	reasonApproved = "DroverMachine"
-	reasonDenied   = "NotOfDroverMachine"
-
-	reasonDeniedEvent event.Reason = "CertificateDenied"
-	reasonWaitsEvent  event.Reason = "CertificateWaits"
 )
 
 // A Key names a request in a target cluster.
@@ -124,7 +117,7 @@ func (r *reconciler) Reconcile(ctx context.Context, k Key) (reconcile.Result, er
 		return reconcile.Result{}, c.classify(err)
 	}
 	if v.outcome == deny {
-		r.record.Event(about, event.Warning(reasonDeniedEvent, fmt.Errorf("certificate signing request %s: %s", csr.GetName(), v.message)))
+		r.record.Event(about, event.Warning(machinev1alpha1.EventCertificateDenied, fmt.Errorf("certificate signing request %s: %s", csr.GetName(), v.message)))
 	}
 	return reconcile.Result{}, nil
 }
@@ -132,7 +125,7 @@ func (r *reconciler) Reconcile(ctx context.Context, k Key) (reconcile.Result, er
 // reportWait of a request that has waited for long, as an event of its Machine.
 func (r *reconciler) reportWait(csr *certificatesv1.CertificateSigningRequest, about *machinev1alpha1.Machine, v verdict) {
 	if r.now().Sub(csr.GetCreationTimestamp().Time) > tellAfter {
-		r.record.Event(about, event.Warning(reasonWaitsEvent, fmt.Errorf("a certificate is not approved yet: %s", v.message)))
+		r.record.Event(about, event.Warning(machinev1alpha1.EventCertificateWaits, fmt.Errorf("a certificate is not approved yet: %s", v.message)))
 	}
 }
 
@@ -164,10 +157,10 @@ func (r *reconciler) facts(ctx context.Context, c cluster, ref target.Ref, req r
 func write(ctx context.Context, kube kubernetes.Interface, csr *certificatesv1.CertificateSigningRequest, v verdict) error {
 	csr = csr.DeepCopy()
 	c := certificatesv1.CertificateSigningRequestCondition{
-		Type: certificatesv1.CertificateApproved, Status: corev1.ConditionTrue, Reason: reasonApproved, Message: v.message,
+		Type: certificatesv1.CertificateApproved, Status: corev1.ConditionTrue, Reason: machinev1alpha1.ReasonDroverMachine, Message: v.message,
 	}
 	if v.outcome == deny {
-		c.Type, c.Reason = certificatesv1.CertificateDenied, reasonDenied
+		c.Type, c.Reason = certificatesv1.CertificateDenied, machinev1alpha1.ReasonNotOfDroverMachine
 	}
 	csr.Status.Conditions = append(csr.Status.Conditions, c)
 	_, err := kube.CertificatesV1().CertificateSigningRequests().UpdateApproval(ctx, csr.GetName(), csr, metav1.UpdateOptions{FieldManager: fieldManager})

@@ -53,9 +53,9 @@ func judge(was xpv1.Condition, version string, against int, p probe) judgement {
 		reason == v1alpha1.ReasonReachable && was.Status == corev1.ConditionFalse && was.Reason == v1alpha1.ReasonUnreachable && against < believeUp:
 		return judgement{condition: was, version: version, against: against, next: confirmAfter}
 	}
-	j := judgement{condition: condition(was, v1alpha1.TypeReachable, corev1.ConditionTrue, reason, ""), version: p.version, next: probeEvery}
+	j := judgement{condition: condition(was, v1alpha1.ConditionReachable, corev1.ConditionTrue, reason, ""), version: p.version, next: probeEvery}
 	if p.err != nil {
-		j.condition, j.version = condition(was, v1alpha1.TypeReachable, corev1.ConditionFalse, reason, p.err.Error()), version
+		j.condition, j.version = condition(was, v1alpha1.ConditionReachable, corev1.ConditionFalse, reason, p.err.Error()), version
 	}
 	return j
 }
@@ -74,9 +74,9 @@ func reasonOf(err error) string {
 // authorized says what to make of the rights that lack.
 func authorized(was xpv1.Condition, lacking string) xpv1.Condition {
 	if lacking == "" {
-		return condition(was, v1alpha1.TypeAuthorized, corev1.ConditionTrue, v1alpha1.ReasonAuthorized, "")
+		return condition(was, v1alpha1.ConditionAuthorized, corev1.ConditionTrue, v1alpha1.ReasonAuthorized, "")
 	}
-	return condition(was, v1alpha1.TypeAuthorized, corev1.ConditionFalse, v1alpha1.ReasonRightsMissing, lacking)
+	return condition(was, v1alpha1.ConditionAuthorized, corev1.ConditionFalse, v1alpha1.ReasonRightsMissing, lacking)
 }
 
 // outage that is told of, after the condition changed from one to another.

@@ -16,7 +16,7 @@ import (
 func TestJudge(t *testing.T) {
 	since := metav1.Unix(1, 0)
 	said := func(status corev1.ConditionStatus, reason string) xpv1.Condition {
-		c := condition(xpv1.Condition{}, v1alpha1.TypeReachable, status, reason, "")
+		c := condition(xpv1.Condition{}, v1alpha1.ConditionReachable, status, reason, "")
 		c.LastTransitionTime = since
 		return c
 	}

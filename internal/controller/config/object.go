@@ -16,7 +16,7 @@ type object struct {
 	status *v1alpha1.ProviderConfigStatus
 }
 
-func (o object) reachable() xpv1.Condition { return o.status.GetCondition(v1alpha1.TypeReachable) }
+func (o object) reachable() xpv1.Condition { return o.status.GetCondition(v1alpha1.ConditionReachable) }
 
 // asObject returns false for anything else.
 func asObject(obj client.Object) (object, bool) {

@@ -21,12 +21,6 @@ import (
 // idleAfter is for how long a watch of Nodes outlives the last Machine.
 const idleAfter = 2 * time.Minute
 
-const (
-	reasonInUse        event.Reason = "InUse"
-	reasonReachability event.Reason = "Reachability"
-	reasonRights       event.Reason = v1alpha1.ReasonRightsMissing
-)
-
 // prober reaches target clusters.
 type prober interface {
 	Probe(ctx context.Context, ref target.Ref) probe
@@ -61,7 +55,7 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	}
 	if meta.WasDeleted(o) {
 		if use := inUse(machines); use != "" {
-			r.record.Event(o.Object, event.Warning(reasonInUse, errors.New("not deleted: "+use)))
+			r.record.Event(o.Object, event.Warning(v1alpha1.EventInUse, errors.New("not deleted: "+use)))
 		} else {
 			return reconcile.Result{}, r.release(ctx, o)
 		}
@@ -92,7 +86,7 @@ func (r *reconciler) measure(ctx context.Context, o object) (time.Duration, erro
 	o.status.SetConditions(j.condition)
 	o.status.Version = j.version
 	o.status.Outage = outage(o.status.Outage, was, j.condition)
-	could := o.status.GetCondition(v1alpha1.TypeAuthorized)
+	could := o.status.GetCondition(v1alpha1.ConditionAuthorized)
 	if p.rights != nil {
 		o.status.SetConditions(authorized(could, *p.rights))
 	}
@@ -108,18 +102,18 @@ func (r *reconciler) measure(ctx context.Context, o object) (time.Duration, erro
 	if was.Status != j.condition.Status {
 		r.tell(o, p.err)
 	}
-	if can := o.status.GetCondition(v1alpha1.TypeAuthorized); can.Status != could.Status && can.Status == corev1.ConditionFalse {
-		r.record.Event(o.Object, event.Warning(reasonRights, errors.New(can.Message)))
+	if can := o.status.GetCondition(v1alpha1.ConditionAuthorized); can.Status != could.Status && can.Status == corev1.ConditionFalse {
+		r.record.Event(o.Object, event.Warning(v1alpha1.ReasonRightsMissing, errors.New(can.Message)))
 	}
 	return j.next, nil
 }
 
 func (r *reconciler) tell(o object, err error) {
 	if err != nil {
-		r.record.Event(o.Object, event.Warning(reasonReachability, err))
+		r.record.Event(o.Object, event.Warning(v1alpha1.EventReachability, err))
 		return
 	}
-	r.record.Event(o.Object, event.Normal(reasonReachability, "The target cluster can be reached; its version is "+o.status.Version))
+	r.record.Event(o.Object, event.Normal(v1alpha1.EventReachability, "The target cluster can be reached; its version is "+o.status.Version))
 }
 
 func (r *reconciler) hold(ctx context.Context, o object) error {

@@ -102,7 +102,7 @@ func TestAConfigIsHeldAndMeasuredAndWrittenOnChangeOnly(t *testing.T) {
 	res := b.reconcile()
 	pc := b.config()
 	if !slices.Contains(pc.GetFinalizers(), v1alpha1.FinalizerInUse) || pc.Status.Version != "v1.35.4" ||
-		pc.Status.GetCondition(v1alpha1.TypeReachable).Status != corev1.ConditionTrue || res.RequeueAfter != probeEvery {
+		pc.Status.GetCondition(v1alpha1.ConditionReachable).Status != corev1.ConditionTrue || res.RequeueAfter != probeEvery {
 		t.Fatalf("finalizers %v, status %+v, result %+v", pc.GetFinalizers(), pc.Status, res)
 	}
 	if b.writes != 2 {
@@ -114,7 +114,7 @@ func TestAConfigIsHeldAndMeasuredAndWrittenOnChangeOnly(t *testing.T) {
 	}
 	b.probe.err = &target.Error{Kind: target.Unauthorized, Ref: target.ClusterRef("c"), Detail: "no"}
 	b.reconcile()
-	if got := b.config().Status.GetCondition(v1alpha1.TypeReachable); got.Reason != v1alpha1.ReasonUnauthorized || len(*b.events) != 2 {
+	if got := b.config().Status.GetCondition(v1alpha1.ConditionReachable); got.Reason != v1alpha1.ReasonUnauthorized || len(*b.events) != 2 {
 		t.Errorf("condition %+v, events %v", got, *b.events)
 	}
 }
@@ -125,11 +125,11 @@ func TestRightsThatLackAreToldOnce(t *testing.T) {
 	b.probe.lacking = "delete nodes"
 	for range 2 {
 		b.reconcile()
-		c := b.config().Status.GetCondition(v1alpha1.TypeAuthorized)
+		c := b.config().Status.GetCondition(v1alpha1.ConditionAuthorized)
 		if c.Status != corev1.ConditionFalse || c.Reason != v1alpha1.ReasonRightsMissing || c.Message != "delete nodes" {
 			t.Errorf("condition %+v", c)
 		}
-		if up := b.config().Status.GetCondition(v1alpha1.TypeReachable); up.Status != corev1.ConditionTrue {
+		if up := b.config().Status.GetCondition(v1alpha1.ConditionReachable); up.Status != corev1.ConditionTrue {
 			t.Errorf("condition %+v: a right that lacks does not make it unreachable", up)
 		}
 	}
@@ -138,7 +138,7 @@ func TestRightsThatLackAreToldOnce(t *testing.T) {
 	}
 	b.probe.lacking = ""
 	b.reconcile()
-	if c := b.config().Status.GetCondition(v1alpha1.TypeAuthorized); c.Status != corev1.ConditionTrue {
+	if c := b.config().Status.GetCondition(v1alpha1.ConditionAuthorized); c.Status != corev1.ConditionTrue {
 		t.Errorf("condition %+v", c)
 	}
 }

@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/drover-dev/drover/apis/hcloud/v1alpha1"
-	"github.com/drover-dev/drover/internal/lift"
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	fakecloud "github.com/drover-dev/drover/test/fakes/hcloud"
 )
 
@@ -86,7 +86,7 @@ func TestATokenOfAnotherProjectLosesNoServer(t *testing.T) {
 			t.Errorf("Synced: %s", c.Message)
 		}
 		time.Sleep(time.Hour)
-		if w.Get(vm); vm.GetCondition(xpv1.TypeReady).Reason == lift.ReasonMissing {
+		if w.Get(vm); vm.GetCondition(xpv1.TypeReady).Reason == machinev1alpha1.ReasonMissing {
 			t.Error("it counts as lost")
 		}
 		w.token(goodToken)

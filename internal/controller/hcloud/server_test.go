@@ -13,7 +13,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/drover-dev/drover/apis/hcloud/v1alpha1"
-	"github.com/drover-dev/drover/internal/lift"
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/lift/lifttest"
 	fakecloud "github.com/drover-dev/drover/test/fakes/hcloud"
 )
@@ -190,7 +190,7 @@ func TestAServerThatVanishesIsMissing(t *testing.T) {
 	inWorld(t, fakecloud.Options{Step: time.Second}, func(t *testing.T, w *world) {
 		vm := w.running("a")
 		w.cloud.Lose(w.cloud.Servers("ours")["a"].ID)
-		w.UntilCondition(soon, vm, xpv1.TypeReady, lift.ReasonMissing)
+		w.UntilCondition(soon, vm, xpv1.TypeReady, machinev1alpha1.ReasonMissing)
 		time.Sleep(time.Hour)
 		if n := w.posts(); n != 1 {
 			t.Errorf("it was made again, %d times", n-1)

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	clusterv1alpha1 "github.com/drover-dev/drover/apis/cluster/v1alpha1"
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/names"
 )
 
@@ -153,26 +154,15 @@ func (f candidates) leaving() (own *corev1.Node, foreign string, err error) {
 	return f.proven[0], "", nil
 }
 
-// typeNodeIdentified is False while Nodes pretend to be the Machine's. Machines of which no
-// Node ever did do not have it.
-const typeNodeIdentified = "NodeIdentified"
-
-// Reasons of the condition NodeIdentified.
-const (
-	reasonNodeProven    = "NodeProven"
-	reasonNodeContested = "NodeContested"
-	reasonNodeAmbiguous = "NodeAmbiguous"
-)
-
 // A contest is what is wrong with the Nodes that claim to be a Machine's.
 type contest struct{ reason, message string }
 
 func (f candidates) contest() *contest {
 	switch {
 	case len(f.proven) > 1:
-		return &contest{reasonNodeAmbiguous, capitalized(f.ambiguous().Error())}
+		return &contest{machinev1alpha1.ReasonNodeAmbiguous, capitalized(f.ambiguous().Error())}
 	case len(f.pretenders) > 0:
-		return &contest{reasonNodeContested, fmt.Sprintf("Not this Machine's, although with its join token or the providerID of its VM: %s; Drover leaves them alone, find out how they registered", namedNodes(f.pretenders))}
+		return &contest{machinev1alpha1.ReasonNodeContested, fmt.Sprintf("Not this Machine's, although with its join token or the providerID of its VM: %s; Drover leaves them alone, find out how they registered", namedNodes(f.pretenders))}
 	}
 	return nil
 }
@@ -197,9 +187,9 @@ func identifiedCondition(f *facts) []metav1.Condition {
 	case f.node == nil || !f.node.isObserved:
 		return nil
 	case f.node.contest != nil:
-		return []metav1.Condition{{Type: typeNodeIdentified, Status: metav1.ConditionFalse, Reason: f.node.contest.reason, Message: f.node.contest.message}}
-	case meta.FindStatusCondition(f.machine.Status.Conditions, typeNodeIdentified) != nil:
-		return []metav1.Condition{{Type: typeNodeIdentified, Status: metav1.ConditionTrue, Reason: reasonNodeProven}}
+		return []metav1.Condition{{Type: machinev1alpha1.ConditionNodeIdentified, Status: metav1.ConditionFalse, Reason: f.node.contest.reason, Message: f.node.contest.message}}
+	case meta.FindStatusCondition(f.machine.Status.Conditions, machinev1alpha1.ConditionNodeIdentified) != nil:
+		return []metav1.Condition{{Type: machinev1alpha1.ConditionNodeIdentified, Status: metav1.ConditionTrue, Reason: machinev1alpha1.ReasonNodeProven}}
 	}
 	return nil
 }

@@ -157,7 +157,7 @@ func TestANodeThatGotTheProviderIDOfAnotherMachineIsNotDeleted(t *testing.T) {
 			continue
 		}
 		x.nodes = always(live)
-		if gone, err := x.leave(t.Context(), wn, nil); err != nil || !gone || len(writes(kube)) > 0 || !e.has(reasonGaveUp) {
+		if gone, err := x.leave(t.Context(), wn, nil); err != nil || !gone || len(writes(kube)) > 0 || !e.has(machinev1alpha1.EventNodeAbandoned) {
 			t.Errorf("once the watch has it: gone %v, writes %v, events %v, error %v: it must not hold the Machine for ever", gone, writes(kube), *e, err)
 		}
 	}
@@ -221,7 +221,7 @@ func TestTwoNodesWithTheSameToken(t *testing.T) {
 				x.now = func() time.Time { return start.Add(2 * time.Hour) }
 			}
 			gone, err := x.leave(t.Context(), wn, nil)
-			if gone != late || (err == nil) != late || e.has(reasonGaveUp) != late || len(writes(kube)) > 0 {
+			if gone != late || (err == nil) != late || e.has(machinev1alpha1.EventNodeAbandoned) != late || len(writes(kube)) > 0 {
 				t.Errorf("late %v: gone %v, error %v, events %v, writes %v", late, gone, err, *e, writes(kube))
 			}
 		}

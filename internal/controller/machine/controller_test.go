@@ -300,7 +300,7 @@ func TestAFailedApplyIsReportedOnce(t *testing.T) {
 		}
 	}
 	c := meta.FindStatusCondition(w.machine().Status.Conditions, "Synced")
-	if got := w.events.of(reasonReconcileError); len(got) != 1 || c == nil || c.Status != metav1.ConditionFalse || !strings.Contains(c.Message, "quota") {
+	if got := w.events.of(v1alpha1.EventReconcileError); len(got) != 1 || c == nil || c.Status != metav1.ConditionFalse || !strings.Contains(c.Message, "quota") {
 		t.Errorf("events %v, condition %+v", got, c)
 	}
 	w.refuse = nil
@@ -401,7 +401,7 @@ func TestAFatalPipelineReportsAJoinOnce(t *testing.T) {
 		w.step()
 		w.now = w.now.Add(time.Minute)
 	}
-	if got := w.events.of(reasonJoined); len(got) != 1 {
+	if got := w.events.of(v1alpha1.EventNodeJoined); len(got) != 1 {
 		t.Errorf("events %v", w.events.all)
 	}
 }

@@ -79,7 +79,7 @@ func (x *nodeKeeper) leaving(ctx context.Context, wn *machineNode) (own *corev1.
 // left is called when there is no Node to wait for any more.
 func (x *nodeKeeper) left(wn *machineNode, v verdict) {
 	if v.abandoned != "" {
-		x.record.Event(wn.Machine, event.Warning(reasonGaveUp, fmt.Errorf("the Node was left in the target cluster, %s", v.abandoned)))
+		x.record.Event(wn.Machine, event.Warning(machinev1alpha1.EventNodeAbandoned, fmt.Errorf("the Node was left in the target cluster, %s", v.abandoned)))
 	}
 	x.drains.Delete(wn.GetUID())
 }
@@ -166,7 +166,7 @@ func (x *nodeKeeper) deleteNode(ctx context.Context, wn *machineNode, seen *core
 		return nil, nil
 	}
 	if err == nil {
-		x.record.Event(wn.Machine, event.Normal(reasonNodeDeleted, fmt.Sprintf("Node %s is empty and deleted", name)))
+		x.record.Event(wn.Machine, event.Normal(machinev1alpha1.EventNodeDeleted, fmt.Sprintf("Node %s is empty and deleted", name)))
 	}
 	return nil, err
 }
@@ -178,24 +178,24 @@ func (x *nodeKeeper) tell(wn *machineNode, node *corev1.Node, s *machinev1alpha1
 		was = &machinev1alpha1.DrainStatus{}
 	}
 	if s.Stage == machinev1alpha1.DrainEvictingPods && was.Stage != s.Stage && len(left) > 0 {
-		x.record.Event(wn.Machine, event.Normal(reasonDraining, fmt.Sprintf("Draining Node %s: %d pods to go", node.GetName(), len(left))))
+		x.record.Event(wn.Machine, event.Normal(machinev1alpha1.EventDraining, fmt.Sprintf("Draining Node %s: %d pods to go", node.GetName(), len(left))))
 	}
 	if moving := inState(s.Volumes, machinev1alpha1.VolumeDetaching); s.Stage == machinev1alpha1.DrainDetachingVolumes && was.Stage != s.Stage && len(moving) > 0 {
-		x.record.Event(wn.Machine, event.Normal(reasonDetaching, fmt.Sprintf("Waiting for the volumes %s to be detached", strings.Join(moving, ", "))))
+		x.record.Event(wn.Machine, event.Normal(machinev1alpha1.EventDetachingVolumes, fmt.Sprintf("Waiting for the volumes %s to be detached", strings.Join(moving, ", "))))
 	}
 	switch {
 	case len(left) == 0:
 		return
 	case x.late(wn):
-		x.record.Event(wn.Machine, event.Warning(reasonTimeout, fmt.Errorf("the drain took longer than %s: pods that are left are deleted without regard to their PodDisruptionBudgets", wn.Parameters.Drain.Timeout.Duration)))
+		x.record.Event(wn.Machine, event.Warning(machinev1alpha1.EventDrainTimeout, fmt.Errorf("the drain took longer than %s: pods that are left are deleted without regard to their PodDisruptionBudgets", wn.Parameters.Drain.Timeout.Duration)))
 		return
 	case s.Forced:
-		x.record.Event(wn.Machine, event.Warning(reasonForced, errors.New("the drain is forced: pods that are left are deleted without regard to their PodDisruptionBudgets")))
+		x.record.Event(wn.Machine, event.Warning(machinev1alpha1.EventDrainForced, errors.New("the drain is forced: pods that are left are deleted without regard to their PodDisruptionBudgets")))
 		return
 	}
 	for _, name := range left.names() {
 		if reason := left[name]; blocks(reason) {
-			x.record.Event(wn.Machine, event.Warning(reasonBlocked, fmt.Errorf("pod %s: %s", name, reason)))
+			x.record.Event(wn.Machine, event.Warning(machinev1alpha1.EventEvictionBlocked, fmt.Errorf("pod %s: %s", name, reason)))
 			return
 		}
 	}

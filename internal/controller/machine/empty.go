@@ -43,7 +43,7 @@ func (x *nodeKeeper) empty(ctx context.Context, wn *machineNode, node *corev1.No
 	if s.Stage == machinev1alpha1.DrainDeletingNode {
 		x.drains.Delete(wn.GetUID())
 		wn.Observation.Drain, wn.Observation.Drained = nil, true
-		x.record.Event(wn.Machine, event.Normal(reasonDrained, fmt.Sprintf("Node %s is cordoned and empty", node.GetName())))
+		x.record.Event(wn.Machine, event.Normal(machinev1alpha1.EventDrained, fmt.Sprintf("Node %s is cordoned and empty", node.GetName())))
 		return nil
 	}
 	left.fill(s)

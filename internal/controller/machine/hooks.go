@@ -34,7 +34,7 @@ func (x *nodeKeeper) begin(ctx context.Context, wn *machineNode) (held bool, err
 		return true, nil
 	}
 	if len(hooks) > 0 {
-		x.record.Event(wn.Machine, event.Warning(reasonHookTimeout, fmt.Errorf("the drain begins, although it is held by %s: that took longer than %s", strings.Join(hooks, ", "), timeout)))
+		x.record.Event(wn.Machine, event.Warning(machinev1alpha1.EventHookTimeout, fmt.Errorf("the drain begins, although it is held by %s: that took longer than %s", strings.Join(hooks, ", "), timeout)))
 	}
 	began := deleted
 	if ours {

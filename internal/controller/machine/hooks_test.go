@@ -61,7 +61,7 @@ func TestHooksHoldADrainUntilTheyLetGoOrTheTimeout(t *testing.T) {
 					t.Fatalf("drain %+v, writes %v", d, writes(kube))
 				}
 			}
-			if got := at.Sub(start); got != tc.wantAt || e.has(reasonHookTimeout) != tc.timedOut {
+			if got := at.Sub(start); got != tc.wantAt || e.has(machinev1alpha1.EventHookTimeout) != tc.timedOut {
 				t.Errorf("held for %s, events %v", got, *e)
 			}
 			if d := wn.Observation.Drain; !d.StartTime.Time.Equal(at) || d.Hooks != nil {

@@ -22,29 +22,6 @@ import (
 	"github.com/drover-dev/drover/internal/workernode"
 )
 
-// Reasons of events.
-const (
-	reasonJoined      event.Reason = "NodeJoined"
-	reasonNodeDeleted event.Reason = "NodeDeleted"
-	reasonDraining    event.Reason = "Draining"
-	reasonDrained     event.Reason = "Drained"
-	reasonBlocked     event.Reason = "EvictionBlocked"
-	reasonDetaching   event.Reason = "DetachingVolumes"
-	reasonTimeout     event.Reason = "DrainTimeout"
-	reasonForced      event.Reason = "DrainForced"
-	reasonHookTimeout event.Reason = "HookTimeout"
-	reasonInvalidRule event.Reason = "InvalidPodRule"
-
-	reasonVolumeTimeout     event.Reason = "VolumeDetachTimeout"
-	reasonVolumesUnreadable event.Reason = "VolumesUnreadable"
-
-	reasonGaveUp event.Reason = "NodeAbandoned"
-
-	reasonIdentityRestored event.Reason = "NodeIdentityRestored"
-	reasonKeysKept         event.Reason = "NodeKeysKept"
-	reasonNotAllowed       event.Reason = "NodeMetadataNotAllowed"
-)
-
 // A nodeCluster is what is needed of a target.Conn.
 type nodeCluster struct {
 	ref  target.Ref
@@ -132,7 +109,7 @@ func (x *nodeKeeper) observe(ctx context.Context, wn *machineNode) (*corev1.Node
 		return nil, err
 	}
 	if node != nil && wn.Observation.NodeUID != node.GetUID() {
-		x.record.Event(wn.Machine, event.Normal(reasonJoined, fmt.Sprintf("Node %s joined", node.GetName())))
+		x.record.Event(wn.Machine, event.Normal(machinev1alpha1.EventNodeJoined, fmt.Sprintf("Node %s joined", node.GetName())))
 	}
 	observeNode(wn, node)
 	wn.proven, wn.provenUID = "", ""
@@ -221,7 +198,7 @@ func (x *nodeKeeper) tellRestored(wn *machineNode, before *corev1.Node) {
 	if before.GetLabels()[clusterv1alpha1.LabelJoinToken] == string(wn.GetUID()) {
 		return
 	}
-	x.record.Event(wn.Machine, event.Warning(reasonIdentityRestored, fmt.Errorf("the Node %s had lost its label %s, which is restored: find out whether its kubelet or a user changed it", before.GetName(), clusterv1alpha1.LabelJoinToken)))
+	x.record.Event(wn.Machine, event.Warning(machinev1alpha1.EventNodeIdentityRestored, fmt.Errorf("the Node %s had lost its label %s, which is restored: find out whether its kubelet or a user changed it", before.GetName(), clusterv1alpha1.LabelJoinToken)))
 }
 
 // tellKept reports which keys are left to the user.
@@ -229,7 +206,7 @@ func (x *nodeKeeper) tellKept(wn *machineNode, node *corev1.Node, change nodeCha
 	if len(change.kept) == 0 {
 		return
 	}
-	x.record.Event(wn.Machine, event.Normal(reasonKeysKept, fmt.Sprintf("The Node %s keeps %s, which this Machine no longer has: Drover removes no key of kubernetes.io or k8s.io; remove it by hand", node.GetName(), strings.Join(change.kept, ", "))))
+	x.record.Event(wn.Machine, event.Normal(machinev1alpha1.EventNodeKeysKept, fmt.Sprintf("The Node %s keeps %s, which this Machine no longer has: Drover removes no key of kubernetes.io or k8s.io; remove it by hand", node.GetName(), strings.Join(change.kept, ", "))))
 }
 
 // A recordError is of the control cluster. It does not unwrap: a conflict there is none of the

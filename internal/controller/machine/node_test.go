@@ -195,7 +195,7 @@ func TestObserve(t *testing.T) {
 		x, e := newKeeper(start, fake.NewClientset(), node("n", corev1.ConditionFalse))
 		wn := workerNode()
 		for range 2 {
-			if _, err := x.observe(t.Context(), wn); err != nil || len(*e) != 1 || !e.has(reasonJoined) {
+			if _, err := x.observe(t.Context(), wn); err != nil || len(*e) != 1 || !e.has(machinev1alpha1.EventNodeJoined) {
 				t.Errorf("events %v, error %v", *e, err)
 			}
 		}
@@ -280,13 +280,13 @@ func TestDelete(t *testing.T) {
 		events    []event.Reason
 		fails     bool
 	}{
-		"AnEmptyNodeIsCordonedAndDeleted": {writes: []string{"patch nodes", "delete nodes"}, events: []event.Reason{reasonNodeDeleted}},
+		"AnEmptyNodeIsCordonedAndDeleted": {writes: []string{"patch nodes", "delete nodes"}, events: []event.Reason{machinev1alpha1.EventNodeDeleted}},
 		"APodIsEvictedAndTheNodeStays": {pods: []*corev1.Pod{podOn("a")}, writes: []string{"patch nodes", "create pods/eviction"},
-			remaining: 1, reason: "terminating", events: []event.Reason{reasonDraining}},
+			remaining: 1, reason: "terminating", events: []event.Reason{machinev1alpha1.EventDraining}},
 		"APodOfABudgetIsBlockedAndTheReasonTold": {pods: []*corev1.Pod{podOn("a")}, kube: budget, writes: []string{"patch nodes", "create pods/eviction"},
-			remaining: 1, reason: "its PodDisruptionBudget does not allow its eviction: web needs 2", events: []event.Reason{reasonDraining, reasonBlocked}},
+			remaining: 1, reason: "its PodDisruptionBudget does not allow its eviction: web needs 2", events: []event.Reason{machinev1alpha1.EventDraining, machinev1alpha1.EventEvictionBlocked}},
 		"AfterTheTimeoutBudgetsDoNotCount": {pods: []*corev1.Pod{podOn("a")}, kube: budget, after: 2 * time.Hour, writes: []string{"patch nodes", "delete pods"},
-			remaining: 1, reason: "terminating", events: []event.Reason{reasonDraining, reasonTimeout}},
+			remaining: 1, reason: "terminating", events: []event.Reason{machinev1alpha1.EventDraining, machinev1alpha1.EventDrainTimeout}},
 		"DaemonSetsAndMirrorPodsStay": {pods: []*corev1.Pod{
 			podOn("ds", func(p *corev1.Pod) {
 				p.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "DaemonSet", Name: "d", Controller: new(bool)}}
@@ -305,9 +305,9 @@ func TestDelete(t *testing.T) {
 		"AnAnnotationOnTheNodeSkipsItToo": {nodeNotes: skipped, pods: []*corev1.Pod{podOn("a")}, writes: []string{"delete nodes"}},
 		"AnotherValueOfItDoesNot":         {nodeNotes: map[string]string{machinev1alpha1.AnnotationSkipDrain: "no"}, pods: []*corev1.Pod{podOn("a")}, writes: []string{"patch nodes", "create pods/eviction"}, remaining: 1, reason: "terminating"},
 		"ForceIsAsAfterTheTimeout": {change: func(wn *machineNode) { wn.SetAnnotations(forced) }, pods: []*corev1.Pod{podOn("a")}, kube: budget,
-			writes: []string{"patch nodes", "delete pods"}, remaining: 1, reason: "terminating", events: []event.Reason{reasonDraining, reasonForced}},
+			writes: []string{"patch nodes", "delete pods"}, remaining: 1, reason: "terminating", events: []event.Reason{machinev1alpha1.EventDraining, machinev1alpha1.EventDrainForced}},
 		"AlsoByTheNode": {nodeNotes: forced, pods: []*corev1.Pod{podOn("a")}, kube: budget,
-			writes: []string{"patch nodes", "delete pods"}, remaining: 1, reason: "terminating", events: []event.Reason{reasonForced}},
+			writes: []string{"patch nodes", "delete pods"}, remaining: 1, reason: "terminating", events: []event.Reason{machinev1alpha1.EventDrainForced}},
 		"PodsThatHaveEndedStay":             {pods: []*corev1.Pod{podOn("a", func(p *corev1.Pod) { p.Status.Phase = corev1.PodSucceeded })}, writes: []string{"patch nodes", "delete nodes"}},
 		"PodsThatCannotBeListedKeepTheNode": {kube: noPods, writes: []string{"patch nodes"}, fails: true},
 		"ButNotBeyondTheTimeout":            {kube: noPods, after: 2 * time.Hour, writes: []string{"patch nodes", "delete nodes"}},
@@ -409,14 +409,14 @@ func TestANodeThatCannotBeDeletedIsAbandonedAfterTheTimeout(t *testing.T) {
 	})
 	x, e := newKeeper(start.Add(time.Hour+abandonAfter/2), kube, node("n", corev1.ConditionTrue))
 	wn := workerNode(deleted)
-	if gone, err := x.leave(t.Context(), wn, nil); err == nil || gone || e.has(reasonGaveUp) {
+	if gone, err := x.leave(t.Context(), wn, nil); err == nil || gone || e.has(machinev1alpha1.EventNodeAbandoned) {
 		t.Fatalf("abandoned too early: gone %v, events %v, error %v", gone, *e, err)
 	}
 	if wn.again == 0 || wn.again > retryAfter {
 		t.Errorf("the next attempt is in %s", wn.again)
 	}
 	x.now = func() time.Time { return start.Add(time.Hour + 2*abandonAfter) }
-	if gone, err := x.leave(t.Context(), wn, nil); err != nil || !gone || !e.has(reasonGaveUp) {
+	if gone, err := x.leave(t.Context(), wn, nil); err != nil || !gone || !e.has(machinev1alpha1.EventNodeAbandoned) {
 		t.Errorf("gone %v, events %v, error %v", gone, *e, err)
 	}
 }
@@ -439,7 +439,7 @@ func TestAnUnreachableClusterIsAbandonedAtTheTimeout(t *testing.T) {
 				x.now = func() time.Time { return start.Add(tc.at) }
 				wn.again = 0
 				gone, err := x.leave(t.Context(), wn, connect)
-				if gone != tc.gone || (err == nil) != tc.gone || err != nil && !errors.Is(err, unreachable) || e.has(reasonGaveUp) != tc.gone {
+				if gone != tc.gone || (err == nil) != tc.gone || err != nil && !errors.Is(err, unreachable) || e.has(machinev1alpha1.EventNodeAbandoned) != tc.gone {
 					t.Errorf("at %s: gone %v, events %v, error %v", tc.at, gone, *e, err)
 				}
 				if !gone && (wn.again == 0 || wn.again > 2*time.Second) {

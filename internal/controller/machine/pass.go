@@ -91,7 +91,7 @@ func (x *nodeKeeper) passOf(wn *machineNode, node *corev1.Node) drainPass {
 func (x *nodeKeeper) understand(ctx context.Context, wn *machineNode, m *drainMemory, list []corev1.Pod) ([]pod, explainer, error) {
 	rules, problems := rulesOf(wn.Parameters.Drain.PodRules)
 	if len(problems) > 0 {
-		x.record.Event(wn.Machine, event.Warning(reasonInvalidRule, errors.New(strings.Join(problems, "; "))))
+		x.record.Event(wn.Machine, event.Warning(machinev1alpha1.EventInvalidPodRule, errors.New(strings.Join(problems, "; "))))
 	}
 	namespaces := map[string]labels.Set{}
 	e := explainer{kube: x.kube, labels: map[string]labels.Set{}}

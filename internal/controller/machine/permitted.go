@@ -32,7 +32,7 @@ func (x *nodeKeeper) permitted(wn *machineNode, p workernode.Parameters) workern
 	p.Taints = slices.DeleteFunc(slices.Clone(p.Taints), func(t workernode.Taint) bool { return !keep(x.allowsTaint, "allowedNodeTaints", t.Key) })
 	if len(refused) > 0 {
 		slices.Sort(refused)
-		x.record.Event(wn.Machine, event.Warning(reasonNotAllowed, errors.New("the configuration of the target cluster does not allow these keys on the Node, so they are left out: "+strings.Join(slices.Compact(refused), ", "))))
+		x.record.Event(wn.Machine, event.Warning(machinev1alpha1.EventNodeMetadataNotAllowed, errors.New("the configuration of the target cluster does not allow these keys on the Node, so they are left out: "+strings.Join(slices.Compact(refused), ", "))))
 	}
 	return p
 }

@@ -56,7 +56,7 @@ func (r *Reconciler) choose(ctx context.Context, m *machinev1alpha1.Machine) (se
 	}
 	revision := latest(list.Items)
 	if revision == nil {
-		return selection{problem: &plan.Problem{Reason: plan.ReasonCompositionNotFound, Message: where.notFound}}, nil
+		return selection{problem: &plan.Problem{Reason: machinev1alpha1.ReasonCompositionNotFound, Message: where.notFound}}, nil
 	}
 	return selection{revision: revision, pin: isManual}, nil
 }
@@ -66,7 +66,7 @@ func (r *Reconciler) manual(ctx context.Context, name string) (selection, error)
 	s, err := r.pinned(ctx, name)
 	if err == nil && s.revision != nil && !plan.ComposesMachines(s.revision) {
 		return selection{problem: &plan.Problem{
-			Reason:  plan.ReasonCompositionNotFound,
+			Reason:  machinev1alpha1.ReasonCompositionNotFound,
 			Message: fmt.Sprintf("spec.crossplane.compositionRevisionRef.name: the CompositionRevision %q does not compose Machines", name),
 		}}, nil
 	}
@@ -79,7 +79,7 @@ func (r *Reconciler) pinned(ctx context.Context, name string) (selection, error)
 	err := r.resources.Get(ctx, types.NamespacedName{Name: name}, revision, client.UnsafeDisableDeepCopy)
 	if kerrors.IsNotFound(err) {
 		return selection{problem: &plan.Problem{
-			Reason:  plan.ReasonCompositionNotFound,
+			Reason:  machinev1alpha1.ReasonCompositionNotFound,
 			Message: fmt.Sprintf("spec.crossplane.compositionRevisionRef.name: there is no CompositionRevision %q", name),
 		}}, nil
 	}

@@ -10,7 +10,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/drover-dev/drover/apis/machine/v1alpha1"
-	"github.com/drover-dev/drover/internal/plan"
 )
 
 func aClass() *v1alpha1.MachineClass {
@@ -139,11 +138,11 @@ func TestChoose(t *testing.T) {
 		},
 		"ClassAndRevisionDeletedLater": {
 			reason: "The Composition is unknown.", followed: "a-1",
-			there: []client.Object{revision("a", 2)}, problem: `spec.classRef.name: there is no MachineClass "small" in namespace "ns"`, because: plan.ReasonClassNotFound,
+			there: []client.Object{revision("a", 2)}, problem: `spec.classRef.name: there is no MachineClass "small" in namespace "ns"`, because: v1alpha1.ReasonClassNotFound,
 		},
 		"NoClass": {
 			reason: "The class is named.", there: []client.Object{revision("a", 1)},
-			problem: `spec.classRef.name: there is no MachineClass "small" in namespace "ns"`, because: plan.ReasonClassNotFound,
+			problem: `spec.classRef.name: there is no MachineClass "small" in namespace "ns"`, because: v1alpha1.ReasonClassNotFound,
 		},
 	}
 	for name, tc := range cases {
@@ -163,7 +162,7 @@ func TestChoose(t *testing.T) {
 				problem, because = got.problem.Message, got.problem.Reason
 			}
 			if tc.problem != "" && tc.because == "" {
-				tc.because = plan.ReasonCompositionNotFound
+				tc.because = v1alpha1.ReasonCompositionNotFound
 			}
 			if chosen != tc.want || got.pin != tc.pin || problem != tc.problem || because != tc.because {
 				t.Errorf("%s\nrevision %q, pin %v, problem %s: %s\nwant %q, %v, %s: %s", tc.reason, chosen, got.pin, because, problem, tc.want, tc.pin, tc.because, tc.problem)

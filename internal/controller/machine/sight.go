@@ -55,7 +55,7 @@ func (x *nodeKeeper) volumes(ctx context.Context, s sight, was []machinev1alpha1
 	}
 	v, err := x.viewVolumes(ctx, s)
 	if kerrors.IsForbidden(err) {
-		x.record.Event(s.wn.Machine, event.Warning(reasonVolumesUnreadable, fmt.Errorf("volumes are not waited for: %w", err)))
+		x.record.Event(s.wn.Machine, event.Warning(machinev1alpha1.EventVolumesUnreadable, fmt.Errorf("volumes are not waited for: %w", err)))
 		return nil, nil
 	}
 	if err != nil {
@@ -63,7 +63,7 @@ func (x *nodeKeeper) volumes(ctx context.Context, s sight, was []machinev1alpha1
 	}
 	moving := v.move(was)
 	if stuck := inState(moving, machinev1alpha1.VolumeStuck); len(stuck) > 0 {
-		x.record.Event(s.wn.Machine, event.Warning(reasonVolumeTimeout, fmt.Errorf("the volumes %s were not detached from Node %s within %s, and are not waited for", strings.Join(stuck, ", "), v.node, v.detach)))
+		x.record.Event(s.wn.Machine, event.Warning(machinev1alpha1.EventVolumeDetachTimeout, fmt.Errorf("the volumes %s were not detached from Node %s within %s, and are not waited for", strings.Join(stuck, ", "), v.node, v.detach)))
 	}
 	return moving, nil
 }

@@ -18,16 +18,6 @@ import (
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/pipeline"
 	"github.com/drover-dev/drover/internal/plan"
-	machineplan "github.com/drover-dev/drover/internal/plan/machine"
-)
-
-// typeValid is the condition that the step lifecycle sets.
-const typeValid = machineplan.TypeValid
-
-// Reasons of events.
-const (
-	reasonReconcileError event.Reason = "ReconcileError"
-	reasonFatal          event.Reason = "FatalResult"
 )
 
 // report writes the status that the pipeline decided on, if it is new, and then records
@@ -148,7 +138,7 @@ func conditionsOf(conditions []*fnv1.Condition) []metav1.Condition {
 		out = append(out, metav1.Condition{
 			Type: c.GetType(), Status: cmp.Or(statuses[c.GetStatus()], metav1.ConditionUnknown),
 			// The schema requires a reason: without one the whole status would be refused.
-			Reason: cmp.Or(c.GetReason(), "Unspecified"), Message: c.GetMessage(),
+			Reason: cmp.Or(c.GetReason(), machinev1alpha1.ReasonUnspecified), Message: c.GetMessage(),
 		})
 	}
 	return out
@@ -223,7 +213,7 @@ func (r *Reconciler) patchSpec(ctx context.Context, m *machinev1alpha1.Machine, 
 // recordResults of a pipeline as events of the Machine.
 func (r *Reconciler) recordResults(m *machinev1alpha1.Machine, results []*fnv1.Result) {
 	for _, res := range results {
-		reason := event.Reason(cmp.Or(res.GetReason(), "ComposeResources"))
+		reason := event.Reason(cmp.Or(res.GetReason(), machinev1alpha1.EventComposeResources))
 		if res.GetSeverity() == fnv1.Severity_SEVERITY_NORMAL {
 			r.record.Event(m, event.Normal(reason, res.GetMessage()))
 			continue
@@ -245,7 +235,7 @@ func (r *Reconciler) fail(ctx context.Context, m *machinev1alpha1.Machine, err e
 		return werr
 	}
 	if written {
-		r.record.Event(m, event.Warning(reasonReconcileError, err))
+		r.record.Event(m, event.Warning(machinev1alpha1.EventReconcileError, err))
 	}
 	return err
 }
@@ -257,7 +247,7 @@ func (r *Reconciler) reportFatal(ctx context.Context, m *machinev1alpha1.Machine
 	set := conditionsOf(d.Conditions)
 	for _, c := range status.Conditions {
 		if !isSystem(c.Type) && !slices.ContainsFunc(set, func(s metav1.Condition) bool { return s.Type == c.Type }) {
-			set = append(set, metav1.Condition{Type: c.Type, Status: metav1.ConditionUnknown, Reason: string(reasonFatal), Message: "A step of the pipeline failed before it set this condition"})
+			set = append(set, metav1.Condition{Type: c.Type, Status: metav1.ConditionUnknown, Reason: string(machinev1alpha1.ReasonFatalResult), Message: "A step of the pipeline failed before it set this condition"})
 		}
 	}
 	setConditions(&status, m.GetGeneration(), append(set, conditionOf(xpv1.ReconcileError(fatal)))...)
@@ -267,7 +257,7 @@ func (r *Reconciler) reportFatal(ctx context.Context, m *machinev1alpha1.Machine
 	}
 	r.recordResults(m, d.Results)
 	if written {
-		r.record.Event(m, event.Warning(reasonFatal, fatal))
+		r.record.Event(m, event.Warning(machinev1alpha1.ReasonFatalResult, fatal))
 	}
 	return nil
 }
@@ -279,7 +269,7 @@ func (r *Reconciler) refuse(ctx context.Context, m *machinev1alpha1.Machine, p *
 		status.Phase = machinev1alpha1.MachinePending
 	}
 	setConditions(&status, m.GetGeneration(),
-		metav1.Condition{Type: typeValid, Status: metav1.ConditionFalse, Reason: p.Reason, Message: p.Message},
+		metav1.Condition{Type: machinev1alpha1.ConditionValid, Status: metav1.ConditionFalse, Reason: p.Reason, Message: p.Message},
 		conditionOf(xpv1.ReconcileSuccess()))
 	if meta.FindStatusCondition(status.Conditions, string(xpv1.TypeReady)) == nil {
 		setConditions(&status, m.GetGeneration(), conditionOf(xpv1.Creating()))

@@ -75,7 +75,7 @@ func TestAFatalResultMakesOtherConditionsUnknown(t *testing.T) {
 	m = w.machine()
 	for name, want := range map[string]metav1.Condition{
 		"InfrastructureReady": {Status: metav1.ConditionFalse, Reason: "Broken"},
-		"NodeReady":           {Status: metav1.ConditionUnknown, Reason: string(reasonFatal)},
+		"NodeReady":           {Status: metav1.ConditionUnknown, Reason: string(v1alpha1.ReasonFatalResult)},
 		"Synced":              {Status: metav1.ConditionFalse, Reason: string(xpv1.ReasonReconcileError)},
 		"Ready":               {Status: metav1.ConditionTrue, Reason: string(xpv1.ReasonAvailable)},
 	} {
@@ -88,7 +88,7 @@ func TestAFatalResultMakesOtherConditionsUnknown(t *testing.T) {
 		t.Errorf("status %+v: the rest must stay", m.Status)
 	}
 	w.wantRest("and then")
-	if got := w.events.of(reasonFatal); len(got) != 1 {
+	if got := w.events.of(v1alpha1.ReasonFatalResult); len(got) != 1 {
 		t.Errorf("events %v", w.events.all)
 	}
 	w.script = drover(t)
@@ -135,7 +135,7 @@ func TestARefusedMachineReportsWhyOnce(t *testing.T) {
 	w.wantStep("it is reported", "patch Machine/status")
 	w.wantRest("and then")
 	m := w.machine()
-	valid, ready := meta.FindStatusCondition(m.Status.Conditions, typeValid), meta.FindStatusCondition(m.Status.Conditions, "Ready")
+	valid, ready := meta.FindStatusCondition(m.Status.Conditions, v1alpha1.ConditionValid), meta.FindStatusCondition(m.Status.Conditions, "Ready")
 	if valid == nil || valid.Status != metav1.ConditionFalse || valid.Reason != "ClassNotFound" || ready == nil || ready.Status != metav1.ConditionFalse || m.Status.Phase != v1alpha1.MachinePending {
 		t.Errorf("status %+v", m.Status)
 	}

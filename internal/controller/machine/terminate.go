@@ -33,13 +33,6 @@ import (
 // Later it is left to the sweeper, or to expire.
 const tokenFor = 30 * time.Second
 
-// Reasons of events of deletions.
-const (
-	reasonUnreadable     event.Reason = "VMUnreadable"
-	reasonForceDeleted   event.Reason = "ForceDeleted"
-	reasonTokenAbandoned event.Reason = "TokenAbandoned"
-)
-
 // terminate does what is due of the deletion of a Machine. It does so also without
 // FinalizerTerminator: otherwise, if a user removed it, FinalizerDrain would keep the VM, and
 // the VM its Machine.
@@ -87,7 +80,7 @@ func (r *Reconciler) revoke(ctx context.Context, m *machinev1alpha1.Machine) tim
 	if left := m.GetDeletionTimestamp().Add(tokenFor).Sub(r.now()); left > 0 {
 		return min(left, retryAfter)
 	}
-	r.record.Event(m, event.Warning(reasonTokenAbandoned, fmt.Errorf("the join token is left to expire in the target cluster: %w", err)))
+	r.record.Event(m, event.Warning(machinev1alpha1.EventTokenAbandoned, fmt.Errorf("the join token is left to expire in the target cluster: %w", err)))
 	return 0
 }
 
@@ -165,7 +158,7 @@ func leavingNodeOf(wn *machineNode, err error) *leavingNode {
 func (r *Reconciler) execute(ctx context.Context, m *machinev1alpha1.Machine, o inventory, p machinePlan, wn *machineNode) error {
 	var errs []error
 	if len(p.timedOut) > 0 {
-		r.record.Event(m, event.Warning(reasonHookTimeout, fmt.Errorf("the deletion goes on, although it is held by %s: that took longer than %s", strings.Join(p.timedOut, ", "), o.hookTimeout)))
+		r.record.Event(m, event.Warning(machinev1alpha1.EventHookTimeout, fmt.Errorf("the deletion goes on, although it is held by %s: that took longer than %s", strings.Join(p.timedOut, ", "), o.hookTimeout)))
 	}
 	// The stage is recorded before it is entered: a restart never goes back to the Node.
 	if err := r.reportDeletion(ctx, m, p, wn); err != nil {
@@ -178,7 +171,7 @@ func (r *Reconciler) execute(ctx context.Context, m *machinev1alpha1.Machine, o 
 		errs = append(errs, forget(ctx, r.client, o.objects[v].gvk, o.objects[v].meta))
 	}
 	for _, v := range p.abandon {
-		r.record.Event(m, event.Warning(reasonForceDeleted, fmt.Errorf("%s %s is let go without its provider, as %s asks: if its VM still exists, nobody deletes it any more; look for the tag %s=%s", v.kind, v.name, machinev1alpha1.AnnotationForceDelete, machinev1alpha1.TagMachineUID, m.GetUID())))
+		r.record.Event(m, event.Warning(machinev1alpha1.EventForceDeleted, fmt.Errorf("%s %s is let go without its provider, as %s asks: if its VM still exists, nobody deletes it any more; look for the tag %s=%s", v.kind, v.name, machinev1alpha1.AnnotationForceDelete, machinev1alpha1.TagMachineUID, m.GetUID())))
 		errs = append(errs, abandon(ctx, r.client, o.objects[v].gvk, o.objects[v].meta))
 	}
 	errs = append(errs, finalizer.Take(ctx, r.client, machineKind, m, p.step))
@@ -255,7 +248,7 @@ func (r *Reconciler) inventory(ctx context.Context, m *machinev1alpha1.Machine, 
 		}
 		if err != nil {
 			o.unreadable = fmt.Sprintf("cannot list %s", gvk.GroupKind())
-			r.record.Event(m, event.Warning(reasonUnreadable, fmt.Errorf("%s: %w", o.unreadable, err)))
+			r.record.Event(m, event.Warning(machinev1alpha1.EventVMUnreadable, fmt.Errorf("%s: %w", o.unreadable, err)))
 			continue
 		}
 		o.unwatched = o.unwatched || len(items) > 0 && !r.watches.has(gvk)

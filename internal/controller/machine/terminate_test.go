@@ -151,7 +151,7 @@ func TestAMachineGoesInOrder(t *testing.T) {
 	if w.isHeld() {
 		t.Error("the Machine is still held although its VM is gone")
 	}
-	if len(w.events.of(reasonNodeDeleted)) != 1 || len(w.events.of(reasonDraining)) != 1 {
+	if len(w.events.of(v1alpha1.EventNodeDeleted)) != 1 || len(w.events.of(v1alpha1.EventDraining)) != 1 {
 		t.Errorf("events %v", w.events.all)
 	}
 }
@@ -380,7 +380,7 @@ func TestAMachineWhoseVMCannotBeReadStaysAndReportsWhy(t *testing.T) {
 		t.Errorf("result %+v, error %v: nothing tries again", res, err)
 	}
 	m := w.machine()
-	if !w.isHeld() || m.Status.LastOperation == nil || !strings.Contains(m.Status.LastOperation.Description, "cannot list Server") || len(w.events.of(reasonUnreadable)) == 0 {
+	if !w.isHeld() || m.Status.LastOperation == nil || !strings.Contains(m.Status.LastOperation.Description, "cannot list Server") || len(w.events.of(v1alpha1.EventVMUnreadable)) == 0 {
 		t.Errorf("finalizers %v, status %+v, events %v", m.GetFinalizers(), m.Status, w.events.all)
 	}
 }
@@ -396,7 +396,7 @@ func TestTheJoinTokenIsRevokedBeforeItsMachineGoes(t *testing.T) {
 	}{{time.Second, true, 0}, {tokenFor - time.Second, true, 0}, {tokenFor + time.Second, false, 1}} {
 		w.now = time.Unix(50, 0).Add(tc.after)
 		res, err := w.r.Reconcile(t.Context(), reconcile.Request{NamespacedName: nameOfM})
-		if err != nil || w.isHeld() != tc.held || len(w.events.of(reasonTokenAbandoned)) != tc.events {
+		if err != nil || w.isHeld() != tc.held || len(w.events.of(v1alpha1.EventTokenAbandoned)) != tc.events {
 			t.Errorf("after %s: held %v, events %v, error %v", tc.after, w.isHeld(), w.events.all, err)
 		}
 		if tc.held && (res.RequeueAfter == 0 || res.RequeueAfter > retryAfter) {
@@ -427,11 +427,11 @@ func TestAClusterThatIsGoneHoldsNoMachineForEver(t *testing.T) {
 	}
 	w.now = time.Unix(50, 0).Add(time.Hour + time.Second)
 	w.step()
-	if w.isVMHeld() || len(w.events.of(reasonGaveUp)) != 1 {
+	if w.isVMHeld() || len(w.events.of(v1alpha1.EventNodeAbandoned)) != 1 {
 		t.Errorf("VM held %v, events %v", w.isVMHeld(), w.events.all)
 	}
 	w.step()
-	if len(w.events.of(reasonGaveUp)) != 1 {
+	if len(w.events.of(v1alpha1.EventNodeAbandoned)) != 1 {
 		t.Errorf("events %v", w.events.all)
 	}
 }

@@ -127,7 +127,7 @@ func TestAForgedProviderIDKeepsNoNodeFromItsDrain(t *testing.T) {
 	w := newWorld(t, m, aVM())
 	w.join(itsNode())
 	w.step()
-	if w.hasNode("n") || len(w.events.of(reasonGaveUp)) > 0 {
+	if w.hasNode("n") || len(w.events.of(machinev1alpha1.EventNodeAbandoned)) > 0 {
 		t.Errorf("the Node is left, events %v", w.events.all)
 	}
 }
@@ -295,14 +295,14 @@ func TestAForgedRecordReachesNoProtectedKey(t *testing.T) {
 	if d := cmp.Diff(&machinev1alpha1.AppliedToNode{NodeUID: "uid-1", Labels: []string{"pool"}}, appliedTo(w)); d != "" {
 		t.Errorf("the record is not put right (-want +got):\n%s", d)
 	}
-	if got := w.events.of(reasonKeysKept); len(got) == 0 || !strings.Contains(got[0], tier) {
+	if got := w.events.of(machinev1alpha1.EventNodeKeysKept); len(got) == 0 || !strings.Contains(got[0], tier) {
 		t.Errorf("events %v: a user is to remove it by hand", w.events.all)
 	}
 }
 
 func identifiedOf(w *world) metav1.Condition {
 	w.t.Helper()
-	c := meta.FindStatusCondition(w.machine().Status.Conditions, typeNodeIdentified)
+	c := meta.FindStatusCondition(w.machine().Status.Conditions, machinev1alpha1.ConditionNodeIdentified)
 	if c == nil {
 		return metav1.Condition{}
 	}
@@ -327,7 +327,7 @@ func TestAPretenderIsReportedOnceAndBlindsNoMachine(t *testing.T) {
 			w.restart()
 			w.wantRest("after a restart")
 			c := identifiedOf(w)
-			if got := w.events.of(reasonNodeContested); len(got) != 1 || !strings.Contains(got[0], "rogue") || c.Status != metav1.ConditionFalse || c.Reason != reasonNodeContested || !strings.Contains(c.Message, "Node rogue;") {
+			if got := w.events.of(machinev1alpha1.ReasonNodeContested); len(got) != 1 || !strings.Contains(got[0], "rogue") || c.Status != metav1.ConditionFalse || c.Reason != machinev1alpha1.ReasonNodeContested || !strings.Contains(c.Message, "Node rogue;") {
 				t.Errorf("condition %+v, events %v", c, w.events.all)
 			}
 			if m := w.machine(); m.Status.Phase != machinev1alpha1.MachineRunning || m.Status.NodeRef.UID != "uid-1" {
@@ -342,7 +342,7 @@ func TestAPretenderIsReportedOnceAndBlindsNoMachine(t *testing.T) {
 				t.Fatal(err)
 			}
 			w.wantStep("it is gone", "patch Machine/status")
-			if c := identifiedOf(w); c.Status != metav1.ConditionTrue || c.Reason != reasonNodeProven {
+			if c := identifiedOf(w); c.Status != metav1.ConditionTrue || c.Reason != machinev1alpha1.ReasonNodeProven {
 				t.Errorf("condition %+v", c)
 			}
 			w.wantRest("and then")
@@ -370,7 +370,7 @@ func TestANodeThatGivesUpItsIdentityStaysTheMachines(t *testing.T) {
 					t.Errorf("the label is %q", got)
 				}
 			}
-			if got := w.events.of(reasonIdentityRestored); len(got) != 3 || len(slices.Compact(got)) != 1 || strings.Contains(got[0], "uid-of-another") {
+			if got := w.events.of(machinev1alpha1.EventNodeIdentityRestored); len(got) != 3 || len(slices.Compact(got)) != 1 || strings.Contains(got[0], "uid-of-another") {
 				t.Errorf("events %v", w.events.all)
 			}
 			if m := w.machine(); m.Status.Phase != machinev1alpha1.MachineRunning || m.Status.NodeRef.UID != "uid-1" {

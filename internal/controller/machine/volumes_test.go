@@ -145,7 +145,7 @@ func TestPodsWithVolumesGoOneAfterTheOther(t *testing.T) {
 			t.Errorf("%s: evicted %v, stage %s, volumes %q, want %v, %s, %q", tc.name, evicted, d.Stage, moving, tc.evicted, tc.stage, tc.moving)
 		}
 	}
-	if _, err := kube.CoreV1().Nodes().Get(t.Context(), "n", metav1.GetOptions{}); !kerrors.IsNotFound(err) || !e.has(reasonDetaching) {
+	if _, err := kube.CoreV1().Nodes().Get(t.Context(), "n", metav1.GetOptions{}); !kerrors.IsNotFound(err) || !e.has(machinev1alpha1.EventDetachingVolumes) {
 		t.Errorf("Node: %v, events %v", err, *e)
 	}
 }
@@ -166,7 +166,7 @@ func TestAVolumeThatIsNotDetachedHoldsTheNodeNoLongerThanItsTimeout(t *testing.T
 			t.Errorf("after %s: stage %s, error %v", tc.after, wn.Observation.Drain.Stage, err)
 		}
 	}
-	if !e.has(reasonVolumeTimeout) {
+	if !e.has(machinev1alpha1.EventVolumeDetachTimeout) {
 		t.Errorf("events %v", *e)
 	}
 }
@@ -193,7 +193,7 @@ func TestVolumesThatMayNotBeReadHoldNothingUp(t *testing.T) {
 	})
 	x, e := newKeeper(start, kube, n)
 	wn := workerNode(deleted)
-	if _, err := x.leave(t.Context(), wn, nil); err != nil || wn.Observation.Drain.Stage != machinev1alpha1.DrainDeletingNode || !e.has(reasonVolumesUnreadable) {
+	if _, err := x.leave(t.Context(), wn, nil); err != nil || wn.Observation.Drain.Stage != machinev1alpha1.DrainDeletingNode || !e.has(machinev1alpha1.EventVolumesUnreadable) {
 		t.Errorf("drain %+v, events %v, error %v", wn.Observation.Drain, *e, err)
 	}
 }

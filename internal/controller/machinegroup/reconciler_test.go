@@ -335,7 +335,7 @@ func TestAMachineThatASelectorMatchesIsTold(t *testing.T) {
 
 func TestWhatIsUrgentDoesNotWaitForItsTurn(t *testing.T) {
 	condition := func(s metav1.ConditionStatus) []metav1.Condition {
-		return []metav1.Condition{{Type: v1alpha1.TypeApplied, Status: s}}
+		return []metav1.Condition{{Type: v1alpha1.ConditionApplied, Status: s}}
 	}
 	for name, tc := range map[string]struct {
 		was, is v1alpha1.MachineGroupStatus

@@ -8,6 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/lru"
+
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 )
 
 const (
@@ -20,9 +22,9 @@ const (
 // Reasons of the managed reconciler's events that say "I did something", where our
 // own events say what.
 var uninformative = map[event.Reason]bool{
-	"CreatedExternalResource": true,
-	"UpdatedExternalResource": true,
-	"DeletedExternalResource": true,
+	machinev1alpha1.EventCreatedExternalResource: true,
+	machinev1alpha1.EventUpdatedExternalResource: true,
+	machinev1alpha1.EventDeletedExternalResource: true,
 }
 
 // Recorder sends each event once. Every event is a write to the API server, and the

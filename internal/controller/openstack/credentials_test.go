@@ -7,8 +7,8 @@ import (
 
 	xpv1 "github.com/crossplane/crossplane-runtime/v2/apis/common/v1"
 
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/apis/openstack/v1alpha1"
-	"github.com/drover-dev/drover/internal/lift"
 	fakecloud "github.com/drover-dev/drover/test/fakes/openstack"
 )
 
@@ -66,7 +66,7 @@ func TestCredentialsOfAnotherProjectLoseNoServer(t *testing.T) {
 			t.Errorf("Synced: %s", c.Message)
 		}
 		time.Sleep(time.Hour)
-		if w.Get(vm); vm.GetCondition(xpv1.TypeReady).Reason == lift.ReasonMissing {
+		if w.Get(vm); vm.GetCondition(xpv1.TypeReady).Reason == machinev1alpha1.ReasonMissing {
 			t.Error("it counts as lost")
 		}
 		w.credential(credential(good))

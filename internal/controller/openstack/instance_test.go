@@ -12,8 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/utils/ptr"
 
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/apis/openstack/v1alpha1"
-	"github.com/drover-dev/drover/internal/lift"
 	"github.com/drover-dev/drover/internal/lift/lifttest"
 	fakecloud "github.com/drover-dev/drover/test/fakes/openstack"
 )
@@ -162,7 +162,7 @@ func TestAnInstanceThatVanishesIsMissing(t *testing.T) {
 	inWorld(t, fakecloud.Options{Step: time.Second}, func(t *testing.T, w *world) {
 		vm := w.running("a")
 		w.cloud.Lose(meta.GetExternalName(vm))
-		w.UntilCondition(soon, vm, xpv1.TypeReady, lift.ReasonMissing)
+		w.UntilCondition(soon, vm, xpv1.TypeReady, machinev1alpha1.ReasonMissing)
 		time.Sleep(10 * time.Minute)
 		w.Delete(vm)
 		w.Until(soon, "it is gone", func() bool { return w.Gone(vm) })

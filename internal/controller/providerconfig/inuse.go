@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	clusterv1alpha1 "github.com/drover-dev/drover/apis/cluster/v1alpha1"
 	"github.com/drover-dev/drover/internal/controller/mr"
 	"github.com/drover-dev/drover/internal/operator"
 )
@@ -25,8 +26,6 @@ const (
 	finalizerInUse = "in-use.crossplane.io"
 	// lookAgain is when a config that is deleted is looked at again while it is used.
 	lookAgain = 10 * time.Second
-
-	reasonInUse event.Reason = "InUse"
 )
 
 // Setup adds the controllers that keep provider configs that are used; users is a
@@ -100,7 +99,7 @@ func (r *configReconciler) Reconcile(ctx context.Context, req reconcile.Request)
 		return reconcile.Result{}, err
 	}
 	if users > 0 {
-		r.record.Event(pc, event.Warning(reasonInUse, fmt.Errorf("not deleted: %d VirtualMachines use it", users)))
+		r.record.Event(pc, event.Warning(clusterv1alpha1.EventInUse, fmt.Errorf("not deleted: %d VirtualMachines use it", users)))
 		return reconcile.Result{RequeueAfter: lookAgain}, nil
 	}
 	return reconcile.Result{}, client.IgnoreNotFound(r.patch(ctx, pc, func() { meta.RemoveFinalizer(pc, finalizerInUse) }))

@@ -9,6 +9,7 @@ import (
 	"github.com/vmware/govmomi/vim25"
 	"github.com/vmware/govmomi/vim25/types"
 
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/apis/vsphere/v1alpha1"
 )
 
@@ -82,7 +83,7 @@ func (x *external) detach(ctx context.Context, o *object.VirtualMachine, vm *v1a
 	}
 	t, err := o.Reconfigure(ctx, spec)
 	if err == nil {
-		x.record.Event(vm, event.Normal(reasonDetached, fmt.Sprintf("Disks that are not the VM's own are detached from it, and stay: %q", files)))
+		x.record.Event(vm, event.Normal(machinev1alpha1.EventDisksDetached, fmt.Sprintf("Disks that are not the VM's own are detached from it, and stay: %q", files)))
 	}
 	return t, err
 }

@@ -12,13 +12,8 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/apis/vsphere/v1alpha1"
-)
-
-// Reasons of events.
-const (
-	reasonCloning  event.Reason = "Cloning"
-	reasonDetached event.Reason = "DisksDetached"
 )
 
 // When a VM is looked at again.
@@ -133,7 +128,7 @@ func (x *external) Create(ctx context.Context, vm *v1alpha1.VirtualMachine) (man
 		return managed.ExternalCreation{}, nil
 	}
 	meta.AddAnnotations(vm, map[string]string{v1alpha1.AnnotationCloneTask: task})
-	x.record.Event(vm, event.Normal(reasonCloning, fmt.Sprintf("The template %s is cloned to VM %s by %s", text(p.Template), text(p.Name), task)))
+	x.record.Event(vm, event.Normal(machinev1alpha1.EventCloning, fmt.Sprintf("The template %s is cloned to VM %s by %s", text(p.Template), text(p.Name), task)))
 	return managed.ExternalCreation{}, nil
 }
 

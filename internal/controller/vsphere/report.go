@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/apis/vsphere/v1alpha1"
 )
 
@@ -63,14 +64,10 @@ func (x *external) wake(vm *v1alpha1.VirtualMachine, s sight) {
 // UUID that the guest's BIOS shows, in small letters.
 func providerID(biosUUID string) string { return "vsphere://" + strings.ToLower(biosUUID) }
 
-// reasonMissing is that of Ready at all providers of Drover's, for what was there and is
-// not any more.
-const reasonMissing xpv1.ConditionReason = "Missing"
-
 func missing(message string) xpv1.Condition {
 	return xpv1.Condition{
 		Type: xpv1.TypeReady, Status: corev1.ConditionFalse, LastTransitionTime: metav1.Now(),
-		Reason: reasonMissing, Message: message,
+		Reason: machinev1alpha1.ReasonMissing, Message: message,
 	}
 }
 

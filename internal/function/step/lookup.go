@@ -33,7 +33,7 @@ func (r Response) Class(req *fnv1.RunFunctionRequest, m *machinev1alpha1.Machine
 	}
 	c, err := As[machinev1alpha1.MachineClass](found[0])
 	if err != nil {
-		return nil, &plan.Problem{Reason: plan.ReasonClassNotFound, Message: err.Error()}, true
+		return nil, &plan.Problem{Reason: machinev1alpha1.ReasonClassNotFound, Message: err.Error()}, true
 	}
 	return c, nil, true
 }

@@ -17,9 +17,6 @@ import (
 // waitingForToken is the reason of a wait that takes a moment, as a rule.
 const waitingForToken = "waiting for the join token and user data"
 
-// ReasonUserDataInvalid is the reason of a problem with the sources of the user data.
-const ReasonUserDataInvalid = "UserDataInvalid"
-
 // Observed is the input of the planner.
 type Observed struct {
 	Machine *machinev1alpha1.Machine
@@ -149,7 +146,7 @@ func render(o Observed, settings Settings) (string, *plan.Problem) {
 		ProviderIDCommand:     settings.ProviderIDCommand,
 	})
 	if err != nil {
-		return "", &plan.Problem{Reason: ReasonUserDataInvalid, Message: fmt.Sprintf("class %q: %v", o.Class.Name, err)}
+		return "", &plan.Problem{Reason: machinev1alpha1.ReasonUserDataInvalid, Message: fmt.Sprintf("class %q: %v", o.Class.Name, err)}
 	}
 	return string(b), nil
 }

@@ -16,19 +16,6 @@ import (
 	"github.com/drover-dev/drover/internal/plan"
 )
 
-// Reasons of the condition Reconciling, and of the events. Each names what the deletion waits
-// for.
-const (
-	// ReasonDeleting means that nothing holds the deletion.
-	ReasonDeleting = "Deleting"
-	// ReasonDrainBlocked means that pods stay on a Node.
-	ReasonDrainBlocked = "DrainBlocked"
-	// ReasonWaitingForHooks means that hooks hold a Machine.
-	ReasonWaitingForHooks = "WaitingForHooks"
-	// ReasonVMNotDeleted means that the provider has had ten minutes to delete a VM.
-	ReasonVMNotDeleted = "VMNotDeleted"
-)
-
 // mostNamed Machines are described in a message; the others are counted.
 const mostNamed = 3
 
@@ -77,19 +64,19 @@ type Decision struct {
 func Plan(now time.Time, o Observed) Decision {
 	d := Decision{Counts: count(now, o)}
 	waits := waitsOf(now, o.Machines)
-	reason := ReasonDeleting
+	reason := machinev1alpha1.ReasonDeleting
 	if len(waits) > 0 {
 		reason = waits[0].reason
 	}
 	message := d.message(waits)
 
-	reconciling := plan.Condition{Type: plan.ConditionReconciling, Status: "True", Reason: reason, Message: message}
+	reconciling := plan.Condition{Type: machinev1alpha1.ConditionReconciling, Status: "True", Reason: reason, Message: message}
 	stalled := plan.Stalled(nil)
-	if reason == ReasonVMNotDeleted {
+	if reason == machinev1alpha1.ReasonVMNotDeleted {
 		reconciling.Status, stalled = "False", plan.Stalled(&reconciling)
 	}
 	available := plan.Condition{
-		Type: "Available", Status: "False", Reason: ReasonDeleting,
+		Type: machinev1alpha1.ConditionAvailable, Status: "False", Reason: machinev1alpha1.ReasonDeleting,
 		Message: fmt.Sprintf("%d of %d Machines are available: all are deleted", d.Available, o.Replicas),
 	}
 	for _, c := range o.Conditions {
@@ -101,7 +88,7 @@ func Plan(now time.Time, o Observed) Decision {
 		d.Conditions = append(d.Conditions, dated(now, o, c))
 	}
 	if o.IsRoot && reason != reasonBefore(o.Conditions) {
-		d.Events = append(d.Events, plan.Event{Warning: reason != ReasonDeleting, Reason: reason, Message: message})
+		d.Events = append(d.Events, plan.Event{Warning: reason != machinev1alpha1.ReasonDeleting, Reason: reason, Message: message})
 	}
 	for _, w := range waits {
 		if w.again > 0 && (d.CallAgain == 0 || w.again < d.CallAgain) {
@@ -115,7 +102,7 @@ func Plan(now time.Time, o Observed) Decision {
 func reasonBefore(conditions []metav1.Condition) string {
 	for _, c := range conditions {
 		// Before the deletion Reconciling had other reasons.
-		if c.Type == plan.ConditionReconciling {
+		if c.Type == machinev1alpha1.ConditionReconciling {
 			return c.Reason
 		}
 	}
@@ -178,7 +165,7 @@ type wait struct {
 
 // waitsOf Machines, those first that do not end by themselves.
 func waitsOf(now time.Time, machines []*machinev1alpha1.Machine) []wait {
-	rank := []string{ReasonVMNotDeleted, ReasonDrainBlocked, ReasonWaitingForHooks, ReasonDeleting}
+	rank := []string{machinev1alpha1.ReasonVMNotDeleted, machinev1alpha1.ReasonDrainBlocked, machinev1alpha1.ReasonWaitingForHooks, machinev1alpha1.ReasonDeleting}
 	var out []wait
 	for _, m := range machines {
 		if m.DeletionTimestamp != nil && m.Status.Deletion != nil && m.Status.LastOperation != nil {
@@ -193,14 +180,14 @@ func waitsOf(now time.Time, machines []*machinev1alpha1.Machine) []wait {
 
 func waitOf(now time.Time, m *machinev1alpha1.Machine) wait {
 	d := m.Status.Deletion
-	w := wait{machine: m.Name, reason: ReasonDeleting, text: fmt.Sprintf("Machine %s: %s", m.Name, m.Status.LastOperation.Description)}
+	w := wait{machine: m.Name, reason: machinev1alpha1.ReasonDeleting, text: fmt.Sprintf("Machine %s: %s", m.Name, m.Status.LastOperation.Description)}
 	switch d.Stage {
 	case machinev1alpha1.DeletionPreDrainHooks, machinev1alpha1.DeletionPreTerminateHooks:
-		w.reason = ReasonWaitingForHooks
+		w.reason = machinev1alpha1.ReasonWaitingForHooks
 		w.text += "; from " + hooksEnd(m) + " they are not waited for"
 	case machinev1alpha1.DeletionDraining:
 		if len(d.Pods) > 0 {
-			w.reason = ReasonDrainBlocked
+			w.reason = machinev1alpha1.ReasonDrainBlocked
 			w.text += "; " + forced(m)
 		}
 	case machinev1alpha1.DeletionDeletingVM:
@@ -208,7 +195,7 @@ func waitOf(now time.Time, m *machinev1alpha1.Machine) wait {
 			w.again = left
 			break
 		}
-		w.reason = ReasonVMNotDeleted
+		w.reason = machinev1alpha1.ReasonVMNotDeleted
 		w.text += " since " + stamp(d.Since.Time) + "; see the events of the VM resource; " + annotation(machinev1alpha1.AnnotationForceDelete, m, "deletes the Machine without its VM")
 	case machinev1alpha1.DeletionDetachingVolumes, machinev1alpha1.DeletionDeletingNode, machinev1alpha1.DeletionDeletingCompanions:
 	}

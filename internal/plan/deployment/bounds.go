@@ -11,8 +11,6 @@ import (
 	"github.com/drover-dev/drover/internal/plan/remediation"
 )
 
-const reasonInvalidStrategy = "InvalidStrategy"
-
 // bounds of a rollout.
 type bounds struct {
 	replicas int32
@@ -66,7 +64,7 @@ func scaled(field string, v *intstr.IntOrString, otherwise, replicas int32, roun
 	}
 	n, invalid := shared.Scaled(v, replicas, roundUp)
 	if invalid != "" {
-		return 0, &shared.Problem{Reason: reasonInvalidStrategy, Message: fmt.Sprintf("spec.strategy.%s: %s", field, invalid)}
+		return 0, &shared.Problem{Reason: machinev1alpha1.ReasonInvalidStrategy, Message: fmt.Sprintf("spec.strategy.%s: %s", field, invalid)}
 	}
 	return n, nil
 }

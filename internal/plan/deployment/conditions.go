@@ -14,24 +14,6 @@ import (
 	machineset "github.com/drover-dev/drover/internal/plan/set"
 )
 
-// Types of a MachineDeployment's conditions, beside those of Crossplane, of kstatus and
-// of the step safety.
-const (
-	conditionValid          = "Valid"
-	conditionAvailable      = "Available"
-	conditionProgressing    = "Progressing"
-	conditionReplicaFailure = "ReplicaFailure"
-)
-
-// Reasons of Progressing.
-const (
-	reasonMachineSetCreated        = "MachineSetCreated"
-	reasonMachineSetUpdated        = "MachineSetUpdated"
-	reasonNewMachineSetAvailable   = "NewMachineSetAvailable"
-	reasonProgressDeadlineExceeded = "ProgressDeadlineExceeded"
-	reasonPaused                   = "MachineDeploymentPaused"
-)
-
 const (
 	isTrue    = string(metav1.ConditionTrue)
 	isFalse   = string(metav1.ConditionFalse)
@@ -64,7 +46,7 @@ func classNotFound(d *machinev1alpha1.MachineDeployment, t machinev1alpha1.Machi
 		field = fmt.Sprintf("spec.rollbackTo.revision: %d has a class that is gone", d.Spec.RollbackTo.Revision)
 	}
 	return &shared.Problem{
-		Reason: shared.ReasonClassNotFound,
+		Reason: machinev1alpha1.ReasonClassNotFound,
 		Message: fmt.Sprintf("%s: there is no MachineClass %q in namespace %q; the Machines that exist stay as they are until there is",
 			field, t.Spec.ClassRef.Name, d.Namespace),
 	}
@@ -80,20 +62,20 @@ func classUnusable(problem *shared.Problem) *shared.Problem {
 
 func (p *plan) valid() shared.Condition {
 	if p.problem != nil {
-		return shared.Condition{Type: conditionValid, Status: isFalse, Reason: p.problem.Reason, Message: p.problem.Message}
+		return shared.Condition{Type: machinev1alpha1.ConditionValid, Status: isFalse, Reason: p.problem.Reason, Message: p.problem.Message}
 	}
-	return shared.Condition{Type: conditionValid, Status: isTrue, Reason: "Valid"}
+	return shared.Condition{Type: machinev1alpha1.ConditionValid, Status: isTrue, Reason: machinev1alpha1.ReasonValid}
 }
 
 // available does not count on what is preserved for analysis.
 func (p *plan) available(s machinev1alpha1.MachineDeploymentStatus) shared.Condition {
 	least := max(0, p.bounds.least()-s.PreservedFailedReplicas)
 	c := shared.Condition{
-		Type: conditionAvailable, Status: isTrue, Reason: "MinimumReplicasAvailable",
+		Type: machinev1alpha1.ConditionAvailable, Status: isTrue, Reason: machinev1alpha1.ReasonMinimumReplicasAvailable,
 		Message: fmt.Sprintf("%s, at least %d must be", shared.Numbers{Desired: p.bounds.replicas, Available: s.AvailableReplicas}, least),
 	}
 	if s.AvailableReplicas < least {
-		c.Status, c.Reason = isFalse, "MinimumReplicasUnavailable"
+		c.Status, c.Reason = isFalse, machinev1alpha1.ReasonMinimumReplicasUnavailable
 	}
 	return c
 }
@@ -121,26 +103,26 @@ func (p *plan) isDone() bool { return p.complete() || p.wasComplete() && p.alone
 func (p *plan) rollsOn() bool { return !p.isDone() && !p.held() && p.problem == nil }
 
 func (p *plan) progressing(s machinev1alpha1.MachineDeploymentStatus) shared.Condition {
-	c := shared.Condition{Type: conditionProgressing, Status: isTrue}
+	c := shared.Condition{Type: machinev1alpha1.ConditionProgressing, Status: isTrue}
 	switch {
 	case p.isDone():
-		c.Reason = reasonNewMachineSetAvailable
+		c.Reason = machinev1alpha1.ReasonNewMachineSetAvailable
 		c.Message = fmt.Sprintf("All Machines are of revision %d, MachineSet %s", p.current.revision, p.current.Name)
 	case p.Safety.Frozen:
-		c.Status, c.Reason, c.Message = isFalse, shared.ReasonFrozen, p.Safety.Message
+		c.Status, c.Reason, c.Message = isFalse, machinev1alpha1.ReasonFrozen, p.Safety.Message
 	case p.problem != nil:
 		c.Status, c.Reason, c.Message = isFalse, p.problem.Reason, p.problem.Message
 	case p.paused():
-		c.Status, c.Reason, c.Message = isUnknown, reasonPaused, "spec.paused is true: no Machine is replaced or updated until it is false"
+		c.Status, c.Reason, c.Message = isUnknown, machinev1alpha1.ReasonMachineDeploymentPaused, "spec.paused is true: no Machine is replaced or updated until it is false"
 	case p.untilDeadline(s) <= 0:
-		c.Status, c.Reason = isFalse, reasonProgressDeadlineExceeded
+		c.Status, c.Reason = isFalse, machinev1alpha1.ReasonProgressDeadlineExceeded
 		c.Message = fmt.Sprintf("The rollout of revision %d, MachineSet %s, made no progress for %d seconds; it goes on all the same",
 			p.current.revision, p.current.Name, p.Deployment.Spec.ProgressDeadlineSeconds)
 	case p.current.missing:
-		c.Reason = reasonMachineSetCreated
+		c.Reason = machinev1alpha1.ReasonMachineSetCreated
 		c.Message = fmt.Sprintf("Created MachineSet %s for revision %d", p.current.Name, p.current.revision)
 	default:
-		c.Reason = reasonMachineSetUpdated
+		c.Reason = machinev1alpha1.ReasonMachineSetUpdated
 		c.Message = fmt.Sprintf("Rolling out revision %d, MachineSet %s", p.current.revision, p.current.Name)
 	}
 	return c
@@ -150,24 +132,24 @@ func (p *plan) progressing(s machinev1alpha1.MachineDeploymentStatus) shared.Con
 func (p *plan) replicaFailure() shared.Condition {
 	sets := p.live()
 	for i := len(sets) - 1; i >= 0; i-- {
-		c := meta.FindStatusCondition(sets[i].Status.Conditions, conditionReplicaFailure)
+		c := meta.FindStatusCondition(sets[i].Status.Conditions, machinev1alpha1.ConditionReplicaFailure)
 		if c != nil && c.Status == metav1.ConditionTrue {
-			return shared.Condition{Type: conditionReplicaFailure, Status: isTrue, Reason: c.Reason,
+			return shared.Condition{Type: machinev1alpha1.ConditionReplicaFailure, Status: isTrue, Reason: c.Reason,
 				Message: fmt.Sprintf("MachineSet %s: %s", sets[i].Name, c.Message)}
 		}
 	}
-	return shared.Condition{Type: conditionReplicaFailure, Status: isFalse, Reason: "NoFailure"}
+	return shared.Condition{Type: machinev1alpha1.ConditionReplicaFailure, Status: isFalse, Reason: machinev1alpha1.ReasonNoFailure}
 }
 
 // reconciling is True while something is on its way to what the spec says.
 func (p *plan) reconciling(s machinev1alpha1.MachineDeploymentStatus, progressing, stalled shared.Condition) shared.Condition {
-	c := shared.Condition{Type: shared.ConditionReconciling, Status: isFalse, Reason: progressing.Reason}
+	c := shared.Condition{Type: machinev1alpha1.ConditionReconciling, Status: isFalse, Reason: progressing.Reason}
 	switch {
 	case p.complete() || progressing.Status != isTrue:
 	case stalled.Status == isTrue:
 		c.Reason = stalled.Reason
 	case p.isDone():
-		c.Status, c.Reason, c.Message = isTrue, shared.ReasonScaling, p.numbers(s).String()
+		c.Status, c.Reason, c.Message = isTrue, machinev1alpha1.ReasonScaling, p.numbers(s).String()
 	default:
 		c.Status = isTrue
 		c.Message = fmt.Sprintf("%s: %d of %d Machines are updated; %s", progressing.Message, s.UpdatedReplicas, p.bounds.replicas, p.numbers(s))
@@ -189,7 +171,7 @@ func (p *plan) exhaustedCondition(s machinev1alpha1.MachineDeploymentStatus) *sh
 		// The set's condition comes with a later view.
 		return &shared.Condition{Type: typ, Status: isTrue, Reason: s.Exhausted[0].Code}
 	case p.condition(typ) != nil:
-		return &shared.Condition{Type: typ, Status: isFalse, Reason: "RoomAvailable"}
+		return &shared.Condition{Type: typ, Status: isFalse, Reason: machinev1alpha1.ReasonRoomAvailable}
 	}
 	return nil
 }
@@ -198,7 +180,7 @@ func (p *plan) exhaustedCondition(s machinev1alpha1.MachineDeploymentStatus) *sh
 // something does.
 func (p *plan) stalledBy(s machinev1alpha1.MachineDeploymentStatus, valid, progressing, failure shared.Condition) *shared.Condition {
 	for _, c := range []shared.Condition{valid, progressing} {
-		if c.Status == isFalse && c.Reason != shared.ReasonFrozen {
+		if c.Status == isFalse && c.Reason != machinev1alpha1.ReasonFrozen {
 			return &c
 		}
 	}
@@ -225,8 +207,8 @@ func (p *plan) updateFailed() *shared.Condition {
 	if p.current == nil || p.current.Spec.InPlaceUpdate == nil || !p.current.settled() {
 		return nil
 	}
-	c := meta.FindStatusCondition(p.current.Status.Conditions, machineset.ConditionUpdated)
-	if c == nil || c.Reason != machineset.ReasonUpdateFailed {
+	c := meta.FindStatusCondition(p.current.Status.Conditions, machinev1alpha1.ConditionUpdated)
+	if c == nil || c.Reason != machinev1alpha1.ReasonUpdateFailed {
 		return nil
 	}
 	return &shared.Condition{Reason: c.Reason, Message: fmt.Sprintf("MachineSet %s: %s; %s", p.current.Name, c.Message, machineset.RemedyOfUpdate)}

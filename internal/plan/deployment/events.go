@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	shared "github.com/drover-dev/drover/internal/plan"
 	"github.com/drover-dev/drover/internal/plan/remediation"
 )
@@ -16,9 +17,9 @@ func (p *plan) allEvents(conditions []shared.Condition) []shared.Event {
 	for _, s := range p.live() {
 		switch {
 		case !s.recorded:
-			events = append(events, shared.Event{Reason: "NewMachineSet", Message: fmt.Sprintf("Created machine set %s for revision %d", s.Name, s.revision)})
+			events = append(events, shared.Event{Reason: machinev1alpha1.EventNewMachineSet, Message: fmt.Sprintf("Created machine set %s for revision %d", s.Name, s.revision)})
 		case !s.Observed:
-			events = append(events, shared.Event{Reason: "ReadoptedMachineSet", Message: "Adopted again what a stale write had forgotten: machine set " + s.Name})
+			events = append(events, shared.Event{Reason: machinev1alpha1.EventReadoptedMachineSet, Message: "Adopted again what a stale write had forgotten: machine set " + s.Name})
 		}
 		if p.isWorthTelling(s) {
 			direction := "up"
@@ -26,25 +27,25 @@ func (p *plan) allEvents(conditions []shared.Condition) []shared.Event {
 				direction = "down"
 			}
 			events = append(events, shared.Event{
-				Reason:  "ScalingMachineSet",
+				Reason:  machinev1alpha1.EventScalingMachineSet,
 				Message: fmt.Sprintf("Scaled %s machine set %s from %d to %d", direction, s.Name, s.told, s.wants),
 			})
 		}
 	}
 	if p.updatesInPlace() {
 		events = append(events, shared.Event{
-			Reason:  "UpdatingMachineSet",
+			Reason:  machinev1alpha1.EventUpdatingMachineSet,
 			Message: fmt.Sprintf("Updating machine set %s in place to revision %d", p.current.Name, p.current.revision),
 		})
 	}
 	for _, recorded := range p.Deployment.Status.MachineSets {
 		if !slices.ContainsFunc(p.live(), func(s *set) bool { return s.Name == recorded.Name }) {
-			events = append(events, shared.Event{Reason: "DeletedMachineSet", Message: "Deleted machine set " + recorded.Name})
+			events = append(events, shared.Event{Reason: machinev1alpha1.EventDeletedMachineSet, Message: "Deleted machine set " + recorded.Name})
 		}
 	}
 	if p.complete() && !p.wasComplete() {
 		events = append(events, shared.Event{
-			Reason:  "RolloutComplete",
+			Reason:  machinev1alpha1.EventRolloutComplete,
 			Message: fmt.Sprintf("Revision %d is rolled out: %d Machines of machine set %s are available", p.current.revision, p.bounds.replicas, p.current.Name),
 		})
 	}
@@ -71,13 +72,13 @@ func (p *plan) conditionEvents(conditions []shared.Condition) []shared.Event {
 	for _, c := range conditions {
 		before := p.condition(c.Type)
 		switch {
-		case c.Type == conditionValid && c.Status == isFalse && c.IsNew(p.Deployment.Status.Conditions),
-			c.Reason == reasonProgressDeadlineExceeded && c.Type == conditionProgressing && (before == nil || before.Reason != c.Reason):
+		case c.Type == machinev1alpha1.ConditionValid && c.Status == isFalse && c.IsNew(p.Deployment.Status.Conditions),
+			c.Reason == machinev1alpha1.ReasonProgressDeadlineExceeded && c.Type == machinev1alpha1.ConditionProgressing && (before == nil || before.Reason != c.Reason):
 			events = append(events, shared.Event{Warning: true, Reason: c.Reason, Message: c.Message})
-		case c.Type == conditionProgressing && c.Reason == reasonPaused && (before == nil || before.Reason != c.Reason):
-			events = append(events, shared.Event{Reason: reasonPaused, Message: c.Message})
-		case c.Type == conditionProgressing && before != nil && before.Reason == reasonPaused && c.Reason != reasonPaused:
-			events = append(events, shared.Event{Reason: "MachineDeploymentResumed", Message: "The pause has ended"})
+		case c.Type == machinev1alpha1.ConditionProgressing && c.Reason == machinev1alpha1.ReasonMachineDeploymentPaused && (before == nil || before.Reason != c.Reason):
+			events = append(events, shared.Event{Reason: machinev1alpha1.ReasonMachineDeploymentPaused, Message: c.Message})
+		case c.Type == machinev1alpha1.ConditionProgressing && before != nil && before.Reason == machinev1alpha1.ReasonMachineDeploymentPaused && c.Reason != machinev1alpha1.ReasonMachineDeploymentPaused:
+			events = append(events, shared.Event{Reason: machinev1alpha1.EventMachineDeploymentResumed, Message: "The pause has ended"})
 		}
 	}
 	return events
@@ -88,11 +89,11 @@ func (p *plan) rollbackEvents() []shared.Event {
 	switch {
 	case p.rollback != nil && p.current != nil && (before == nil || before.Requested != p.rollback.Requested):
 		return []shared.Event{{
-			Reason:  "RolledBack",
+			Reason:  machinev1alpha1.EventRolledBack,
 			Message: fmt.Sprintf("Going back to spec.rollbackTo.revision %d, as revision %d", p.rollback.Requested, p.rollback.Revision),
 		}}
 	case p.rollback == nil && before != nil && p.problem == nil:
-		return []shared.Event{{Reason: "RollbackEnded", Message: "spec.rollbackTo is gone: spec.template is rolled out"}}
+		return []shared.Event{{Reason: machinev1alpha1.EventRollbackEnded, Message: "spec.rollbackTo is gone: spec.template is rolled out"}}
 	}
 	return nil
 }

@@ -39,7 +39,7 @@ func (p *plan) history(s machinev1alpha1.MachineDeploymentStatus) []machinev1alp
 			switch {
 			case p.complete():
 				r.Outcome, r.CompletionTime = machinev1alpha1.RevisionComplete, &now
-			case p.progressing(s).Reason == reasonProgressDeadlineExceeded:
+			case p.progressing(s).Reason == machinev1alpha1.ReasonProgressDeadlineExceeded:
 				r.Outcome = machinev1alpha1.RevisionDeadlineExceeded
 			}
 		}

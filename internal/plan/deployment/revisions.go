@@ -13,8 +13,6 @@ import (
 	shared "github.com/drover-dev/drover/internal/plan"
 )
 
-const reasonRevisionNotFound = "RevisionNotFound"
-
 // choose the template to roll out.
 func (p *plan) choose() {
 	p.revisions = slices.Clone(p.Deployment.Status.Revisions)
@@ -53,7 +51,7 @@ func chosen(d *machinev1alpha1.MachineDeployment) (machinev1alpha1.MachineTempla
 		return from(revisions[i], spec), &machinev1alpha1.Rollback{Requested: requested, Revision: number}, nil
 	}
 	problem := &shared.Problem{
-		Reason:  reasonRevisionNotFound,
+		Reason:  machinev1alpha1.ReasonRevisionNotFound,
 		Message: fmt.Sprintf("spec.rollbackTo.revision: there is no revision %d to go back to: it must be %s; nothing is replaced until it is", requested, oneOf(revisions)),
 	}
 	if n := len(revisions); n > 0 {

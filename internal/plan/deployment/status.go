@@ -113,8 +113,8 @@ func (p *plan) staysComplete() bool {
 // wasComplete means that this revision once was complete. What happens since then
 // is no rollout, but scaling and replacing.
 func (p *plan) wasComplete() bool {
-	c := p.condition(conditionProgressing)
-	return p.current != nil && p.Deployment.Status.Revision == p.current.revision && c != nil && c.Reason == reasonNewMachineSetAvailable
+	c := p.condition(machinev1alpha1.ConditionProgressing)
+	return p.current != nil && p.Deployment.Status.Revision == p.current.revision && c != nil && c.Reason == machinev1alpha1.ReasonNewMachineSetAvailable
 }
 
 // lastProgress is now if the rollout came further since the last status: the time is
@@ -122,8 +122,8 @@ func (p *plan) wasComplete() bool {
 func (p *plan) lastProgress(now machinev1alpha1.MachineDeploymentStatus) *metav1.Time {
 	before := p.Deployment.Status
 	resumed := false
-	if c := p.condition(conditionProgressing); c != nil {
-		resumed = c.Reason == reasonPaused && !p.paused()
+	if c := p.condition(machinev1alpha1.ConditionProgressing); c != nil {
+		resumed = c.Reason == machinev1alpha1.ReasonMachineDeploymentPaused && !p.paused()
 	}
 	old := func(s machinev1alpha1.MachineDeploymentStatus) int32 { return s.Replicas - s.UpdatedReplicas }
 	if before.LastProgressTime == nil || resumed || now.Revision != before.Revision || now.UpdatedReplicas > before.UpdatedReplicas ||

@@ -11,28 +11,6 @@ import (
 	"github.com/drover-dev/drover/internal/plan"
 )
 
-// ConditionFrozen is true while nothing is created or replaced.
-const ConditionFrozen = plan.ConditionFrozen
-
-// Reasons of ConditionFrozen, and of the events that tell of a change.
-const (
-	// ReasonManualFreeze is a freeze by the label.
-	ReasonManualFreeze = plan.ReasonManualFreeze
-	// ReasonDeploymentFrozen is that of a MachineSet whose MachineDeployment is frozen.
-	ReasonDeploymentFrozen = "DeploymentFrozen"
-	// ReasonTargetUnreachable means that the cluster that Machines join does not answer.
-	ReasonTargetUnreachable = "TargetUnreachable"
-	// ReasonOvershoot means that there are too many Machines.
-	ReasonOvershoot = "Overshoot"
-
-	// ReasonNotFrozen is that of a condition that is False.
-	ReasonNotFrozen = "NotFrozen"
-	// ReasonFreezeOverridden means that it would be frozen, were it not for the label.
-	ReasonFreezeOverridden = "FreezeOverridden"
-	// ReasonLabelInvalid means that the label has a value that is passed over.
-	ReasonLabelInvalid = "FreezeLabelInvalid"
-)
-
 // lookAgain is when to look again at a cluster that cannot be reached: Crossplane does
 // not watch its configuration. One look is a read from a cache.
 const lookAgain = 15 * time.Second
@@ -89,13 +67,13 @@ type Decision struct {
 
 // Plan decides.
 func Plan(now time.Time, o Observed) Decision {
-	was := meta.FindStatusCondition(o.Conditions, ConditionFrozen)
+	was := meta.FindStatusCondition(o.Conditions, machinev1alpha1.ConditionFrozen)
 	wasFrozen := was != nil && was.Status == metav1.ConditionTrue
 	d := Decision{CallAgain: plan.AtRest}
 	overshoot, until := "", time.Time{}
 	if o.Machines != nil {
 		status := o.Machines.remember()
-		overshoot, until = o.Machines.overshoot(now, &status, o.Margins, wasFrozen && was.Reason == ReasonOvershoot)
+		overshoot, until = o.Machines.overshoot(now, &status, o.Margins, wasFrozen && was.Reason == machinev1alpha1.ReasonOvershoot)
 		d.Status = &status
 	}
 
@@ -110,17 +88,17 @@ func Plan(now time.Time, o Observed) Decision {
 		d.Safety.Sets = label
 	case reason != "":
 		d.freeze(reason, message+": no Machines are created or replaced meanwhile")
-		if reason == ReasonOvershoot {
+		if reason == machinev1alpha1.ReasonOvershoot {
 			d.Safety.Sets = "true"
 		}
 	default:
-		d.Condition = plan.Condition{Type: ConditionFrozen, Status: "False", Reason: ReasonNotFrozen}
+		d.Condition = plan.Condition{Type: machinev1alpha1.ConditionFrozen, Status: "False", Reason: machinev1alpha1.ReasonNotFrozen}
 		if labelled {
-			d.Condition.Reason = ReasonLabelInvalid
+			d.Condition.Reason = machinev1alpha1.ReasonFreezeLabelInvalid
 			d.Condition.Message = fmt.Sprintf("label %s: %q must be \"true\" or \"false\", and is passed over", machinev1alpha1.LabelFreeze, label)
 		}
 	}
-	if reason == ReasonTargetUnreachable {
+	if reason == machinev1alpha1.ReasonTargetUnreachable {
 		d.CallAgain = lookAgain
 	}
 	if !until.IsZero() {
@@ -134,9 +112,9 @@ func Plan(now time.Time, o Observed) Decision {
 func (o Observed) found(overshoot string) (reason, message string) {
 	switch c := o.Cluster; {
 	case c != nil && c.Unreachable:
-		return ReasonTargetUnreachable, fmt.Sprintf("%s %q is not Reachable since %s (%s)", c.Kind, c.Name, c.Since.UTC().Format(time.RFC3339), c.Reason)
+		return machinev1alpha1.ReasonTargetUnreachable, fmt.Sprintf("%s %q is not Reachable since %s (%s)", c.Kind, c.Name, c.Since.UTC().Format(time.RFC3339), c.Reason)
 	case overshoot != "":
-		return ReasonOvershoot, overshoot
+		return machinev1alpha1.ReasonOvershoot, overshoot
 	}
 	return "", ""
 }
@@ -144,22 +122,22 @@ func (o Observed) found(overshoot string) (reason, message string) {
 // byHand says who set the label: a user, or the deployment.
 func (o Observed) byHand() (reason, message string) {
 	if by := o.Annotations[machinev1alpha1.AnnotationFreezeReason]; by != "" {
-		return ReasonDeploymentFrozen, fmt.Sprintf("MachineDeployment %s is frozen (%s): no Machines are created or replaced until it thaws", o.Labels[machinev1alpha1.LabelDeployment], by)
+		return machinev1alpha1.ReasonDeploymentFrozen, fmt.Sprintf("MachineDeployment %s is frozen (%s): no Machines are created or replaced until it thaws", o.Labels[machinev1alpha1.LabelDeployment], by)
 	}
-	return ReasonManualFreeze, "label " + machinev1alpha1.LabelFreeze + ` is "true": no Machines are created or replaced until it is removed`
+	return machinev1alpha1.ReasonManualFreeze, "label " + machinev1alpha1.LabelFreeze + ` is "true": no Machines are created or replaced until it is removed`
 }
 
 func (d *Decision) freeze(reason, message string) {
 	d.Safety = plan.Safety{Frozen: true, Reason: reason, Message: message}
-	d.Condition = plan.Condition{Type: ConditionFrozen, Status: "True", Reason: reason, Message: message}
+	d.Condition = plan.Condition{Type: machinev1alpha1.ConditionFrozen, Status: "True", Reason: reason, Message: message}
 }
 
 // thaw by the label, whatever was found.
 func (d *Decision) thaw(reason, message string) {
-	d.Safety.Reason = ReasonNotFrozen
-	d.Condition = plan.Condition{Type: ConditionFrozen, Status: "False", Reason: ReasonNotFrozen}
+	d.Safety.Reason = machinev1alpha1.ReasonNotFrozen
+	d.Condition = plan.Condition{Type: machinev1alpha1.ConditionFrozen, Status: "False", Reason: machinev1alpha1.ReasonNotFrozen}
 	if reason != "" {
-		d.Safety.Reason, d.Condition.Reason = ReasonFreezeOverridden, ReasonFreezeOverridden
+		d.Safety.Reason, d.Condition.Reason = machinev1alpha1.ReasonFreezeOverridden, machinev1alpha1.ReasonFreezeOverridden
 		d.Condition.Message = fmt.Sprintf("label %s is \"false\": Machines are created and replaced in spite of %s: %s", machinev1alpha1.LabelFreeze, reason, message)
 	}
 }
@@ -171,7 +149,7 @@ func (d *Decision) tell(was *metav1.Condition, wasFrozen bool) {
 	case was != nil && string(was.Status) == c.Status && was.Reason == c.Reason:
 	case c.Status == "True":
 		d.Events = append(d.Events, plan.Event{Warning: true, Reason: c.Reason, Message: "Frozen: " + c.Message})
-	case c.Reason != ReasonNotFrozen:
+	case c.Reason != machinev1alpha1.ReasonNotFrozen:
 		d.Events = append(d.Events, plan.Event{Warning: true, Reason: c.Reason, Message: c.Message})
 	case wasFrozen:
 		d.Events = append(d.Events, plan.Event{Reason: c.Reason, Message: fmt.Sprintf("Thawed after %s: Machines are created and replaced again", was.Reason)})

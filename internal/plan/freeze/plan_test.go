@@ -21,7 +21,7 @@ var (
 func freeze(v string) map[string]string { return map[string]string{machinev1alpha1.LabelFreeze: v} }
 
 func told(s metav1.ConditionStatus, reason string) []metav1.Condition {
-	return []metav1.Condition{{Type: "Ready", Status: metav1.ConditionTrue}, {Type: ConditionFrozen, Status: s, Reason: reason}}
+	return []metav1.Condition{{Type: "Ready", Status: metav1.ConditionTrue}, {Type: machinev1alpha1.ConditionFrozen, Status: s, Reason: reason}}
 }
 
 // there are so many Machines where ten may be.
@@ -50,106 +50,106 @@ func TestPlan(t *testing.T) {
 		want want
 	}{
 		"NothingIsFrozenByDefault": {
-			want: want{Condition: "False", Reason: ReasonNotFrozen},
+			want: want{Condition: "False", Reason: machinev1alpha1.ReasonNotFrozen},
 		},
 		"TheLabelFreezes": {
 			o:    Observed{Labels: freeze("true")},
-			want: frozen(ReasonManualFreeze, ReasonManualFreeze, "true"),
+			want: frozen(machinev1alpha1.ReasonManualFreeze, machinev1alpha1.ReasonManualFreeze, "true"),
 		},
 		"TheLabelFreezesWhatWasThawed": {
-			o:    Observed{Labels: freeze("true"), Conditions: told(metav1.ConditionFalse, ReasonNotFrozen)},
-			want: frozen(ReasonManualFreeze, ReasonManualFreeze, "true"),
+			o:    Observed{Labels: freeze("true"), Conditions: told(metav1.ConditionFalse, machinev1alpha1.ReasonNotFrozen)},
+			want: frozen(machinev1alpha1.ReasonManualFreeze, machinev1alpha1.ReasonManualFreeze, "true"),
 		},
 		"AFreezeIsToldOnce": {
-			o:    Observed{Labels: freeze("true"), Conditions: told(metav1.ConditionTrue, ReasonManualFreeze)},
-			want: frozen(ReasonManualFreeze, "", "true"),
+			o:    Observed{Labels: freeze("true"), Conditions: told(metav1.ConditionTrue, machinev1alpha1.ReasonManualFreeze)},
+			want: frozen(machinev1alpha1.ReasonManualFreeze, "", "true"),
 		},
 		"ItThawsWhenTheLabelIsGone": {
-			o:    Observed{Conditions: told(metav1.ConditionTrue, ReasonManualFreeze)},
-			want: want{Condition: "False", Reason: ReasonNotFrozen, Event: ReasonNotFrozen},
+			o:    Observed{Conditions: told(metav1.ConditionTrue, machinev1alpha1.ReasonManualFreeze)},
+			want: want{Condition: "False", Reason: machinev1alpha1.ReasonNotFrozen, Event: machinev1alpha1.ReasonNotFrozen},
 		},
 		"AThawIsToldOnce": {
-			o:    Observed{Conditions: told(metav1.ConditionFalse, ReasonNotFrozen)},
-			want: want{Condition: "False", Reason: ReasonNotFrozen},
+			o:    Observed{Conditions: told(metav1.ConditionFalse, machinev1alpha1.ReasonNotFrozen)},
+			want: want{Condition: "False", Reason: machinev1alpha1.ReasonNotFrozen},
 		},
 		"AnyOtherValueOfTheLabelFreezesNothingAndIsToldOf": {
-			o:    Observed{Labels: freeze("yes"), Conditions: told(metav1.ConditionFalse, ReasonNotFrozen)},
-			want: want{Condition: "False", Reason: ReasonLabelInvalid, Event: ReasonLabelInvalid},
+			o:    Observed{Labels: freeze("yes"), Conditions: told(metav1.ConditionFalse, machinev1alpha1.ReasonNotFrozen)},
+			want: want{Condition: "False", Reason: machinev1alpha1.ReasonFreezeLabelInvalid, Event: machinev1alpha1.ReasonFreezeLabelInvalid},
 		},
 		"ThatIsToldOnce": {
-			o:    Observed{Labels: freeze("yes"), Conditions: told(metav1.ConditionFalse, ReasonLabelInvalid)},
-			want: want{Condition: "False", Reason: ReasonLabelInvalid},
+			o:    Observed{Labels: freeze("yes"), Conditions: told(metav1.ConditionFalse, machinev1alpha1.ReasonFreezeLabelInvalid)},
+			want: want{Condition: "False", Reason: machinev1alpha1.ReasonFreezeLabelInvalid},
 		},
 		"ASetSaysThatItsDeploymentIsFrozen": {
-			o:    Observed{Labels: freeze("true"), Annotations: map[string]string{machinev1alpha1.AnnotationFreezeReason: ReasonOvershoot}},
-			want: frozen(ReasonDeploymentFrozen, ReasonDeploymentFrozen, "true"),
+			o:    Observed{Labels: freeze("true"), Annotations: map[string]string{machinev1alpha1.AnnotationFreezeReason: machinev1alpha1.ReasonOvershoot}},
+			want: frozen(machinev1alpha1.ReasonDeploymentFrozen, machinev1alpha1.ReasonDeploymentFrozen, "true"),
 		},
 
 		"AClusterThatCannotBeReachedFreezes": {
 			o:    Observed{Cluster: unreachable},
-			want: soon(frozen(ReasonTargetUnreachable, ReasonTargetUnreachable, "")),
+			want: soon(frozen(machinev1alpha1.ReasonTargetUnreachable, machinev1alpha1.ReasonTargetUnreachable, "")),
 		},
 		"ItIsLookedAtAgainSoonForAsLongAsItCannotBeReached": {
-			o:    Observed{Cluster: unreachable, Conditions: told(metav1.ConditionTrue, ReasonTargetUnreachable)},
-			want: soon(frozen(ReasonTargetUnreachable, "", "")),
+			o:    Observed{Cluster: unreachable, Conditions: told(metav1.ConditionTrue, machinev1alpha1.ReasonTargetUnreachable)},
+			want: soon(frozen(machinev1alpha1.ReasonTargetUnreachable, "", "")),
 		},
 		"ItThawsWhenTheClusterIsBack": {
-			o:    Observed{Cluster: reachable, Conditions: told(metav1.ConditionTrue, ReasonTargetUnreachable)},
-			want: want{Condition: "False", Reason: ReasonNotFrozen, Event: ReasonNotFrozen},
+			o:    Observed{Cluster: reachable, Conditions: told(metav1.ConditionTrue, machinev1alpha1.ReasonTargetUnreachable)},
+			want: want{Condition: "False", Reason: machinev1alpha1.ReasonNotFrozen, Event: machinev1alpha1.ReasonNotFrozen},
 		},
 		"AClusterThatWasNotAskedForFreezesNothing": {
-			o:    Observed{Conditions: told(metav1.ConditionFalse, ReasonNotFrozen)},
-			want: want{Condition: "False", Reason: ReasonNotFrozen},
+			o:    Observed{Conditions: told(metav1.ConditionFalse, machinev1alpha1.ReasonNotFrozen)},
+			want: want{Condition: "False", Reason: machinev1alpha1.ReasonNotFrozen},
 		},
 		"AHandThatFreezesSaysMoreThanTheCluster": {
 			o:    Observed{Labels: freeze("true"), Cluster: unreachable},
-			want: soon(frozen(ReasonManualFreeze, ReasonManualFreeze, "true")),
+			want: soon(frozen(machinev1alpha1.ReasonManualFreeze, machinev1alpha1.ReasonManualFreeze, "true")),
 		},
 
 		"AsManyAsTheMarginAllowsAreNotTooMany": {
 			o:    Observed{Machines: there(12, 0)},
-			want: want{Condition: "False", Reason: ReasonNotFrozen},
+			want: want{Condition: "False", Reason: machinev1alpha1.ReasonNotFrozen},
 		},
 		"OneMoreIs": {
 			o:    Observed{Machines: there(13, 0)},
-			want: frozen(ReasonOvershoot, ReasonOvershoot, "true"),
+			want: frozen(machinev1alpha1.ReasonOvershoot, machinev1alpha1.ReasonOvershoot, "true"),
 		},
 		"MachinesThatDrainAreNotTooMany": {
 			o:    Observed{Machines: there(10, 7)},
-			want: want{Condition: "False", Reason: ReasonNotFrozen},
+			want: want{Condition: "False", Reason: machinev1alpha1.ReasonNotFrozen},
 		},
 		"AsManyThatDrainAsPileUpFreezeForFiveMinutes": {
 			o:    Observed{Machines: there(10, 8)},
-			want: func(w want) want { w.Again = 5 * time.Minute; return w }(frozen(ReasonOvershoot, ReasonOvershoot, "true")),
+			want: func(w want) want { w.Again = 5 * time.Minute; return w }(frozen(machinev1alpha1.ReasonOvershoot, machinev1alpha1.ReasonOvershoot, "true")),
 		},
 		"ItStaysFrozenUntilTheyAreFewerByTheOtherMargin": {
-			o:    Observed{Machines: there(12, 0), Conditions: told(metav1.ConditionTrue, ReasonOvershoot)},
-			want: frozen(ReasonOvershoot, "", "true"),
+			o:    Observed{Machines: there(12, 0), Conditions: told(metav1.ConditionTrue, machinev1alpha1.ReasonOvershoot)},
+			want: frozen(machinev1alpha1.ReasonOvershoot, "", "true"),
 		},
 		"ItThawsThen": {
-			o:    Observed{Machines: there(11, 0), Conditions: told(metav1.ConditionTrue, ReasonOvershoot)},
-			want: want{Condition: "False", Reason: ReasonNotFrozen, Event: ReasonNotFrozen},
+			o:    Observed{Machines: there(11, 0), Conditions: told(metav1.ConditionTrue, machinev1alpha1.ReasonOvershoot)},
+			want: want{Condition: "False", Reason: machinev1alpha1.ReasonNotFrozen, Event: machinev1alpha1.ReasonNotFrozen},
 		},
 		"AFreezeForAnotherReasonDoesNotLowerTheBound": {
-			o:    Observed{Machines: there(12, 0), Cluster: reachable, Conditions: told(metav1.ConditionTrue, ReasonTargetUnreachable)},
-			want: want{Condition: "False", Reason: ReasonNotFrozen, Event: ReasonNotFrozen},
+			o:    Observed{Machines: there(12, 0), Cluster: reachable, Conditions: told(metav1.ConditionTrue, machinev1alpha1.ReasonTargetUnreachable)},
+			want: want{Condition: "False", Reason: machinev1alpha1.ReasonNotFrozen, Event: machinev1alpha1.ReasonNotFrozen},
 		},
 		"ANewReasonIsToldOf": {
-			o:    Observed{Machines: there(20, 0), Cluster: unreachable, Conditions: told(metav1.ConditionTrue, ReasonOvershoot)},
-			want: soon(frozen(ReasonTargetUnreachable, ReasonTargetUnreachable, "")),
+			o:    Observed{Machines: there(20, 0), Cluster: unreachable, Conditions: told(metav1.ConditionTrue, machinev1alpha1.ReasonOvershoot)},
+			want: soon(frozen(machinev1alpha1.ReasonTargetUnreachable, machinev1alpha1.ReasonTargetUnreachable, "")),
 		},
 
 		"FalseThawsWhatIsTooMuchAndSaysInSpiteOfWhat": {
-			o:    Observed{Labels: freeze("false"), Machines: there(20, 0), Conditions: told(metav1.ConditionTrue, ReasonOvershoot)},
-			want: want{Condition: "False", Reason: ReasonFreezeOverridden, Event: ReasonFreezeOverridden, Sets: "false"},
+			o:    Observed{Labels: freeze("false"), Machines: there(20, 0), Conditions: told(metav1.ConditionTrue, machinev1alpha1.ReasonOvershoot)},
+			want: want{Condition: "False", Reason: machinev1alpha1.ReasonFreezeOverridden, Event: machinev1alpha1.ReasonFreezeOverridden, Sets: "false"},
 		},
 		"FalseKeepsThawedWhoseClusterCannotBeReached": {
-			o:    Observed{Labels: freeze("false"), Cluster: unreachable, Conditions: told(metav1.ConditionFalse, ReasonFreezeOverridden)},
-			want: soon(want{Condition: "False", Reason: ReasonFreezeOverridden, Sets: "false"}),
+			o:    Observed{Labels: freeze("false"), Cluster: unreachable, Conditions: told(metav1.ConditionFalse, machinev1alpha1.ReasonFreezeOverridden)},
+			want: soon(want{Condition: "False", Reason: machinev1alpha1.ReasonFreezeOverridden, Sets: "false"}),
 		},
 		"FalseIsNoNewsWhereNothingIsFound": {
-			o:    Observed{Labels: freeze("false"), Machines: there(10, 0), Cluster: reachable, Conditions: told(metav1.ConditionFalse, ReasonFreezeOverridden)},
-			want: want{Condition: "False", Reason: ReasonNotFrozen, Sets: "false"},
+			o:    Observed{Labels: freeze("false"), Machines: there(10, 0), Cluster: reachable, Conditions: told(metav1.ConditionFalse, machinev1alpha1.ReasonFreezeOverridden)},
+			want: want{Condition: "False", Reason: machinev1alpha1.ReasonNotFrozen, Sets: "false"},
 		},
 	}
 	for name, tc := range cases {
@@ -166,7 +166,7 @@ func TestPlan(t *testing.T) {
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("-want +got:\n%s", diff)
 			}
-			if d.Condition.Reason != ReasonNotFrozen && d.Condition.Message == "" {
+			if d.Condition.Reason != machinev1alpha1.ReasonNotFrozen && d.Condition.Message == "" {
 				t.Error("it must say why")
 			}
 			if d.Safety.Frozen && d.Safety.Message != d.Condition.Message {
@@ -187,7 +187,7 @@ func TestMessagesHaveTheNumbers(t *testing.T) {
 		`ClusterProviderConfig "default" is not Reachable since 2030-01-01T12:00:00Z (Unreachable): no Machines are created or replaced meanwhile`:                                                     {Cluster: unreachable},
 		`MachineDeployment workers is frozen (Overshoot): no Machines are created or replaced until it thaws`: {
 			Labels:      map[string]string{machinev1alpha1.LabelFreeze: "true", machinev1alpha1.LabelDeployment: "workers"},
-			Annotations: map[string]string{machinev1alpha1.AnnotationFreezeReason: ReasonOvershoot},
+			Annotations: map[string]string{machinev1alpha1.AnnotationFreezeReason: machinev1alpha1.ReasonOvershoot},
 		},
 		`label machine.drover.dev/freeze: "yes" must be "true" or "false", and is passed over`: {Labels: freeze("yes")},
 	} {

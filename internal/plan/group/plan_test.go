@@ -306,7 +306,7 @@ func TestStatus(t *testing.T) {
 		t.Errorf("got %+v", s)
 	}
 	c := s.Conditions[0]
-	if c.Type != v1alpha1.TypeApplied || c.Status != metav1.ConditionTrue || c.LastTransitionTime.IsZero() {
+	if c.Type != v1alpha1.ConditionApplied || c.Status != metav1.ConditionTrue || c.LastTransitionTime.IsZero() {
 		t.Errorf("got %+v", c)
 	}
 	c.LastTransitionTime = metav1.Unix(1, 0)

@@ -25,7 +25,7 @@ func Status(g *v1alpha1.MachineGroup, p Plan, created, gone []string, digest str
 
 // applied is the group's only condition. It keeps its time as long as its status does.
 func applied(g *v1alpha1.MachineGroup, err error) metav1.Condition {
-	c := metav1.Condition{Type: v1alpha1.TypeApplied, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonApplied}
+	c := metav1.Condition{Type: v1alpha1.ConditionApplied, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonApplied}
 	if err != nil {
 		c.Status, c.Reason, c.Message = metav1.ConditionFalse, v1alpha1.ReasonNotApplied, err.Error()
 	}

@@ -39,9 +39,9 @@ func annotationsValid(f facts) *plan.Condition {
 	}
 	switch {
 	case len(wrong) > 0:
-		return &plan.Condition{Type: TypeAnnotationsValid, Status: isFalse, Reason: ReasonAnnotationInvalid, Message: strings.Join(wrong, "; ")}
-	case meta.FindStatusCondition(f.before.Conditions, TypeAnnotationsValid) != nil:
-		return &plan.Condition{Type: TypeAnnotationsValid, Status: isTrue, Reason: ReasonValid}
+		return &plan.Condition{Type: machinev1alpha1.ConditionAnnotationsValid, Status: isFalse, Reason: machinev1alpha1.ReasonAnnotationInvalid, Message: strings.Join(wrong, "; ")}
+	case meta.FindStatusCondition(f.before.Conditions, machinev1alpha1.ConditionAnnotationsValid) != nil:
+		return &plan.Condition{Type: machinev1alpha1.ConditionAnnotationsValid, Status: isTrue, Reason: machinev1alpha1.ReasonValid}
 	}
 	return nil
 }

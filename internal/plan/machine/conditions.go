@@ -8,53 +8,6 @@ import (
 	"github.com/drover-dev/drover/internal/plan"
 )
 
-// Types of a Machine's conditions, beside those of Crossplane.
-const (
-	// TypeValid is False while something that a user wrote keeps the Machine from
-	// going on. Its reasons are those of the problems.
-	TypeValid = "Valid"
-	// TypeInfrastructureReady is True while the VM runs.
-	TypeInfrastructureReady = "InfrastructureReady"
-	// TypeNodeReady is True while the Node is Ready.
-	TypeNodeReady = "NodeReady"
-	// TypeNodeHealthy is False while the Node of a Machine that has run is unhealthy.
-	// Machines whose Node never was do not have it.
-	TypeNodeHealthy = "NodeHealthy"
-	// TypeUpdated is False while an update in place is asked for. Machines that never
-	// were updated in place do not have it. UpToDate is Crossplane's own.
-	TypeUpdated = "Updated"
-	// TypePreserved is True while the Machine is preserved for analysis. Machines that
-	// never were do not have it.
-	TypePreserved = "Preserved"
-	// TypeAnnotationsValid is False while annotations have values that are passed over.
-	// Machines that never had any do not have it.
-	TypeAnnotationsValid = "AnnotationsValid"
-)
-
-// Reasons of conditions and events. While its provider has an error, the reason of
-// InfrastructureReady is the code of the error.
-const (
-	ReasonValid         = "Valid"
-	ReasonWaiting       = "Waiting"
-	ReasonVMCreating    = "VMCreating"
-	ReasonVMNotRunning  = "VMNotRunning"
-	ReasonVMRunning     = "VMRunning"
-	ReasonNodeNotJoined = "NodeNotJoined"
-	ReasonNodeStarting  = "NodeStarting"
-	ReasonNodeReady     = "NodeReady"
-	ReasonNodeNotReady  = "NodeNotReady"
-	ReasonNodeUnknown   = "NodeUnknown"
-	ReasonNodeGone      = "NodeGone"
-	ReasonNodeHealthy   = "NodeHealthy"
-	ReasonNodeUnhealthy = "NodeUnhealthy"
-	ReasonUpToDate      = "UpToDate"
-
-	ReasonPreserved           = "Preserved"
-	ReasonNotPreserved        = "NotPreserved"
-	ReasonPreservationExpired = "PreservationExpired"
-	ReasonAnnotationInvalid   = "AnnotationInvalid"
-)
-
 const (
 	isTrue    = string(corev1.ConditionTrue)
 	isFalse   = string(corev1.ConditionFalse)
@@ -73,16 +26,16 @@ func conditions(f facts, d decision) []plan.Condition {
 
 func valid(f facts) plan.Condition {
 	if p := f.problem; p != nil {
-		return plan.Condition{Type: TypeValid, Status: isFalse, Reason: p.Reason, Message: p.Message}
+		return plan.Condition{Type: machinev1alpha1.ConditionValid, Status: isFalse, Reason: p.Reason, Message: p.Message}
 	}
-	return plan.Condition{Type: TypeValid, Status: isTrue, Reason: ReasonValid}
+	return plan.Condition{Type: machinev1alpha1.ConditionValid, Status: isTrue, Reason: machinev1alpha1.ReasonValid}
 }
 
 func infrastructureReady(f facts) plan.Condition {
-	c := plan.Condition{Type: TypeInfrastructureReady, Status: isFalse, Message: f.VM.Message}
+	c := plan.Condition{Type: machinev1alpha1.ConditionInfrastructureReady, Status: isFalse, Message: f.VM.Message}
 	switch f.VM.State {
 	case plan.VMRunning:
-		c.Status, c.Reason = isTrue, ReasonVMRunning
+		c.Status, c.Reason = isTrue, machinev1alpha1.ReasonVMRunning
 	case plan.VMFailed:
 		c.Reason = string(machinev1alpha1.FailureVMFailed)
 	case plan.VMLost:
@@ -92,35 +45,35 @@ func infrastructureReady(f facts) plan.Condition {
 	case plan.VMCreating:
 		switch {
 		case f.Bootstrap.Waiting != "":
-			c.Reason, c.Message = ReasonWaiting, f.Bootstrap.Waiting
+			c.Reason, c.Message = machinev1alpha1.ReasonWaiting, f.Bootstrap.Waiting
 		case f.VM.ErrorCode != "":
 			c.Reason = f.VM.ErrorCode
 		case f.everJoined:
-			c.Reason = ReasonVMNotRunning
+			c.Reason = machinev1alpha1.ReasonVMNotRunning
 		default:
-			c.Reason = ReasonVMCreating
+			c.Reason = machinev1alpha1.ReasonVMCreating
 		}
 	default:
-		c.Reason, c.Message = ReasonWaiting, f.waitsFor
+		c.Reason, c.Message = machinev1alpha1.ReasonWaiting, f.waitsFor
 	}
 	return c
 }
 
 func nodeReady(f facts) plan.Condition {
-	c := plan.Condition{Type: TypeNodeReady, Status: isFalse, Message: f.node.message}
+	c := plan.Condition{Type: machinev1alpha1.ConditionNodeReady, Status: isFalse, Message: f.node.message}
 	switch {
 	case f.node.starting:
-		c.Reason = ReasonNodeStarting
+		c.Reason = machinev1alpha1.ReasonNodeStarting
 	case f.node.ready:
-		c.Status, c.Reason = isTrue, ReasonNodeReady
+		c.Status, c.Reason = isTrue, machinev1alpha1.ReasonNodeReady
 	case !f.everJoined:
-		c.Reason = ReasonNodeNotJoined
+		c.Reason = machinev1alpha1.ReasonNodeNotJoined
 	case !f.node.joined || f.node.status == "" && len(f.node.Conditions) == 0:
-		c.Status, c.Reason = isUnknown, ReasonNodeGone
+		c.Status, c.Reason = isUnknown, machinev1alpha1.ReasonNodeGone
 	case f.node.status == isFalse || f.node.status == "":
-		c.Reason = ReasonNodeNotReady
+		c.Reason = machinev1alpha1.ReasonNodeNotReady
 	default:
-		c.Status, c.Reason = isUnknown, ReasonNodeUnknown
+		c.Status, c.Reason = isUnknown, machinev1alpha1.ReasonNodeUnknown
 	}
 	return c
 }
@@ -128,9 +81,9 @@ func nodeReady(f facts) plan.Condition {
 func updatedCondition(f facts, u *machinev1alpha1.UpdateStatus) *plan.Condition {
 	switch {
 	case u != nil:
-		return &plan.Condition{Type: TypeUpdated, Status: isFalse, Reason: reasonOf(u.State), Message: describe(f.Machine, u)}
-	case meta.FindStatusCondition(f.before.Conditions, TypeUpdated) != nil:
-		return &plan.Condition{Type: TypeUpdated, Status: isTrue, Reason: ReasonUpToDate}
+		return &plan.Condition{Type: machinev1alpha1.ConditionUpdated, Status: isFalse, Reason: reasonsOfUpdates[u.State], Message: describe(f.Machine, u)}
+	case meta.FindStatusCondition(f.before.Conditions, machinev1alpha1.ConditionUpdated) != nil:
+		return &plan.Condition{Type: machinev1alpha1.ConditionUpdated, Status: isTrue, Reason: machinev1alpha1.ReasonUpToDate}
 	}
 	return nil
 }

@@ -10,19 +10,12 @@ import (
 	"github.com/drover-dev/drover/internal/plan"
 )
 
-// ReasonReplaceRequested is the reason of the event that tells that somebody asked
-// for another Machine.
-const ReasonReplaceRequested = "ReplaceRequested"
-
-// ReasonVMRequested is the reason of the event that tells that a VM was asked for.
-const ReasonVMRequested = "VMRequested"
-
 // events tell what changed since the status that was observed.
 func events(f facts, d Desired) []plan.Event {
 	var out []plan.Event
 	before := f.before
 	if p := f.problem; p != nil {
-		c := meta.FindStatusCondition(before.Conditions, TypeValid)
+		c := meta.FindStatusCondition(before.Conditions, machinev1alpha1.ConditionValid)
 		if c == nil || string(c.Status) != isFalse || c.Reason != p.Reason || c.Message != p.Message {
 			out = append(out, plan.Event{Warning: true, Reason: p.Reason, Message: p.Message})
 		}
@@ -34,12 +27,12 @@ func events(f facts, d Desired) []plan.Event {
 	if u := d.Status.Update; begun(u) && (before.Update == nil || before.Update.ID != u.ID || before.Update.State != u.State) {
 		out = append(out, plan.Event{
 			Warning: u.State == machinev1alpha1.UpdateFailed,
-			Reason:  reasonOf(u.State),
+			Reason:  reasonsOfUpdates[u.State],
 			Message: describe(f.Machine, u),
 		})
 	}
 	if d.Status.ReplaceRequested && !before.ReplaceRequested {
-		out = append(out, plan.Event{Reason: ReasonReplaceRequested, Message: machinev1alpha1.AnnotationReplace + " asks for another Machine in place of this one"})
+		out = append(out, plan.Event{Reason: machinev1alpha1.EventReplaceRequested, Message: machinev1alpha1.AnnotationReplace + " asks for another Machine in place of this one"})
 	}
 	if e, ok := ofPhase(f, d); ok && d.Status.Phase != before.Phase {
 		out = append(out, e)
@@ -47,17 +40,23 @@ func events(f facts, d Desired) []plan.Event {
 	for _, c := range d.Conditions {
 		told := meta.FindStatusCondition(before.Conditions, c.Type)
 		switch {
-		case c.Type == TypeAnnotationsValid && c.Status == isFalse && c.IsNew(before.Conditions):
+		case c.Type == machinev1alpha1.ConditionAnnotationsValid && c.Status == isFalse && c.IsNew(before.Conditions):
 			out = append(out, plan.Event{Warning: true, Reason: c.Reason, Message: c.Message})
-		case c.Type == TypePreserved && (c.Status == isTrue) != (told != nil && string(told.Status) == isTrue):
+		case c.Type == machinev1alpha1.ConditionPreserved && (c.Status == isTrue) != (told != nil && string(told.Status) == isTrue):
 			out = append(out, plan.Event{Reason: c.Reason, Message: cmp.Or(c.Message, "It is kept no longer")})
 		}
 	}
 	return out
 }
 
-// reasonOf a state of an update in place, as a condition and an event have it.
-func reasonOf(s machinev1alpha1.UpdateState) string { return "Update" + string(s) }
+// reasonsOfUpdates are those of conditions and events, by the state of an update in place.
+var reasonsOfUpdates = map[machinev1alpha1.UpdateState]string{
+	machinev1alpha1.UpdateCandidate: machinev1alpha1.ReasonUpdateCandidate,
+	machinev1alpha1.UpdateDraining:  machinev1alpha1.ReasonUpdateDraining,
+	machinev1alpha1.UpdateUpdating:  machinev1alpha1.ReasonUpdateUpdating,
+	machinev1alpha1.UpdateSucceeded: machinev1alpha1.ReasonUpdateSucceeded,
+	machinev1alpha1.UpdateFailed:    machinev1alpha1.ReasonUpdateFailed,
+}
 
 // describe an update in place.
 func describe(m *machinev1alpha1.Machine, u *machinev1alpha1.UpdateStatus) string {
@@ -83,15 +82,15 @@ func describe(m *machinev1alpha1.Machine, u *machinev1alpha1.UpdateStatus) strin
 func ofPhase(f facts, d Desired) (plan.Event, bool) {
 	switch s := d.Status; s.Phase {
 	case machinev1alpha1.MachineProvisioning:
-		return plan.Event{Reason: ReasonVMRequested, Message: fmt.Sprintf("Asked the provider for VM %s", f.VM.Name)}, true
+		return plan.Event{Reason: machinev1alpha1.EventVMRequested, Message: fmt.Sprintf("Asked the provider for VM %s", f.VM.Name)}, true
 	case machinev1alpha1.MachineJoining:
-		return plan.Event{Reason: ReasonVMRunning, Message: fmt.Sprintf("VM %s runs, its Node is awaited", s.ProviderID)}, true
+		return plan.Event{Reason: machinev1alpha1.ReasonVMRunning, Message: fmt.Sprintf("VM %s runs, its Node is awaited", s.ProviderID)}, true
 	case machinev1alpha1.MachineRunning:
-		return plan.Event{Reason: ReasonNodeReady, Message: fmt.Sprintf("Node %s is Ready", s.NodeRef.Name)}, true
+		return plan.Event{Reason: machinev1alpha1.ReasonNodeReady, Message: fmt.Sprintf("Node %s is Ready", s.NodeRef.Name)}, true
 	case machinev1alpha1.MachineUnknown:
 		for _, c := range d.Conditions {
 			// The first of them is NodeReady.
-			if (c.Type == TypeNodeReady || c.Type == TypeNodeHealthy) && c.Status != isTrue {
+			if (c.Type == machinev1alpha1.ConditionNodeReady || c.Type == machinev1alpha1.ConditionNodeHealthy) && c.Status != isTrue {
 				return plan.Event{Warning: true, Reason: c.Reason, Message: cmp.Or(c.Message, "The Node is not Ready")}, true
 			}
 		}

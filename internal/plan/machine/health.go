@@ -131,11 +131,11 @@ func nodeHealthy(f facts, d decision) *plan.Condition {
 	switch {
 	case isUnhealthy(d.unhealthy):
 		return &plan.Condition{
-			Type: TypeNodeHealthy, Status: isFalse, Reason: ReasonNodeUnhealthy,
+			Type: machinev1alpha1.ConditionNodeHealthy, Status: isFalse, Reason: machinev1alpha1.ReasonNodeUnhealthy,
 			Message: describeBad(d.unhealthy.Conditions) + ": " + prospect(f, d),
 		}
-	case d.unhealthy != nil || meta.FindStatusCondition(f.before.Conditions, TypeNodeHealthy) != nil:
-		return &plan.Condition{Type: TypeNodeHealthy, Status: isTrue, Reason: ReasonNodeHealthy}
+	case d.unhealthy != nil || meta.FindStatusCondition(f.before.Conditions, machinev1alpha1.ConditionNodeHealthy) != nil:
+		return &plan.Condition{Type: machinev1alpha1.ConditionNodeHealthy, Status: isTrue, Reason: machinev1alpha1.ReasonNodeHealthy}
 	}
 	return nil
 }

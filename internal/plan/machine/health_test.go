@@ -183,7 +183,7 @@ func TestHealth(t *testing.T) {
 		"WhoIsDisabledStaysUnknown": func(l *life) {
 			l.o.Machine.Spec.Health.Disabled = true
 			l.at(0, silent).at(24*time.Hour, silent).is("Unknown")
-			if c := l.condition(TypeNodeHealthy); !strings.Contains(c.Message, "spec.health.disabled") {
+			if c := l.condition(machinev1alpha1.ConditionNodeHealthy); !strings.Contains(c.Message, "spec.health.disabled") {
 				l.t.Errorf("the condition does not say why: %+v", c)
 			}
 		},
@@ -222,7 +222,7 @@ func TestHealth(t *testing.T) {
 		"ItTellsWhatWillBecomeOfItAndOfEachChangeOnce": func(l *life) {
 			for _, after := range []time.Duration{0, time.Second, time.Minute} {
 				l.at(after, notReady)
-				if c := l.condition(TypeNodeHealthy); c.Status != "False" || c.Message != "Of the Node Ready is False: the Machine is Failed at 2030-01-01T12:11:00Z unless its Node is healthy before" {
+				if c := l.condition(machinev1alpha1.ConditionNodeHealthy); c.Status != "False" || c.Message != "Of the Node Ready is False: the Machine is Failed at 2030-01-01T12:11:00Z unless its Node is healthy before" {
 					l.t.Errorf("after %s the condition is %+v", after, c)
 				}
 			}
@@ -230,7 +230,7 @@ func TestHealth(t *testing.T) {
 			if diff := cmp.Diff([]string{"NodeNotReady", "NodeUnhealthy", "NodeReady"}, l.events); diff != "" {
 				l.t.Errorf("events: -want +got:\n%s", diff)
 			}
-			if c := l.condition(TypeNodeHealthy); c.Status != "True" {
+			if c := l.condition(machinev1alpha1.ConditionNodeHealthy); c.Status != "True" {
 				l.t.Errorf("in the end the condition is %+v", c)
 			}
 		},
@@ -311,7 +311,7 @@ func TestAReplacementIsRequestedByMachineOrNode(t *testing.T) {
 	if l.at(time.Hour, readyNode()).d.Status.ReplaceRequested {
 		t.Error("it was asked for with a value that is none")
 	}
-	if c := l.condition(TypeAnnotationsValid); c.Message != `machine.drover.dev/replace: "now" of the Machine must be true or false, and is passed over` {
+	if c := l.condition(machinev1alpha1.ConditionAnnotationsValid); c.Message != `machine.drover.dev/replace: "now" of the Machine must be true or false, and is passed over` {
 		l.t.Errorf("the condition is %+v", c)
 	}
 }

@@ -40,7 +40,7 @@ func (o *Observed) ObserveTarget(c *clusterv1alpha1.ClusterProviderConfig, grace
 	if c == nil {
 		return
 	}
-	o.TargetUnreachable = c.Status.GetCondition(clusterv1alpha1.TypeReachable).Status == corev1.ConditionFalse
+	o.TargetUnreachable = c.Status.GetCondition(clusterv1alpha1.ConditionReachable).Status == corev1.ConditionFalse
 	if last := c.Status.Outage; last != nil && last.Until != nil {
 		o.JudgeAfter = last.Until.Add(grace)
 	}

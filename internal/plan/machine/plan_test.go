@@ -258,11 +258,11 @@ func TestPhase(t *testing.T) {
 			got := want{Phase: d.Status.Phase, Failure: d.Status.FailureReason, Message: d.Status.FailureMessage, CallAgain: d.CallAgain}
 			for _, c := range d.Conditions {
 				switch c.Type {
-				case TypeNodeReady:
+				case machinev1alpha1.ConditionNodeReady:
 					got.NodeReady = c.Reason
-				case TypeInfrastructureReady:
+				case machinev1alpha1.ConditionInfrastructureReady:
 					got.InfraReady = c.Reason
-				case TypeValid:
+				case machinev1alpha1.ConditionValid:
 					got.Valid = c.Reason
 				}
 			}
@@ -409,7 +409,7 @@ func refusedWith(code string) machinev1alpha1.MachineStatus {
 func invalidSince() machinev1alpha1.MachineStatus {
 	s := refusedWith("")
 	s.Phase = "Pending"
-	s.Conditions = []metav1.Condition{{Type: TypeValid, Status: metav1.ConditionFalse, Reason: "ClassNotFound"}}
+	s.Conditions = []metav1.Condition{{Type: machinev1alpha1.ConditionValid, Status: metav1.ConditionFalse, Reason: "ClassNotFound"}}
 	return s
 }
 

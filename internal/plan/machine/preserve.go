@@ -91,18 +91,18 @@ func protect(p *workernode.Parameters, f facts, d decision) {
 
 // preservedCondition is nil for a Machine that never was preserved.
 func preservedCondition(f facts, p *machinev1alpha1.Preservation) *plan.Condition {
-	c := &plan.Condition{Type: TypePreserved, Status: isFalse, Reason: ReasonNotPreserved}
+	c := &plan.Condition{Type: machinev1alpha1.ConditionPreserved, Status: isFalse, Reason: machinev1alpha1.ReasonNotPreserved}
 	switch {
 	case lasts(f.now, p):
-		c.Status, c.Reason = isTrue, ReasonPreserved
+		c.Status, c.Reason = isTrue, machinev1alpha1.ReasonPreserved
 		c.Message = fmt.Sprintf("Kept until %s, as %s: %s asks for", p.Until.UTC().Format(time.RFC3339), machinev1alpha1.AnnotationPreserve, p.Value)
 		if p.FailureMessage != "" {
 			c.Message += "; it failed: " + p.FailureMessage
 		}
 	case p != nil:
-		c.Reason = ReasonPreservationExpired
+		c.Reason = machinev1alpha1.ReasonPreservationExpired
 		c.Message = fmt.Sprintf("It was kept until %s", p.Until.UTC().Format(time.RFC3339))
-	case meta.FindStatusCondition(f.before.Conditions, TypePreserved) == nil:
+	case meta.FindStatusCondition(f.before.Conditions, machinev1alpha1.ConditionPreserved) == nil:
 		return nil
 	}
 	return c

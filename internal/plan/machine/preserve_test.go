@@ -175,7 +175,7 @@ func TestAPreservationIsToldFromItsBeginningToItsEnd(t *testing.T) {
 		if diff := cmp.Diff(s.events, eventReasons(d)); diff != "" {
 			t.Errorf("%s: -want +got:\n%s", s.name, diff)
 		}
-		if c := conditionOf(d, TypePreserved); c.Reason != s.reason || (c.Status == "True") != (s.reason == "Preserved") {
+		if c := conditionOf(d, machinev1alpha1.ConditionPreserved); c.Reason != s.reason || (c.Status == "True") != (s.reason == "Preserved") {
 			t.Errorf("%s: %+v", s.name, c)
 		}
 		o = told(o, d)
@@ -198,7 +198,7 @@ func TestAnnotationsThatArePassedOverAreToldOnce(t *testing.T) {
 	const want = `machine.drover.dev/deletion-cost: "much" of the Machine must be an integer of 32 bits, and counts as 0; ` +
 		`machine.drover.dev/preserve: "always" of the Machine must be now, when-failed or false, and is passed over; ` +
 		`machine.drover.dev/preserve: "auto" of the Node must be now, when-failed or false, and is passed over`
-	if c := conditionOf(d, TypeAnnotationsValid); c.Status != "False" || c.Message != want {
+	if c := conditionOf(d, machinev1alpha1.ConditionAnnotationsValid); c.Status != "False" || c.Message != want {
 		t.Errorf("got %+v", c)
 	}
 	if len(d.Events) != 1 || !d.Events[0].Warning || d.Events[0].Reason != "AnnotationInvalid" || d.Events[0].Message != want {
@@ -209,10 +209,10 @@ func TestAnnotationsThatArePassedOverAreToldOnce(t *testing.T) {
 		t.Errorf("told again: %v", d.Events)
 	}
 	o.Machine.Annotations, o.WorkerNode.Observation.Annotations = nil, nil
-	if d = Plan(soon, o); conditionOf(d, TypeAnnotationsValid).Status != "True" || len(d.Events) > 0 {
-		t.Errorf("once mended: %+v, %v", conditionOf(d, TypeAnnotationsValid), d.Events)
+	if d = Plan(soon, o); conditionOf(d, machinev1alpha1.ConditionAnnotationsValid).Status != "True" || len(d.Events) > 0 {
+		t.Errorf("once mended: %+v, %v", conditionOf(d, machinev1alpha1.ConditionAnnotationsValid), d.Events)
 	}
-	if c := conditionOf(Plan(soon, preservable("Running", "", "", nil)), TypeAnnotationsValid); c.Type != "" {
+	if c := conditionOf(Plan(soon, preservable("Running", "", "", nil)), machinev1alpha1.ConditionAnnotationsValid); c.Type != "" {
 		t.Errorf("a Machine without any has the condition: %+v", c)
 	}
 }
@@ -257,7 +257,7 @@ func TestAPreservedMachineDoesNotShowItsFailureToTheAutoscaler(t *testing.T) {
 				t.Errorf("status %+v, preserved with %q", d.Status, preserved)
 			}
 			for _, c := range d.Conditions {
-				if c.Type == TypePreserved && c.Status == isTrue && !strings.HasSuffix(c.Message, tc.of) {
+				if c.Type == machinev1alpha1.ConditionPreserved && c.Status == isTrue && !strings.HasSuffix(c.Message, tc.of) {
 					t.Errorf("condition %q", c.Message)
 				}
 			}

@@ -12,36 +12,14 @@ import (
 	shared "github.com/drover-dev/drover/internal/plan"
 )
 
-// conditionFound is True while there are orphans, and Unknown while nobody can tell.
-const conditionFound = "OrphansFound"
-
-// Reasons of the condition.
-const (
-	reasonNone        = "NoOrphans"
-	reasonReported    = "Reported"
-	reasonDeleting    = "Deleting"
-	reasonTooMany     = "TooManyOrphans"
-	reasonUnproven    = "InstallationNotGone"
-	reasonUnavailable = "InventoryUnavailable"
-	reasonPending     = "InventoryPending"
-)
-
-// Reasons of events.
-const (
-	reasonFound    = "OrphanFound"
-	reasonAdopted  = "OrphanAdopted"
-	reasonDeletion = "DeletingOrphan"
-	reasonGone     = "OrphanGone"
-)
-
 // maxNamed is how many VMs a message names.
 const maxNamed = 5
 
 func (p *plan) found() shared.Condition {
-	if was := meta.FindStatusCondition(p.Collector.Status.Conditions, conditionFound); p.problem() == "" && p.Inventory.Pending && was != nil {
+	if was := meta.FindStatusCondition(p.Collector.Status.Conditions, machinev1alpha1.ConditionOrphansFound); p.problem() == "" && p.Inventory.Pending && was != nil {
 		return shared.Condition{Type: was.Type, Status: string(was.Status), Reason: was.Reason, Message: was.Message}
 	}
-	c := shared.Condition{Type: conditionFound, Status: string(metav1.ConditionTrue)}
+	c := shared.Condition{Type: machinev1alpha1.ConditionOrphansFound, Status: string(metav1.ConditionTrue)}
 	n := len(p.taken) + len(p.left)
 	all := fmt.Sprintf("%d VMs have no Machine", n)
 	if n == 1 {
@@ -49,26 +27,26 @@ func (p *plan) found() shared.Condition {
 	}
 	switch {
 	case p.problem() != "":
-		c.Status, c.Reason, c.Message = string(metav1.ConditionUnknown), reasonUnavailable, p.problem()
+		c.Status, c.Reason, c.Message = string(metav1.ConditionUnknown), machinev1alpha1.ReasonInventoryUnavailable, p.problem()
 		if p.InstallationProblem != nil {
 			c.Reason = p.InstallationProblem.Reason
 		}
 	case p.Inventory.Pending:
-		c.Status, c.Reason, c.Message = string(metav1.ConditionUnknown), reasonPending, "the cloud was not looked at yet"
+		c.Status, c.Reason, c.Message = string(metav1.ConditionUnknown), machinev1alpha1.ReasonInventoryPending, "the cloud was not looked at yet"
 	case n == 0:
-		c.Status, c.Reason = string(metav1.ConditionFalse), reasonNone
+		c.Status, c.Reason = string(metav1.ConditionFalse), machinev1alpha1.ReasonNoOrphans
 	case !p.deletes():
-		c.Reason = reasonReported
+		c.Reason = machinev1alpha1.ReasonReported
 		c.Message = fmt.Sprintf("%s: %s; with spec.policy: Delete they would be deleted", all, list(p.taken, p.left))
 	case p.tooMany():
-		c.Reason = reasonTooMany
+		c.Reason = machinev1alpha1.ReasonTooManyOrphans
 		c.Message = fmt.Sprintf("%s: %s; %d are not confirmed, and %d may be deleted without: the least of spec.maxOrphans, %d, and a fifth of the %d claimed VMs, but 1 in any case; if they are really of no use, name them in spec.confirmedOrphans",
 			all, list(p.taken, p.left), p.open(), p.limit(), p.Collector.Spec.MaxOrphans, p.Inventory.Claimed)
 	case len(p.taken) == 0 && !p.hasProven():
-		c.Reason = reasonUnproven
+		c.Reason = machinev1alpha1.ReasonInstallationNotGone
 		c.Message = fmt.Sprintf("%s: %s; %s", all, list(p.left), p.left[0].Message)
 	default:
-		c.Reason = reasonDeleting
+		c.Reason = machinev1alpha1.ReasonDeleting
 		c.Message = fmt.Sprintf("%s: %s; they are deleted, except VMs of installations that are not proven to be gone", all, list(p.taken, p.left))
 		if p.allProven() {
 			c.Message = fmt.Sprintf("%s: %s; they are deleted", all, list(p.taken, p.left))
@@ -90,7 +68,7 @@ func (p *plan) allProven() bool {
 // events tell of what is new against the observed status.
 func (p *plan) events(s machinev1alpha1.OrphanCollectorStatus, found shared.Condition) []shared.Event {
 	var out []shared.Event
-	if (p.problem() != "" || found.Reason == reasonTooMany) && found.IsNew(p.Collector.Status.Conditions) {
+	if (p.problem() != "" || found.Reason == machinev1alpha1.ReasonTooManyOrphans) && found.IsNew(p.Collector.Status.Conditions) {
 		out = append(out, shared.Event{Warning: true, Reason: found.Reason, Message: found.Message})
 	}
 	was := map[string]machinev1alpha1.Orphan{}
@@ -116,10 +94,10 @@ func (p *plan) events(s machinev1alpha1.OrphanCollectorStatus, found shared.Cond
 		reason  string
 		message string
 	}{
-		{became[machinev1alpha1.OrphanFound], true, reasonFound, "No Machine has %s"},
-		{became[machinev1alpha1.OrphanAdopted], false, reasonAdopted, "To be deleted, if a last look at the cloud finds it: %s"},
-		{became[machinev1alpha1.OrphanDeleting], false, reasonDeletion, "Deleting %s"},
-		{gone, false, reasonGone, "Gone: %s"},
+		{became[machinev1alpha1.OrphanFound], true, machinev1alpha1.EventOrphanFound, "No Machine has %s"},
+		{became[machinev1alpha1.OrphanAdopted], false, machinev1alpha1.EventOrphanAdopted, "To be deleted, if a last look at the cloud finds it: %s"},
+		{became[machinev1alpha1.OrphanDeleting], false, machinev1alpha1.EventDeletingOrphan, "Deleting %s"},
+		{gone, false, machinev1alpha1.EventOrphanGone, "Gone: %s"},
 	} {
 		if len(e.of) > 0 {
 			out = append(out, shared.Event{Warning: e.warning, Reason: e.reason, Message: fmt.Sprintf(e.message, list(e.of))})

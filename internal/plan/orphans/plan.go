@@ -152,7 +152,7 @@ func Plan(o Observed) Decision {
 	d.Status = p.status()
 	found := p.found()
 	d.Conditions = []shared.Condition{found}
-	d.Ready = p.problem() == "" && found.Reason != reasonPending
+	d.Ready = p.problem() == "" && found.Reason != machinev1alpha1.ReasonInventoryPending
 	d.Events = p.events(d.Status, found)
 	return d
 }

@@ -13,19 +13,6 @@ import (
 	"github.com/drover-dev/drover/internal/plan"
 )
 
-// ConditionAllowed is False while Machines that shall be replaced are not. What never
-// had a reason to does not have it.
-const ConditionAllowed = "RemediationAllowed"
-
-// Reasons of ConditionAllowed.
-const (
-	ReasonAllowed            = "RemediationAllowed"
-	ReasonInvalid            = "InvalidRemediation"
-	ReasonTooManyUnhealthy   = "TooManyUnhealthy"
-	ReasonNoBudget           = "NoBudget"
-	ReasonWaitingForMachines = "WaitingForMachines"
-)
-
 // Limits of replacements.
 type Limits struct {
 	// InFlight is how many Machines may come up, at most, after one more is replaced.
@@ -58,7 +45,7 @@ func scaled(field string, v *intstr.IntOrString, otherwise intstr.IntOrString, r
 	}
 	n, invalid := plan.Scaled(v, replicas, true)
 	if invalid != "" {
-		return 0, &plan.Problem{Reason: ReasonInvalid, Message: fmt.Sprintf("spec.remediation.%s: %s; no Machine is replaced until it is", field, invalid)}
+		return 0, &plan.Problem{Reason: machinev1alpha1.ReasonInvalidRemediation, Message: fmt.Sprintf("spec.remediation.%s: %s; no Machine is replaced until it is", field, invalid)}
 	}
 	return n, nil
 }
@@ -76,20 +63,20 @@ type State struct {
 // Condition tells why no Machine is replaced. It is nil if there never was any to
 // replace.
 func Condition(l Limits, problem *plan.Problem, s State, before []metav1.Condition) *plan.Condition {
-	c := &plan.Condition{Type: ConditionAllowed, Status: "False"}
+	c := &plan.Condition{Type: machinev1alpha1.ConditionRemediationAllowed, Status: "False"}
 	switch {
 	case problem != nil:
 		c.Reason, c.Message = problem.Reason, problem.Message
 	case !l.Allows(s.Unhealthy):
-		c.Reason = ReasonTooManyUnhealthy
+		c.Reason = machinev1alpha1.ReasonTooManyUnhealthy
 		c.Message = fmt.Sprintf("%d of %d Machines are unhealthy: none is replaced while more than %d are", s.Unhealthy, s.Machines, *l.Unhealthy)
 	case s.Waiting > 0 && l.InFlight == 0:
-		c.Reason, c.Message = ReasonNoBudget, fmt.Sprintf("maxInFlight is 0: %d wait to be replaced, and none is", s.Waiting)
+		c.Reason, c.Message = machinev1alpha1.ReasonNoBudget, fmt.Sprintf("maxInFlight is 0: %d wait to be replaced, and none is", s.Waiting)
 	case s.Waiting > 0 && s.Starting >= l.InFlight:
-		c.Reason = ReasonWaitingForMachines
+		c.Reason = machinev1alpha1.ReasonWaitingForMachines
 		c.Message = fmt.Sprintf("%d wait to be replaced, %d come up, and the next is replaced when fewer than %d do", s.Waiting, s.Starting, l.InFlight)
 	case c.IsKnown(before):
-		c.Status, c.Reason = "True", ReasonAllowed
+		c.Status, c.Reason = "True", machinev1alpha1.ReasonRemediationAllowed
 	default:
 		return nil
 	}
@@ -100,16 +87,18 @@ func Condition(l Limits, problem *plan.Problem, s State, before []metav1.Conditi
 // they wait for one another is the rule.
 func Events(now *plan.Condition, before []metav1.Condition) []plan.Event {
 	was := ""
-	if c := meta.FindStatusCondition(before, ConditionAllowed); c != nil {
+	if c := meta.FindStatusCondition(before, machinev1alpha1.ConditionRemediationAllowed); c != nil {
 		was = c.Reason
 	}
-	refused := func(reason string) bool { return reason == ReasonTooManyUnhealthy || reason == ReasonInvalid }
+	refused := func(reason string) bool {
+		return reason == machinev1alpha1.ReasonTooManyUnhealthy || reason == machinev1alpha1.ReasonInvalidRemediation
+	}
 	switch {
 	case now == nil || now.Reason == was:
 	case refused(now.Reason):
 		return []plan.Event{{Warning: true, Reason: now.Reason, Message: now.Message}}
 	case refused(was):
-		return []plan.Event{{Reason: ReasonAllowed, Message: "Machines are replaced again"}}
+		return []plan.Event{{Reason: machinev1alpha1.ReasonRemediationAllowed, Message: "Machines are replaced again"}}
 	}
 	return nil
 }

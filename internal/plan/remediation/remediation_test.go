@@ -62,22 +62,22 @@ func TestTheConditionAndItsEventsSayWhyNothingIsReplaced(t *testing.T) {
 	}{
 		"NothingWasEverUnhealthy": {one, State{Machines: 5, Starting: 3}, "", "", "", nil},
 		"WhatCanBeReplacedIs":     {one, State{Machines: 5, Unhealthy: 2, Waiting: 1}, "", "", "", nil},
-		"TooManyAreUnhealthy": {one, State{Machines: 5, Unhealthy: 3}, "", ReasonTooManyUnhealthy,
-			"3 of 5 Machines are unhealthy: none is replaced while more than 2 are", []string{ReasonTooManyUnhealthy}},
-		"WhichIsToldOnce": {one, State{Machines: 5, Unhealthy: 4}, ReasonTooManyUnhealthy, ReasonTooManyUnhealthy,
+		"TooManyAreUnhealthy": {one, State{Machines: 5, Unhealthy: 3}, "", machinev1alpha1.ReasonTooManyUnhealthy,
+			"3 of 5 Machines are unhealthy: none is replaced while more than 2 are", []string{machinev1alpha1.ReasonTooManyUnhealthy}},
+		"WhichIsToldOnce": {one, State{Machines: 5, Unhealthy: 4}, machinev1alpha1.ReasonTooManyUnhealthy, machinev1alpha1.ReasonTooManyUnhealthy,
 			"4 of 5 Machines are unhealthy: none is replaced while more than 2 are", nil},
-		"AndWhenItIsOver": {one, State{Machines: 5, Unhealthy: 2}, ReasonTooManyUnhealthy, ReasonAllowed, "", []string{ReasonAllowed}},
-		"OneWaitsForAnother": {one, State{Machines: 5, Starting: 1, Unhealthy: 2, Waiting: 2}, "", ReasonWaitingForMachines,
+		"AndWhenItIsOver": {one, State{Machines: 5, Unhealthy: 2}, machinev1alpha1.ReasonTooManyUnhealthy, machinev1alpha1.ReasonRemediationAllowed, "", []string{machinev1alpha1.ReasonRemediationAllowed}},
+		"OneWaitsForAnother": {one, State{Machines: 5, Starting: 1, Unhealthy: 2, Waiting: 2}, "", machinev1alpha1.ReasonWaitingForMachines,
 			"2 wait to be replaced, 1 come up, and the next is replaced when fewer than 1 do", nil},
-		"WhichEndsWithoutAWord": {one, State{Machines: 5}, ReasonWaitingForMachines, ReasonAllowed, "", nil},
-		"ThereIsNoBudget": {Limits{}, State{Machines: 5, Waiting: 2}, "", ReasonNoBudget,
+		"WhichEndsWithoutAWord": {one, State{Machines: 5}, machinev1alpha1.ReasonWaitingForMachines, machinev1alpha1.ReasonRemediationAllowed, "", nil},
+		"ThereIsNoBudget": {Limits{}, State{Machines: 5, Waiting: 2}, "", machinev1alpha1.ReasonNoBudget,
 			"maxInFlight is 0: 2 wait to be replaced, and none is", nil},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			var before []metav1.Condition
 			if tc.before != "" {
-				before = []metav1.Condition{{Type: ConditionAllowed, Reason: tc.before}}
+				before = []metav1.Condition{{Type: machinev1alpha1.ConditionRemediationAllowed, Reason: tc.before}}
 			}
 			c := Condition(tc.limits, nil, tc.state, before)
 			reason, message := "", ""

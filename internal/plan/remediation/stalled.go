@@ -1,6 +1,9 @@
 package remediation
 
-import "github.com/drover-dev/drover/internal/plan"
+import (
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/plan"
+)
 
 // Stalled returns the cause of Stalled if Machines wait to be replaced and none may be until
 // a user acts, with what the user can do. It is nil if nothing waits, or if replacements wait
@@ -11,11 +14,11 @@ func Stalled(allowed *plan.Condition, waiting int32) *plan.Condition {
 	}
 	c := *allowed
 	switch allowed.Reason {
-	case ReasonTooManyUnhealthy:
+	case machinev1alpha1.ReasonTooManyUnhealthy:
 		c.Message += "; repair or delete unhealthy Machines, or raise spec.remediation.maxUnhealthy"
-	case ReasonNoBudget:
+	case machinev1alpha1.ReasonNoBudget:
 		c.Message += "; set spec.remediation.maxInFlight to 1 or more"
-	case ReasonInvalid:
+	case machinev1alpha1.ReasonInvalidRemediation:
 	default:
 		return nil
 	}

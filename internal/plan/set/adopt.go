@@ -8,6 +8,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	shared "github.com/drover-dev/drover/internal/plan"
+
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 )
 
 // adopt Machines that match the selector and that nobody controls. They are named in the
@@ -21,7 +23,7 @@ func (p *plan) adopt() {
 	}
 	if len(p.takesOn) > 0 {
 		p.events = append(p.events, shared.Event{
-			Reason:  "AdoptingMachine",
+			Reason:  machinev1alpha1.EventAdoptingMachine,
 			Message: "Adopting " + list(p.takesOn) + ", which spec.selector matches and nobody controls",
 		})
 	}
@@ -30,7 +32,7 @@ func (p *plan) adopt() {
 // exclusive is False while Machines match the selector that somebody else controls. A
 // set that never saw any does not have it.
 func (f *fleet) exclusive() *shared.Condition {
-	c := shared.Condition{Type: conditionSelectorExclusive, Status: "True", Reason: reasonExclusive}
+	c := shared.Condition{Type: machinev1alpha1.ConditionSelectorExclusive, Status: "True", Reason: machinev1alpha1.ReasonExclusive}
 	if len(f.Foreign) > 0 {
 		// The Machines may come and go: who controls them says enough.
 		var by []string
@@ -39,7 +41,7 @@ func (f *fleet) exclusive() *shared.Condition {
 			by = append(by, owner.Kind+" "+owner.Name)
 		}
 		slices.Sort(by)
-		c.Status, c.Reason = "False", reasonControlledByOthers
+		c.Status, c.Reason = "False", machinev1alpha1.ReasonControlledByOthers
 		c.Message = fmt.Sprintf("Machines that spec.selector matches are controlled by %s, and left alone", strings.Join(slices.Compact(by), ", "))
 		return &c
 	}

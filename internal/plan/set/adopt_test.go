@@ -85,7 +85,7 @@ func TestMachinesOfOthersAreLeftAlone(t *testing.T) {
 		Type: "SelectorExclusive", Status: "False", Reason: "ControlledByOthers",
 		Message: "Machines that spec.selector matches are controlled by MachineSet b, MachineSet z, and left alone",
 	}
-	if diff := cmp.Diff(want, condition(d, conditionSelectorExclusive)); diff != "" {
+	if diff := cmp.Diff(want, condition(d, machinev1alpha1.ConditionSelectorExclusive)); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 	if len(d.Events) != 1 || !d.Events[0].Warning || d.Events[0].Message != want.Message {
@@ -100,11 +100,11 @@ func TestMachinesOfOthersAreLeftAlone(t *testing.T) {
 		t.Errorf("told again: %v", d.Events)
 	}
 	o.Foreign = nil
-	if c := condition(Plan(now, o), conditionSelectorExclusive); c.Status != "True" {
+	if c := condition(Plan(now, o), machinev1alpha1.ConditionSelectorExclusive); c.Status != "True" {
 		t.Errorf("once they are gone: %+v", c)
 	}
 	s.Status.Conditions = nil
-	if c := condition(Plan(now, o), conditionSelectorExclusive); c.Type != "" {
+	if c := condition(Plan(now, o), machinev1alpha1.ConditionSelectorExclusive); c.Type != "" {
 		t.Errorf("a set that never saw any has the condition: %+v", c)
 	}
 }

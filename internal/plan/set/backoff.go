@@ -37,7 +37,7 @@ func (p *plan) recover() {
 	case b == nil:
 	case b.Template != p.templateHash():
 	case p.worksAgain(b):
-		p.events = append(p.events, shared.Event{Reason: "CreationRecovered", Message: "Machines of the template can be created again"})
+		p.events = append(p.events, shared.Event{Reason: machinev1alpha1.EventCreationRecovered, Message: "Machines of the template can be created again"})
 	default:
 		p.backoff = b
 	}
@@ -135,7 +135,7 @@ func backingOffEvent(b machinev1alpha1.Backoff) shared.Event {
 	}
 	return shared.Event{
 		Warning: true,
-		Reason:  "BackingOff",
+		Reason:  machinev1alpha1.EventBackingOff,
 		Message: fmt.Sprintf("Creation failed %s, first with %s: the next Machine is created in %s", times, text(b.ErrorCode, b.Message), delay(b)),
 	}
 }

@@ -60,7 +60,7 @@ func TestAFailureOfTheTemplateIsOneOfAMachineThatNeverJoined(t *testing.T) {
 			if diff := cmp.Diff(tc.want, d.Status.Backoff); diff != "" {
 				t.Errorf("-want +got:\n%s", diff)
 			}
-			c := condition(d, conditionReplicaFailure)
+			c := condition(d, machinev1alpha1.ConditionReplicaFailure)
 			if tc.want == nil && c.Status != "False" || tc.want != nil && (c.Status != "True" || c.Reason != tc.want.ErrorCode || c.Message != tc.want.Message) {
 				t.Errorf("got %+v", c)
 			}
@@ -176,8 +176,8 @@ func TestATemplateThatFailsIsTriedLessAndLessOften(t *testing.T) {
 	w.last().Status.Phase = provisioning
 	withVM(w.last())
 	d := w.reconcile()
-	if d.Status.Backoff != nil || condition(d, conditionReplicaFailure).Status != "False" || len(w.ms) != 3 {
-		t.Errorf("got %+v, %+v, %d Machines", d.Status.Backoff, condition(d, conditionReplicaFailure), len(w.ms))
+	if d.Status.Backoff != nil || condition(d, machinev1alpha1.ConditionReplicaFailure).Status != "False" || len(w.ms) != 3 {
+		t.Errorf("got %+v, %+v, %d Machines", d.Status.Backoff, condition(d, machinev1alpha1.ConditionReplicaFailure), len(w.ms))
 	}
 	if got, want := reasons(d), []string{"CreationRecovered", "CreatedMachine"}; !slices.Equal(got, want) {
 		t.Errorf("events %v", d.Events)
@@ -299,7 +299,7 @@ func TestReplicaFailureTellsOfACreationInError(t *testing.T) {
 	older := machine("b", provisioning, age(2*time.Hour), inErrorOf("QuotaExceeded", "request 1: no more"))
 	o := Observed{Set: set(3), Machines: []Machine{machine("a", provisioning, inErrorOf("Internal", "oops")), older, machine("c", running)}}
 	d := Plan(now, o)
-	c := condition(d, conditionReplicaFailure)
+	c := condition(d, machinev1alpha1.ConditionReplicaFailure)
 	if c.Status != "True" || c.Reason != "QuotaExceeded" || c.Message != "Machine b: request 1: no more" {
 		t.Errorf("got %+v", c)
 	}
@@ -307,7 +307,7 @@ func TestReplicaFailureTellsOfACreationInError(t *testing.T) {
 	t.Run("AndTheSameErrorInOtherWordsIsNoNews", func(t *testing.T) {
 		o.Set.Status.Conditions = []metav1.Condition{{Type: c.Type, Status: metav1.ConditionStatus(c.Status), Reason: c.Reason, Message: c.Message}}
 		o.Machines = []Machine{machine("b", provisioning, age(2*time.Hour), inErrorOf("QuotaExceeded", "request 2: no more"))}
-		if got := condition(Plan(now, o), conditionReplicaFailure); got != c {
+		if got := condition(Plan(now, o), machinev1alpha1.ConditionReplicaFailure); got != c {
 			t.Errorf("got %+v", got)
 		}
 	})

@@ -11,40 +11,9 @@ import (
 	shared "github.com/drover-dev/drover/internal/plan"
 )
 
-// Types of a MachineSet's conditions, beside those of Crossplane.
 const (
-	// conditionValid is False while something that a user wrote keeps Machines from
-	// being created.
-	conditionValid = "Valid"
-	// conditionReplicaFailure is True while Machines cannot be created. Its reason is
-	// the provider's class of the error, its message the first error's text.
-	conditionReplicaFailure = "ReplicaFailure"
-	// ConditionUpdated is False while Machines of a set that updates in place are not
-	// what the template says. Other sets do not have it. UpToDate is Crossplane's own.
-	ConditionUpdated = "Updated"
-	// conditionSelectorExclusive is False while Machines match the set's selector that
-	// somebody else controls.
-	conditionSelectorExclusive = "SelectorExclusive"
-)
-
-const (
-	// ReasonUpdateFailed means that the agents of Nodes report failed updates in place.
-	ReasonUpdateFailed = "UpdateFailed"
 	// RemedyOfUpdate is what a user can do about it.
 	RemedyOfUpdate = "to retry, set the annotation " + machinev1alpha1.AnnotationUpdateRetry + " of the Machine to a new value"
-)
-
-const (
-	reasonValid     = "Valid"
-	reasonNoFailure = "NoFailure"
-	// reasonNotApplied means that the API server refuses a Machine, or what is said of it.
-	reasonNotApplied = "MachinesNotApplied"
-
-	reasonUpToDate = "UpToDate"
-	reasonUpdating = "Updating"
-
-	reasonExclusive          = "Exclusive"
-	reasonControlledByOthers = "ControlledByOthers"
 )
 
 func (p *plan) conditions(allowed *shared.Condition) []shared.Condition {
@@ -60,19 +29,19 @@ func (p *plan) conditions(allowed *shared.Condition) []shared.Condition {
 func (p *plan) valid() shared.Condition {
 	if p.Problem != nil {
 		return shared.Condition{
-			Type:    conditionValid,
+			Type:    machinev1alpha1.ConditionValid,
 			Status:  "False",
 			Reason:  p.Problem.Reason,
 			Message: p.Problem.Message + "; no Machines are created until there is",
 		}
 	}
-	return shared.Condition{Type: conditionValid, Status: "True", Reason: reasonValid}
+	return shared.Condition{Type: machinev1alpha1.ConditionValid, Status: "True", Reason: machinev1alpha1.ReasonValid}
 }
 
 func (p *plan) replicaFailure() shared.Condition {
-	c := shared.Condition{Type: conditionReplicaFailure, Status: "True"}
+	c := shared.Condition{Type: machinev1alpha1.ConditionReplicaFailure, Status: "True"}
 	if p.NotApplied != "" {
-		c.Reason, c.Message = reasonNotApplied, p.NotApplied
+		c.Reason, c.Message = machinev1alpha1.ReasonMachinesNotApplied, p.NotApplied
 		return c
 	}
 	if b := p.backoff; b != nil {
@@ -81,7 +50,7 @@ func (p *plan) replicaFailure() shared.Condition {
 	}
 	failing := slices.DeleteFunc(slices.Clone(p.kept), func(m Machine) bool { return !isInFlight(m) || !inError(m) })
 	if len(failing) == 0 {
-		return shared.Condition{Type: conditionReplicaFailure, Status: "False", Reason: reasonNoFailure}
+		return shared.Condition{Type: machinev1alpha1.ConditionReplicaFailure, Status: "False", Reason: machinev1alpha1.ReasonNoFailure}
 	}
 	first := slices.MinFunc(failing, func(a, b Machine) int { return a.CreationTimestamp.Compare(b.CreationTimestamp.Time) })
 	c.Reason, c.Message = errorCode(first), "Machine "+first.Name+": "+first.Status.LastOperation.Description

@@ -5,13 +5,15 @@ import (
 	"strings"
 
 	shared "github.com/drover-dev/drover/internal/plan"
+
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 )
 
 // Events have room for so many Machines; the others are counted.
 const mostListed = 10
 
 func createdEvent(created []string) shared.Event {
-	return shared.Event{Reason: "CreatedMachine", Message: "Created " + list(created)}
+	return shared.Event{Reason: machinev1alpha1.EventCreatedMachine, Message: "Created " + list(created)}
 }
 
 // deletedEvent tells of each Machine that goes why it is not one of those that stay.
@@ -25,7 +27,7 @@ func (p *plan) deletedEvent(goes, stays []Machine) shared.Event {
 		each = append(each, m.Name+why)
 	}
 	return shared.Event{
-		Reason:  "DeletedMachine",
+		Reason:  machinev1alpha1.EventDeletedMachine,
 		Message: fmt.Sprintf("Deleted %s: there were %d and %d are wanted", list(each), len(goes)+len(stays), p.Set.Spec.Replicas),
 	}
 }

@@ -18,12 +18,6 @@ import (
 // is room again: whoever went elsewhere must not come back at once, and go again.
 const exhaustionLasts = 10 * time.Minute
 
-const (
-	reasonRoom = "RoomAvailable"
-	// reasonRecovered is that of the event that tells that VMs can be had again.
-	reasonRecovered = "ExhaustionEnded"
-)
-
 // exhaust notes whether the cloud has room for another Machine of the template. That
 // holds the set back no more than any other failure: one Machine keeps trying.
 func (p *plan) exhaust() {
@@ -44,7 +38,7 @@ func (p *plan) exhaust() {
 		}
 	case before == nil:
 	case p.hasRoomSince(before.Since):
-		p.events = append(p.events, shared.Event{Reason: reasonRecovered, Message: inDomain(before.FailureDomain) + ": VMs can be created again"})
+		p.events = append(p.events, shared.Event{Reason: machinev1alpha1.EventExhaustionEnded, Message: inDomain(before.FailureDomain) + ": VMs can be created again"})
 	default:
 		e := *before
 		if e.Until == nil {
@@ -54,7 +48,7 @@ func (p *plan) exhaust() {
 			p.exhausted = &e
 			return
 		}
-		p.events = append(p.events, shared.Event{Reason: reasonRecovered, Message: inDomain(e.FailureDomain) + ": worth another try"})
+		p.events = append(p.events, shared.Event{Reason: machinev1alpha1.EventExhaustionEnded, Message: inDomain(e.FailureDomain) + ": worth another try"})
 	}
 }
 
@@ -92,7 +86,7 @@ func (p *plan) exhaustedCondition() *shared.Condition {
 		if told == nil {
 			return nil
 		}
-		return &shared.Condition{Type: machinev1alpha1.ConditionCapacityExhausted, Status: "False", Reason: reasonRoom}
+		return &shared.Condition{Type: machinev1alpha1.ConditionCapacityExhausted, Status: "False", Reason: machinev1alpha1.ReasonRoomAvailable}
 	}
 	c := &shared.Condition{Type: machinev1alpha1.ConditionCapacityExhausted, Status: "True", Reason: e.Code, Message: inDomain(e.FailureDomain) + ": " + p.exhaustedBy}
 	// The same error in other words is no news.

@@ -84,7 +84,7 @@ func TestMachinesThatWereOrderedCount(t *testing.T) {
 		}
 	})
 	t.Run("WhatTheAPIServerRefusesIsTold", func(t *testing.T) {
-		c := condition(Plan(now, Observed{Set: set(1, creating("b")), NotApplied: `cannot apply Machine "b": no`}), conditionReplicaFailure)
+		c := condition(Plan(now, Observed{Set: set(1, creating("b")), NotApplied: `cannot apply Machine "b": no`}), machinev1alpha1.ConditionReplicaFailure)
 		if c.Status != "True" || c.Reason != "MachinesNotApplied" || c.Message != `cannot apply Machine "b": no` {
 			t.Errorf("got %+v", c)
 		}

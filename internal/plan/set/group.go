@@ -80,7 +80,7 @@ func (o *Observed) Expect(g *machinev1alpha1.MachineGroup) (bool, error) {
 
 // notApplied is what the group's controller cannot do.
 func notApplied(g *machinev1alpha1.MachineGroup) string {
-	if c := meta.FindStatusCondition(g.Status.Conditions, machinev1alpha1.TypeApplied); c != nil && c.Status == metav1.ConditionFalse {
+	if c := meta.FindStatusCondition(g.Status.Conditions, machinev1alpha1.ConditionApplied); c != nil && c.Status == metav1.ConditionFalse {
 		return c.Message
 	}
 	return ""

@@ -205,11 +205,11 @@ func updatingEvent(selected []Machine, t machinev1alpha1.MachineSpec) shared.Eve
 	for _, m := range selected {
 		each = append(each, m.Name)
 	}
-	return shared.Event{Reason: "UpdatingMachine", Message: fmt.Sprintf("Selected %s for an update in place to %s", list(each), version(t))}
+	return shared.Event{Reason: machinev1alpha1.EventUpdatingMachine, Message: fmt.Sprintf("Selected %s for an update in place to %s", list(each), version(t))}
 }
 
 func updatedEvent(updated []string, t machinev1alpha1.MachineSpec) shared.Event {
-	return shared.Event{Reason: "UpdatedMachine", Message: fmt.Sprintf("Updated %s in place to %s", list(updated), version(t))}
+	return shared.Event{Reason: machinev1alpha1.EventUpdatedMachine, Message: fmt.Sprintf("Updated %s in place to %s", list(updated), version(t))}
 }
 
 func remakingEvent(early []Machine) shared.Event {
@@ -217,7 +217,7 @@ func remakingEvent(early []Machine) shared.Event {
 	for _, m := range early {
 		each = append(each, m.Name)
 	}
-	return shared.Event{Reason: "DeletedMachine", Message: fmt.Sprintf("Deleted %s, made from an earlier template and without a VM yet", list(each))}
+	return shared.Event{Reason: machinev1alpha1.EventDeletedMachine, Message: fmt.Sprintf("Deleted %s, made from an earlier template and without a VM yet", list(each))}
 }
 
 func version(t machinev1alpha1.MachineSpec) string {
@@ -229,19 +229,19 @@ func (p *plan) updatedCondition() *shared.Condition {
 	if !p.updatesInPlace() {
 		return nil
 	}
-	c := &shared.Condition{Type: ConditionUpdated, Status: "True", Reason: reasonUpToDate}
+	c := &shared.Condition{Type: machinev1alpha1.ConditionUpdated, Status: "True", Reason: machinev1alpha1.ReasonUpToDate}
 	var failed []string
 	for _, m := range p.kept {
 		if !p.isOutdated(m) {
 			continue
 		}
-		c.Status, c.Reason = "False", reasonUpdating
+		c.Status, c.Reason = "False", machinev1alpha1.ReasonUpdating
 		if updateFailed(m) {
 			failed = append(failed, m.Name+" ("+m.Status.Update.Message+")")
 		}
 	}
 	if len(failed) > 0 {
-		c.Reason, c.Message = ReasonUpdateFailed, "The update failed of "+list(failed)
+		c.Reason, c.Message = machinev1alpha1.ReasonUpdateFailed, "The update failed of "+list(failed)
 	}
 	return c
 }

@@ -361,13 +361,13 @@ func TestASetSaysHowFarItsUpdatesAre(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			d := Plan(now, Observed{Set: set(1, inPlace(1)), Machines: []Machine{tc.machine}})
-			c := condition(d, ConditionUpdated)
+			c := condition(d, machinev1alpha1.ConditionUpdated)
 			if c.Reason != tc.reason || c.Message != tc.message || (c.Status == "True") != (tc.reason == "UpToDate") || d.Ready != (c.Status == "True") {
 				t.Errorf("got %+v, ready %t", c, d.Ready)
 			}
 		})
 	}
-	if d := Plan(now, Observed{Set: set(1), Machines: []Machine{machine("a", running)}}); condition(d, ConditionUpdated).Type != "" {
+	if d := Plan(now, Observed{Set: set(1), Machines: []Machine{machine("a", running)}}); condition(d, machinev1alpha1.ConditionUpdated).Type != "" {
 		t.Error("a set that replaces has the condition too")
 	}
 	failing := Plan(now, Observed{Set: set(1, inPlace(1), updating("a")), Machines: []Machine{machine("a", running, old, asked("new", true), broken)}})

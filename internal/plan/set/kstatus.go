@@ -13,8 +13,6 @@ import (
 	"github.com/drover-dev/drover/internal/plan/remediation"
 )
 
-const reasonSettled = "Settled"
-
 // kstatus says how a standalone set comes on, by what those who wait for it read. A
 // MachineDeployment says so of its sets: their own conditions would wake it at every
 // turn. A set that had these conditions keeps them true.
@@ -29,16 +27,16 @@ func (p *plan) kstatus(s machinev1alpha1.MachineSetStatus, ready bool, told []sh
 // reconciling is False for a set that waits: for somebody's help, or for the end of a
 // freeze or of a preservation.
 func (p *plan) reconciling(s machinev1alpha1.MachineSetStatus, ready bool, stalled shared.Condition) shared.Condition {
-	c := shared.Condition{Type: shared.ConditionReconciling, Status: "False", Reason: reasonSettled}
+	c := shared.Condition{Type: machinev1alpha1.ConditionReconciling, Status: "False", Reason: machinev1alpha1.ReasonSettled}
 	goes := len(p.terminating)+len(p.dropping)+len(p.dropped) > 0
 	comes := !ready && (p.moves() || p.backingOff())
 	switch {
 	case stalled.Status == "True":
 		c.Reason = stalled.Reason
 	case goes || comes && !p.Safety.Frozen:
-		c.Status, c.Reason, c.Message = "True", shared.ReasonScaling, p.numbers(s).String()
+		c.Status, c.Reason, c.Message = "True", machinev1alpha1.ReasonScaling, p.numbers(s).String()
 	case comes:
-		c.Reason, c.Message = shared.ReasonFrozen, p.Safety.Message
+		c.Reason, c.Message = machinev1alpha1.ReasonFrozen, p.Safety.Message
 	}
 	return c
 }
@@ -47,12 +45,12 @@ func (p *plan) reconciling(s machinev1alpha1.MachineSetStatus, ready bool, stall
 func (p *plan) stalled(s machinev1alpha1.MachineSetStatus, told []shared.Condition, allowed *shared.Condition) shared.Condition {
 	i := slices.IndexFunc(told, func(c shared.Condition) bool {
 		switch c.Type {
-		case conditionValid:
+		case machinev1alpha1.ConditionValid:
 			return c.Status == "False"
-		case conditionReplicaFailure:
+		case machinev1alpha1.ConditionReplicaFailure:
 			return c.Status == "True" && fn.ErrorCode(c.Reason).NeedsSomebody()
-		case ConditionUpdated:
-			return c.Reason == ReasonUpdateFailed
+		case machinev1alpha1.ConditionUpdated:
+			return c.Reason == machinev1alpha1.ReasonUpdateFailed
 		}
 		return false
 	})
@@ -60,7 +58,7 @@ func (p *plan) stalled(s machinev1alpha1.MachineSetStatus, told []shared.Conditi
 	switch {
 	case i < 0:
 		because = p.heldBack(s, allowed)
-	case told[i].Type == ConditionUpdated:
+	case told[i].Type == machinev1alpha1.ConditionUpdated:
 		because = &shared.Condition{Reason: told[i].Reason, Message: told[i].Message + "; " + RemedyOfUpdate}
 	default:
 		return shared.Stalled(&told[i])

@@ -58,7 +58,7 @@ func TestAStandaloneSetSaysHowItComesOn(t *testing.T) {
 		"AFreezeKeepsAMachineFromBeingCreated": {Observed{Set: set(1), Safety: frozen}, "False Frozen", no},
 		"AFreezeIsNothingToASetThatIsComplete": {Observed{Set: set(1), Safety: frozen, Machines: []Machine{machine("a", running)}}, settled, no},
 		"DuringAFreezeAMachineGoes":            {Observed{Set: set(0), Safety: frozen, Machines: []Machine{machine("a", running, terminating)}}, comes, no},
-		"TheClassIsMissing": {Observed{Set: set(1), Problem: &shared.Problem{Reason: shared.ReasonClassNotFound, Message: "no class"}},
+		"TheClassIsMissing": {Observed{Set: set(1), Problem: &shared.Problem{Reason: machinev1alpha1.ReasonClassNotFound, Message: "no class"}},
 			"False ClassNotFound", "True ClassNotFound"},
 		"TheCloudRefusesForGood": {Observed{Set: set(1), Machines: []Machine{machine("a", failed, denied)}}, "False PermissionDenied", "True PermissionDenied"},
 		"TheCloudRefusesForNow":  {Observed{Set: set(1), Machines: []Machine{machine("a", failed, throttled)}}, comes, no},
@@ -70,12 +70,12 @@ func TestAStandaloneSetSaysHowItComesOn(t *testing.T) {
 		"AShortFreezeByHandDoesNot": {Observed{Set: set(2, frozenSince(29*time.Minute)), Safety: byHand, Machines: []Machine{machine("a", running)}}, "False Frozen", no},
 		"AFailedMachineIsKept":      {Observed{Set: set(1), Machines: []Machine{machine("a", failed, asks("now"))}}, settled, no},
 		"ADeploymentSpeaksForIt":    {Observed{Set: set(2, ofDeployment)}, none, none},
-		"ADeploymentTookItOver":     {Observed{Set: set(2, ofDeployment, knowing(shared.ConditionReconciling, shared.ConditionStalled))}, comes, no},
+		"ADeploymentTookItOver":     {Observed{Set: set(2, ofDeployment, knowing(machinev1alpha1.ConditionReconciling, machinev1alpha1.ConditionStalled))}, comes, no},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			d := Plan(now, tc.observed)
-			for typ, want := range map[string]string{shared.ConditionReconciling: tc.reconciling, shared.ConditionStalled: tc.stalled} {
+			for typ, want := range map[string]string{machinev1alpha1.ConditionReconciling: tc.reconciling, machinev1alpha1.ConditionStalled: tc.stalled} {
 				if c := condition(d, typ); c.Status+" "+c.Reason != want {
 					t.Errorf("%s is %q (%s), want %q", typ, c.Status+" "+c.Reason, c.Message, want)
 				}

@@ -167,7 +167,7 @@ func (p *plan) decide() Decision {
 	}
 
 	for _, c := range d.Conditions {
-		if (c.Type == conditionValid || c.Type == conditionSelectorExclusive) && c.Status != "True" && c.IsNew(p.Set.Status.Conditions) {
+		if (c.Type == machinev1alpha1.ConditionValid || c.Type == machinev1alpha1.ConditionSelectorExclusive) && c.Status != "True" && c.IsNew(p.Set.Status.Conditions) {
 			d.Events = append(d.Events, shared.Event{Warning: true, Reason: c.Reason, Message: c.Message})
 		}
 	}

@@ -386,7 +386,7 @@ var equateEmpty = cmp.Transformer("nil", func(s []string) []string { return appe
 
 // noClass is the problem of a set whose class does not exist.
 var noClass = &shared.Problem{
-	Reason:  shared.ReasonClassNotFound,
+	Reason:  machinev1alpha1.ReasonClassNotFound,
 	Message: `spec.template.spec.classRef.name: there is no MachineClass "small" in namespace "default"`,
 }
 

@@ -148,7 +148,7 @@ func (p *plan) setAsideMarked() {
 		if m.Status.Preservation != nil {
 			until = " until " + m.Status.Preservation.Until.UTC().Format(time.RFC3339)
 		}
-		p.events = append(p.events, shared.Event{Reason: "SetAsideMachine", Message: fmt.Sprintf(
+		p.events = append(p.events, shared.Event{Reason: machinev1alpha1.EventSetAsideMachine, Message: fmt.Sprintf(
 			"Set aside Machine %s: %s marks it for deletion, and %s keeps it%s; it does not count as a replica",
 			m.Name, machinev1alpha1.AnnotationDeleteMachine, machinev1alpha1.AnnotationPreserve, until)})
 	}
@@ -162,7 +162,7 @@ func (p *plan) deleteSetAside() {
 			return false
 		}
 		p.dropped = append(p.dropped, m)
-		p.events = append(p.events, shared.Event{Reason: "DeletedMachine", Message: fmt.Sprintf(
+		p.events = append(p.events, shared.Event{Reason: machinev1alpha1.EventDeletedMachine, Message: fmt.Sprintf(
 			"Deleted Machine %s: %s marks it for deletion, and it is preserved no longer", m.Name, machinev1alpha1.AnnotationDeleteMachine)})
 		return true
 	})

@@ -197,7 +197,7 @@ func (p *plan) handOver() {
 		case !there || !stays:
 		case p.isAvailable(by):
 			p.drop(m)
-			p.events = append(p.events, shared.Event{Reason: "ReplacedMachine", Message: fmt.Sprintf("Replaced Machine %s by %s", m.Name, by.Name)})
+			p.events = append(p.events, shared.Event{Reason: machinev1alpha1.EventReplacedMachine, Message: fmt.Sprintf("Replaced Machine %s by %s", m.Name, by.Name)})
 		case isFailed(by) && !p.isPreserved(by):
 			p.drop(by)
 			p.events = append(p.events, replacingEvent(by, ""))
@@ -248,7 +248,7 @@ func retryingEvent(ms []Machine) shared.Event {
 
 // replacingEvent tells why a Machine is replaced, and by which one if it waits for that.
 func replacingEvent(m Machine, by string) shared.Event {
-	e := shared.Event{Warning: isFailed(m), Reason: "ReplacingMachine", Message: "Replacing Machine " + m.Name}
+	e := shared.Event{Warning: isFailed(m), Reason: machinev1alpha1.EventReplacingMachine, Message: "Replacing Machine " + m.Name}
 	if by != "" {
 		e.Message += " by " + by
 	}

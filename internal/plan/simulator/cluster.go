@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	xpv1 "github.com/crossplane/crossplane-runtime/v2/apis/common/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -216,9 +217,9 @@ func (c *Cluster) emit(source string, events ...[]plan.Event) {
 
 func ready(r bool) plan.Condition {
 	if r {
-		return plan.Condition{Type: "Ready", Status: "True", Reason: "Available"}
+		return plan.Condition{Type: machinev1alpha1.ConditionReady, Status: "True", Reason: string(xpv1.ReasonAvailable)}
 	}
-	return plan.Condition{Type: "Ready", Status: "False", Reason: "Creating"}
+	return plan.Condition{Type: machinev1alpha1.ConditionReady, Status: "False", Reason: string(xpv1.ReasonCreating)}
 }
 
 // setConditions as Crossplane does: only its own Ready has the generation.
@@ -226,7 +227,7 @@ func setConditions(generation int64, set []plan.Condition) []metav1.Condition {
 	out := make([]metav1.Condition, 0, len(set))
 	for _, c := range set {
 		n := metav1.Condition{Type: c.Type, Status: metav1.ConditionStatus(c.Status), Reason: c.Reason, Message: c.Message}
-		if c.Type == "Ready" {
+		if c.Type == machinev1alpha1.ConditionReady {
 			n.ObservedGeneration = generation
 		}
 		out = append(out, n)

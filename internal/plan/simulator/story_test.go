@@ -20,7 +20,6 @@ import (
 	"github.com/drover-dev/drover/internal/names"
 	"github.com/drover-dev/drover/internal/plan"
 	"github.com/drover-dev/drover/internal/plan/freeze"
-	"github.com/drover-dev/drover/internal/plan/machine"
 )
 
 var update = flag.Bool("update", false, "write the traces of the stories anew")
@@ -147,7 +146,7 @@ func (s *story) begin() {
 	s.w = NewWorld(s.spec, s.cloud)
 	s.w.OnEvent = func(source string, e plan.Event) {
 		switch e.Reason {
-		case machine.ReasonVMRequested, machine.ReasonVMRunning, machine.ReasonNodeReady:
+		case machinev1alpha1.EventVMRequested, machinev1alpha1.ReasonVMRunning, machinev1alpha1.ReasonNodeReady:
 			// The phase of the Machine tells as much.
 			return
 		}

@@ -19,7 +19,7 @@ func BindingOf(composition plan.Object, class *machinev1alpha1.MachineClass) (*B
 		return nil, nil
 	}
 	invalid := func(format string, args ...any) *plan.Problem {
-		return &plan.Problem{Reason: ReasonBindingInvalid, Message: truncate(fmt.Sprintf("Composition %q, input Infrastructure: ", composition.GetName()) + fmt.Sprintf(format, args...))}
+		return &plan.Problem{Reason: machinev1alpha1.ReasonBindingInvalid, Message: truncate(fmt.Sprintf("Composition %q, input Infrastructure: ", composition.GetName()) + fmt.Sprintf(format, args...))}
 	}
 	in := &fn.Infrastructure{}
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(input, in); err != nil {

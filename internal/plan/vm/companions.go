@@ -72,7 +72,7 @@ func unknownCompanion(b *Binding, class *machinev1alpha1.MachineClass) *plan.Pro
 		if len(known) > 0 {
 			has = strings.Join(known, ", ")
 		}
-		return problemOf(ReasonForProviderInvalid, class, fmt.Sprintf("companions.%s: VMs of provider %q have no such companion: they may have %s", name, b.provider, has))
+		return problemOf(machinev1alpha1.ReasonForProviderInvalid, class, fmt.Sprintf("companions.%s: VMs of provider %q have no such companion: they may have %s", name, b.provider, has))
 	}
 	return nil
 }

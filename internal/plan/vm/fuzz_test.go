@@ -58,7 +58,7 @@ func FuzzReadStatus(f *testing.F) {
 		conditions := conditionsOf(vm.Unstructured)
 		switch got.State {
 		case plan.VMLost:
-			if conditions.Get("Ready").Reason != ReasonMissing && conditions.Get("Synced").Message == "" {
+			if conditions.Get("Ready").Reason != machinev1alpha1.ReasonMissing && conditions.Get("Synced").Message == "" {
 				t.Errorf("it is given up as lost: %+v", got)
 			}
 		case plan.VMFailed:

@@ -24,10 +24,6 @@ const (
 	createIncomplete = "cannot determine creation result"
 	// NotExist is in Synced when what may only be observed is not there.
 	NotExist = "external resource does not exist"
-	// ReasonMissing is that of Ready at providers that Drover lifts.
-	ReasonMissing xpv1.ConditionReason = "Missing"
-	// typeLastAsyncOperation is upjet's.
-	typeLastAsyncOperation xpv1.ConditionType = "LastAsyncOperation"
 )
 
 // maxMessage is as much of a provider's error as a user is shown. Some providers
@@ -44,7 +40,7 @@ func read(b *Binding, o Observed) (plan.VM, error) {
 	said := facts{
 		running: conditions.Get(xpv1.TypeReady).Status == corev1.ConditionTrue,
 		error:   providerError(conditions),
-		lost: conditions.Get(xpv1.TypeReady).Reason == ReasonMissing ||
+		lost: conditions.Get(xpv1.TypeReady).Reason == machinev1alpha1.ReasonMissing ||
 			strings.Contains(conditions.Get(xpv1.TypeSynced).Message, NotExist),
 	}
 	var err error
@@ -168,7 +164,7 @@ func evalAddresses(e *expression, variables map[string]any) ([]workernode.Addres
 }
 
 func providerError(c conditions) string {
-	for _, t := range []xpv1.ConditionType{typeLastAsyncOperation, xpv1.TypeSynced} {
+	for _, t := range []xpv1.ConditionType{machinev1alpha1.ConditionLastAsyncOperation, xpv1.TypeSynced} {
 		if condition := c.Get(t); condition.Status == corev1.ConditionFalse {
 			return condition.Message
 		}

@@ -15,20 +15,13 @@ import (
 	"github.com/drover-dev/drover/internal/plan"
 )
 
-// Reasons of problems with a class or a binding.
-const (
-	ReasonProviderMismatch   = "ProviderMismatch"
-	ReasonBindingInvalid     = "BindingInvalid"
-	ReasonForProviderInvalid = "ForProviderInvalid"
-)
-
 // InvalidInput is the problem of a Composition whose input cannot be bound.
 func InvalidInput(err error) *plan.Problem {
 	return invalidBinding(fmt.Errorf("the Composition's input Infrastructure: %w", err))
 }
 
 func invalidBinding(err error) *plan.Problem {
-	return &plan.Problem{Reason: ReasonBindingInvalid, Message: truncate(err.Error())}
+	return &plan.Problem{Reason: machinev1alpha1.ReasonBindingInvalid, Message: truncate(err.Error())}
 }
 
 // A rendering is all that is made of a class and a binding for one Machine.
@@ -122,7 +115,7 @@ func fill(t Template, o Observed, inClass string, made *unstructured.Unstructure
 		}
 		set[f.path] = true
 		if err := place(paved, f.path, value); err != nil {
-			return nil, problemOf(ReasonForProviderInvalid, o.Class, fmt.Sprintf("%s%s: has no room for what Drover sets there: %v", inClass, strings.TrimPrefix(f.path, "spec."), err))
+			return nil, problemOf(machinev1alpha1.ReasonForProviderInvalid, o.Class, fmt.Sprintf("%s%s: has no room for what Drover sets there: %v", inClass, strings.TrimPrefix(f.path, "spec."), err))
 		}
 	}
 	return set, nil
@@ -144,9 +137,9 @@ func (p *problems) judge(t Template, set map[string]bool, inClass string, made *
 func (p problems) of(class *machinev1alpha1.MachineClass) *plan.Problem {
 	switch {
 	case len(p.ofClass) > 0:
-		return problemOf(ReasonForProviderInvalid, class, some(p.ofClass))
+		return problemOf(machinev1alpha1.ReasonForProviderInvalid, class, some(p.ofClass))
 	case len(p.ofBinding) > 0:
-		return &plan.Problem{Reason: ReasonBindingInvalid, Message: some(p.ofBinding)}
+		return &plan.Problem{Reason: machinev1alpha1.ReasonBindingInvalid, Message: some(p.ofBinding)}
 	}
 	return nil
 }
@@ -164,7 +157,7 @@ func newResource(t Template, m *machinev1alpha1.Machine, name string, spec map[s
 func specOf(c *machinev1alpha1.MachineClass, raw *runtime.RawExtension, inClass string) (map[string]any, *plan.Problem) {
 	forProvider, err := decode(raw)
 	if err != nil {
-		return nil, problemOf(ReasonForProviderInvalid, c, fmt.Sprintf("%sforProvider: must be an object: %v", inClass, err))
+		return nil, problemOf(machinev1alpha1.ReasonForProviderInvalid, c, fmt.Sprintf("%sforProvider: must be an object: %v", inClass, err))
 	}
 	return map[string]any{
 		"forProvider": forProvider,

@@ -21,6 +21,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apiserver/pkg/apis/cel"
 
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/plan"
 )
 
@@ -140,7 +141,7 @@ func body(e *field.Error) string {
 func (t Template) NotInstalled() *plan.Problem {
 	apiVersion, kind := t.GVK.ToAPIVersionAndKind()
 	return &plan.Problem{
-		Reason:  ReasonBindingInvalid,
+		Reason:  machinev1alpha1.ReasonBindingInvalid,
 		Message: fmt.Sprintf("%s: the API server has no kind %s of %s: is its provider installed?", t.place, kind, apiVersion),
 	}
 }

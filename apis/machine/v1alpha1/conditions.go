@@ -1,0 +1,176 @@
+package v1alpha1
+
+// Condition types. An object also carries Synced and Ready, which Crossplane defines.
+const (
+	// ConditionReady is the condition of Crossplane that sums up an object.
+	//   - Kinds: Machine, MachineSet, MachineDeployment, OrphanCollector
+	//   - Polarity: True is good
+	//   - True: All that the spec asks for is there. The observedGeneration of the condition is
+	//     the generation of the spec that this was decided for.
+	//   - False: Something is missing. The other conditions name it.
+	//   - Do: Read the other conditions.
+	ConditionReady = "Ready"
+	// ConditionValid reports whether what a user wrote can be carried out.
+	//   - Kinds: Machine, MachineSet, MachineDeployment
+	//   - Polarity: True is good
+	//   - True: No input keeps the object from its work.
+	//   - False: A field, a class or an annotation keeps Machines from being created or continued.
+	//     The message names the field, its value and what is allowed.
+	//   - Do: Correct the field that the message names.
+	ConditionValid = "Valid"
+	// ConditionInfrastructureReady reports whether the VM runs.
+	//   - Kinds: Machine
+	//   - Polarity: True is good
+	//   - True: The VM runs.
+	//   - False: The VM is waited for, is being created, does not run, or is lost. While the
+	//     provider reports an error, the reason is the code of the error.
+	//   - Do: Read the message and the events of the VM resource.
+	ConditionInfrastructureReady = "InfrastructureReady"
+	// ConditionNodeReady reports whether the Node is Ready and has no startup taint.
+	//   - Kinds: Machine
+	//   - Polarity: True is good
+	//   - True: The Node of the Machine is Ready.
+	//   - False: The Node has not joined, is starting or is not Ready. It is Unknown while the
+	//     Node cannot be observed.
+	//   - Do: If the Node does not join, read the console of the VM and the logs of its kubelet.
+	ConditionNodeReady = "NodeReady"
+	// ConditionNodeHealthy reports whether the Node of a Machine that has run is healthy. A
+	// Machine whose Node never was unhealthy does not have it.
+	//   - Kinds: Machine
+	//   - Polarity: True is good
+	//   - True: No condition of spec.health.conditions applies to the Node.
+	//   - False: The Node is unhealthy. The Machine fails when this lasts for spec.health.timeout.
+	//   - Do: Repair the Node, or let the Machine be replaced.
+	ConditionNodeHealthy = "NodeHealthy"
+	// ConditionNodeIdentified reports whether only one Node claims to be the Node of the Machine.
+	// A Machine that never had another claim does not have it.
+	//   - Kinds: Machine
+	//   - Polarity: True is good
+	//   - True: The Node of the Machine is proven.
+	//   - False: Other Nodes claim the identity of the Machine, or several Nodes fit it. Drover
+	//     leaves them alone.
+	//   - Do: Find out how those Nodes registered, and delete those that are not the Machine's.
+	ConditionNodeIdentified = "NodeIdentified"
+	// ConditionUpdated reports whether an update in place is finished. Objects that never were
+	// updated in place do not have it.
+	//   - Kinds: Machine, MachineSet
+	//   - Polarity: True is good
+	//   - True: The Node, or each Machine of the set, has the version of the template.
+	//   - False: An update is requested, runs or has failed. The reason is its state.
+	//   - Do: If an update failed, repair the Node and set the annotation
+	//     machine.drover.dev/update-retry of the Machine to a new value.
+	ConditionUpdated = "Updated"
+	// ConditionPreserved reports whether the Machine is preserved for analysis. Machines that
+	// never were preserved do not have it.
+	//   - Kinds: Machine
+	//   - Polarity: neither is better
+	//   - True: The Machine is preserved: it is not replaced until the preservation ends.
+	//   - False: The preservation has ended.
+	//   - Do: To end a preservation, remove its annotation.
+	ConditionPreserved = "Preserved"
+	// ConditionAnnotationsValid reports whether the annotations of Drover have values that it
+	// understands. Machines that never had a wrong value do not have it.
+	//   - Kinds: Machine
+	//   - Polarity: True is good
+	//   - True: All annotations are understood.
+	//   - False: The values that the message names are ignored.
+	//   - Do: Correct the annotations that the message names.
+	ConditionAnnotationsValid = "AnnotationsValid"
+	// ConditionReplicaFailure reports whether Machines cannot be created.
+	//   - Kinds: MachineSet, MachineDeployment
+	//   - Polarity: True is bad
+	//   - True: The creation of Machines fails. The reason is the code of the provider's error, or
+	//     the reason of the failure.
+	//   - False: No creation fails.
+	//   - Do: Read the message. QuotaExceeded, InvalidRequest and PermissionDenied need a user.
+	//     Others end by themselves.
+	ConditionReplicaFailure = "ReplicaFailure"
+	// ConditionCapacityExhausted reports whether a failure domain has no room for another VM.
+	// Objects that never met an exhausted one do not have it.
+	//   - Kinds: MachineSet, MachineDeployment
+	//   - Polarity: True is bad
+	//   - True: The cloud has no room in a failure domain. The reason is the code of the
+	//     provider's error.
+	//   - False: There is room again, or it is worth another try.
+	//   - Do: Add a set in another failure domain, or raise the quota.
+	ConditionCapacityExhausted = "CapacityExhausted"
+	// ConditionSelectorExclusive reports whether only the set controls the Machines that its
+	// selector matches. Sets that never met others do not have it.
+	//   - Kinds: MachineSet
+	//   - Polarity: True is good
+	//   - True: The set controls all Machines that match its selector.
+	//   - False: Machines that match the selector have another controller. The message names them.
+	//   - Do: Change the selector, or the labels of the Machines.
+	ConditionSelectorExclusive = "SelectorExclusive"
+	// ConditionRemediationAllowed reports whether Machines that are to be replaced are. Objects
+	// that never had a reason to replace one do not have it.
+	//   - Kinds: MachineSet, MachineDeployment
+	//   - Polarity: True is good
+	//   - True: Machines are replaced.
+	//   - False: Machines wait to be replaced. The reason is the limit that holds them.
+	//   - Do: If the reason is TooManyUnhealthy or NoBudget, repair the Machines, or raise the
+	//     limit in spec.remediation.
+	ConditionRemediationAllowed = "RemediationAllowed"
+	// ConditionFrozen reports whether a freeze holds the creation and the replacement of Machines.
+	//   - Kinds: MachineSet, MachineDeployment
+	//   - Polarity: True is bad
+	//   - True: Nothing is created or replaced. The reason is the cause of the freeze.
+	//   - False: Nothing is held.
+	//   - Do: If the reason is ManualFreeze, remove the label machine.drover.dev/freeze. Other
+	//     freezes end by themselves.
+	ConditionFrozen = "Frozen"
+	// ConditionAvailable reports whether as many Machines are available as the strategy promises.
+	//   - Kinds: MachineDeployment
+	//   - Polarity: True is good
+	//   - True: At least that many Machines are available.
+	//   - False: Fewer Machines are available, or the deployment is being deleted.
+	//   - Do: Read the other conditions.
+	ConditionAvailable = "Available"
+	// ConditionProgressing reports whether a rollout proceeds.
+	//   - Kinds: MachineDeployment
+	//   - Polarity: True is good
+	//   - True: The rollout proceeds, or is complete.
+	//   - False: The rollout is frozen, invalid or over its deadline. It is Unknown while the
+	//     deployment is paused.
+	//   - Do: Read the reason and the message.
+	ConditionProgressing = "Progressing"
+	// ConditionReconciling is the condition of kstatus that kubectl wait, Argo CD and Flux read
+	// (https://github.com/kubernetes-sigs/cli-utils/blob/master/pkg/kstatus/README.md).
+	//   - Kinds: MachineSet, MachineDeployment
+	//   - Polarity: True means work
+	//   - True: Something is on its way to what the spec says.
+	//   - False: Nothing is on its way: the object is settled, frozen or stalled.
+	ConditionReconciling = "Reconciling"
+	// ConditionStalled is the condition of kstatus that is True when nothing proceeds until a user
+	// acts.
+	//   - Kinds: MachineSet, MachineDeployment
+	//   - Polarity: True is bad
+	//   - True: A user must act. The message has the sentence that helps.
+	//   - False: The object settles by itself.
+	//   - Do: Do what the message says.
+	ConditionStalled = "Stalled"
+	// ConditionApplied is the only condition of a MachineGroup.
+	//   - Kinds: MachineGroup
+	//   - Polarity: True is good
+	//   - True: All Machines of the group are written.
+	//   - False: A Machine cannot be written. The message has the error.
+	//   - Do: Correct what the API server refuses. The condition ReplicaFailure of the set has the
+	//     same message.
+	ConditionApplied = "Applied"
+	// ConditionOrphansFound reports whether VMs exist without a Machine. It is Unknown while the
+	// inventory of the cloud is not known.
+	//   - Kinds: OrphanCollector
+	//   - Polarity: True is bad
+	//   - True: VMs have no Machine. The reason is what is done with them.
+	//   - False: Each VM has a Machine.
+	//   - Do: Check the VMs that status.virtualMachines names.
+	ConditionOrphansFound = "OrphansFound"
+	// ConditionLastAsyncOperation is the condition of upjet with the result of the last call of
+	// the cloud. Drover reads it.
+	//   - Kinds: VirtualMachine
+	//   - Polarity: True is good
+	//   - True: The last call succeeded.
+	//   - False: The last call failed. The message has the error of the cloud.
+	//   - Do: Read the message.
+	ConditionLastAsyncOperation = "LastAsyncOperation"
+)

@@ -1,0 +1,764 @@
+package v1alpha1
+
+// Reasons of Valid, which are also those of the warnings that report the problem. Ready, Synced
+// and their reasons are those of Crossplane.
+const (
+	// ReasonValid means that nothing that a user wrote keeps the object from its work.
+	//   - Kinds: Machine, MachineSet, MachineDeployment
+	//   - Of: Valid=True, AnnotationsValid=True
+	ReasonValid = "Valid"
+	// ReasonClassNotFound means that the MachineClass does not exist.
+	//   - Kinds: Machine, MachineSet, MachineDeployment
+	//   - Of: Valid=False, Progressing=False, Stalled=True
+	//   - Do: Create the class, or name another one in spec.classRef.
+	ReasonClassNotFound = "ClassNotFound"
+	// ReasonCompositionNotFound means that no Composition of Machines has the label of the
+	// provider of the class.
+	//   - Kinds: Machine, MachineSet, MachineDeployment
+	//   - Of: Valid=False, Progressing=False, Stalled=True
+	//   - Do: Install the Composition of the provider, or correct spec.provider of the class.
+	ReasonCompositionNotFound = "CompositionNotFound"
+	// ReasonInstallationUnknown means that Drover's own CompositeResourceDefinitions are missing,
+	// whose UID marks its VMs.
+	//   - Kinds: Machine, MachineSet, OrphanCollector
+	//   - Of: Valid=False, OrphansFound=Unknown
+	//   - Do: Install the Configuration drover.
+	ReasonInstallationUnknown = "InstallationUnknown"
+	// ReasonProviderMismatch means that the class is of another provider than the pipeline.
+	//   - Kinds: Machine
+	//   - Of: Valid=False
+	//   - Do: Select the Composition of the provider of the class.
+	ReasonProviderMismatch = "ProviderMismatch"
+	// ReasonBindingInvalid means that an expression of the Composition fails.
+	//   - Kinds: Machine
+	//   - Of: Valid=False
+	//   - Do: Correct the expression that the message names.
+	ReasonBindingInvalid = "BindingInvalid"
+	// ReasonForProviderInvalid means that the fields of the class do not fit the VM resource.
+	//   - Kinds: Machine
+	//   - Of: Valid=False
+	//   - Do: Correct spec.forProvider of the class.
+	ReasonForProviderInvalid = "ForProviderInvalid"
+	// ReasonUserDataInvalid means that no user data can be made from the class and the Secret that
+	// it names.
+	//   - Kinds: Machine
+	//   - Of: Valid=False
+	//   - Do: Correct the class or the Secret.
+	ReasonUserDataInvalid = "UserDataInvalid"
+	// ReasonInvalidStrategy means that spec.strategy has a number that is not allowed.
+	//   - Kinds: MachineDeployment
+	//   - Of: Valid=False, Progressing=False, Stalled=True
+	//   - Do: Correct the field that the message names.
+	ReasonInvalidStrategy = "InvalidStrategy"
+	// ReasonRevisionNotFound means that spec.rollbackTo names a revision that is not kept.
+	//   - Kinds: MachineDeployment
+	//   - Of: Valid=False, Progressing=False, Stalled=True
+	//   - Do: Name a revision that status.revisions has.
+	ReasonRevisionNotFound = "RevisionNotFound"
+)
+
+// Reasons of InfrastructureReady. VMFailed, VMLost and CreateResultUnknown are failures of
+// Machines (FailureReason), and the codes of the provider's errors are reasons too (ErrorCode).
+const (
+	// ReasonWaiting means that the Machine waits for something before its VM is created. The
+	// message names it.
+	//   - Kinds: Machine
+	//   - Of: InfrastructureReady=False
+	ReasonWaiting = "Waiting"
+	// ReasonVMCreating means that the provider creates the VM.
+	//   - Kinds: Machine
+	//   - Of: InfrastructureReady=False
+	ReasonVMCreating = "VMCreating"
+	// ReasonVMNotRunning means that the VM of a Machine that has joined does not run.
+	//   - Kinds: Machine
+	//   - Of: InfrastructureReady=False
+	//   - Do: Find out at the cloud why the VM stopped.
+	ReasonVMNotRunning = "VMNotRunning"
+	// ReasonVMRunning means that the VM runs. An event with the reason reports the first time.
+	//   - Kinds: Machine
+	//   - Of: InfrastructureReady=True
+	ReasonVMRunning = "VMRunning"
+)
+
+// Reasons of NodeReady, NodeHealthy and NodeIdentified.
+const (
+	// ReasonNodeNotJoined means that the Node has not joined the target cluster yet.
+	//   - Kinds: Machine
+	//   - Of: NodeReady=False
+	//   - Do: If it lasts, read the console of the VM.
+	ReasonNodeNotJoined = "NodeNotJoined"
+	// ReasonNodeStarting means that the Node has joined and is not Ready for the first time yet,
+	// or has a startup taint.
+	//   - Kinds: Machine
+	//   - Of: NodeReady=False
+	ReasonNodeStarting = "NodeStarting"
+	// ReasonNodeReady means that the Node is Ready. An event with the reason reports the first
+	// time.
+	//   - Kinds: Machine
+	//   - Of: NodeReady=True
+	ReasonNodeReady = "NodeReady"
+	// ReasonNodeNotReady means that the kubelet reports that the Node is not Ready.
+	//   - Kinds: Machine
+	//   - Of: NodeReady=False
+	//   - Do: Read the conditions of the Node.
+	ReasonNodeNotReady = "NodeNotReady"
+	// ReasonNodeUnknown means that the kubelet has stopped to report.
+	//   - Kinds: Machine
+	//   - Of: NodeReady=Unknown
+	//   - Do: Check the VM and its network.
+	ReasonNodeUnknown = "NodeUnknown"
+	// ReasonNodeGone means that the Node cannot be observed.
+	//   - Kinds: Machine
+	//   - Of: NodeReady=Unknown
+	//   - Do: Check the condition Reachable of the configuration of the target cluster.
+	ReasonNodeGone = "NodeGone"
+	// ReasonNodeHealthy means that the Node is healthy again.
+	//   - Kinds: Machine
+	//   - Of: NodeHealthy=True
+	ReasonNodeHealthy = "NodeHealthy"
+	// ReasonNodeUnhealthy means that a condition of spec.health.conditions applies to the Node, or
+	// that it is not Ready.
+	//   - Kinds: Machine
+	//   - Of: NodeHealthy=False
+	//   - Do: Repair the Node, or let the Machine be replaced.
+	ReasonNodeUnhealthy = "NodeUnhealthy"
+	// ReasonNodeProven means that the Node of the Machine is proven, and no other Node claims to
+	// be it.
+	//   - Kinds: Machine
+	//   - Of: NodeIdentified=True
+	ReasonNodeProven = "NodeProven"
+	// ReasonNodeContested means that other Nodes claim the join token or the provider ID of the
+	// Machine. A warning with the reason reports it.
+	//   - Kinds: Machine
+	//   - Of: NodeIdentified=False
+	//   - Do: Find out how those Nodes registered.
+	ReasonNodeContested = "NodeContested"
+	// ReasonNodeAmbiguous means that several Nodes fit the Machine.
+	//   - Kinds: Machine
+	//   - Of: NodeIdentified=False
+	//   - Do: Delete the Nodes that are not the Machine's.
+	ReasonNodeAmbiguous = "NodeAmbiguous"
+)
+
+// Reasons of Updated. Those that begin with Update and name a state are those of a Machine, and
+// of its events.
+const (
+	// ReasonUpToDate means that the Machine, or each Machine of the set, has the version of the
+	// template.
+	//   - Kinds: Machine, MachineSet
+	//   - Of: Updated=True
+	ReasonUpToDate = "UpToDate"
+	// ReasonUpdating means that Machines of the set are not updated yet.
+	//   - Kinds: MachineSet
+	//   - Of: Updated=False
+	ReasonUpdating = "Updating"
+	// ReasonUpdateCandidate means that the Machine waits to be selected for the update.
+	//   - Kinds: Machine
+	//   - Of: Updated=False
+	//   - Do: With the orchestration Manual, select it by its annotation.
+	ReasonUpdateCandidate = "UpdateCandidate"
+	// ReasonUpdateDraining means that the Node is drained for the update.
+	//   - Kinds: Machine
+	//   - Of: Updated=False
+	ReasonUpdateDraining = "UpdateDraining"
+	// ReasonUpdateUpdating means that the agent of the Node carries out the update.
+	//   - Kinds: Machine
+	//   - Of: Updated=False
+	ReasonUpdateUpdating = "UpdateUpdating"
+	// ReasonUpdateSucceeded means that the agent reports success, and the Machine is not Ready
+	// again yet.
+	//   - Kinds: Machine
+	//   - Of: Updated=False
+	ReasonUpdateSucceeded = "UpdateSucceeded"
+	// ReasonUpdateFailed means that the agents of Nodes report failed updates.
+	//   - Kinds: Machine, MachineSet, MachineDeployment
+	//   - Of: Updated=False, Stalled=True
+	//   - Do: Repair the Node and set the annotation machine.drover.dev/update-retry of the
+	//     Machine to a new value.
+	ReasonUpdateFailed = "UpdateFailed"
+)
+
+// Reasons of Preserved and AnnotationsValid.
+const (
+	// ReasonPreserved means that the Machine is preserved.
+	//   - Kinds: Machine
+	//   - Of: Preserved=True
+	ReasonPreserved = "Preserved"
+	// ReasonNotPreserved means that the annotation that preserved the Machine was removed, or that
+	// it recovered.
+	//   - Kinds: Machine
+	//   - Of: Preserved=False
+	ReasonNotPreserved = "NotPreserved"
+	// ReasonPreservationExpired means that the Machine was preserved for as long as it may be.
+	//   - Kinds: Machine
+	//   - Of: Preserved=False
+	ReasonPreservationExpired = "PreservationExpired"
+	// ReasonAnnotationInvalid means that an annotation has a value that Drover ignores.
+	//   - Kinds: Machine
+	//   - Of: AnnotationsValid=False
+	//   - Do: Correct the annotation that the message names.
+	ReasonAnnotationInvalid = "AnnotationInvalid"
+)
+
+// Reasons of ReplicaFailure, CapacityExhausted and SelectorExclusive. The codes of the provider's
+// errors (ErrorCode) and failures of Machines (FailureReason) are reasons too.
+const (
+	// ReasonNoFailure means that no creation fails.
+	//   - Kinds: MachineSet, MachineDeployment
+	//   - Of: ReplicaFailure=False
+	ReasonNoFailure = "NoFailure"
+	// ReasonMachinesNotApplied means that the API server refuses a Machine or its status.
+	//   - Kinds: MachineSet
+	//   - Of: ReplicaFailure=True
+	//   - Do: Correct what the message names: a quota, an admission policy or the template.
+	ReasonMachinesNotApplied = "MachinesNotApplied"
+	// ReasonRoomAvailable means that no failure domain is exhausted.
+	//   - Kinds: MachineSet, MachineDeployment
+	//   - Of: CapacityExhausted=False
+	ReasonRoomAvailable = "RoomAvailable"
+	// ReasonExclusive means that the set controls all Machines that match its selector.
+	//   - Kinds: MachineSet
+	//   - Of: SelectorExclusive=True
+	ReasonExclusive = "Exclusive"
+	// ReasonControlledByOthers means that Machines that match the selector have another
+	// controller.
+	//   - Kinds: MachineSet
+	//   - Of: SelectorExclusive=False
+	//   - Do: Change the selector, or the labels of the Machines.
+	ReasonControlledByOthers = "ControlledByOthers"
+)
+
+// Reasons of RemediationAllowed.
+const (
+	// ReasonRemediationAllowed means that Machines are replaced again. An event with the reason
+	// reports that a refusal has ended.
+	//   - Kinds: MachineSet, MachineDeployment
+	//   - Of: RemediationAllowed=True
+	ReasonRemediationAllowed = "RemediationAllowed"
+	// ReasonInvalidRemediation means that spec.remediation has a value that is not allowed.
+	//   - Kinds: MachineSet, MachineDeployment
+	//   - Of: RemediationAllowed=False, Stalled=True
+	//   - Do: Correct the field that the message names.
+	ReasonInvalidRemediation = "InvalidRemediation"
+	// ReasonTooManyUnhealthy means that more Machines are unhealthy than
+	// spec.remediation.maxUnhealthy.
+	//   - Kinds: MachineSet, MachineDeployment
+	//   - Of: RemediationAllowed=False, Stalled=True
+	//   - Do: Find the common cause, such as a network or an image. To replace them all the same,
+	//     raise maxUnhealthy.
+	ReasonTooManyUnhealthy = "TooManyUnhealthy"
+	// ReasonNoBudget means that spec.remediation.maxInFlight is 0.
+	//   - Kinds: MachineSet, MachineDeployment
+	//   - Of: RemediationAllowed=False, Stalled=True
+	//   - Do: Raise maxInFlight.
+	ReasonNoBudget = "NoBudget"
+	// ReasonWaitingForMachines means that as many Machines are starting as
+	// spec.remediation.maxInFlight.
+	//   - Kinds: MachineSet, MachineDeployment
+	//   - Of: RemediationAllowed=False
+	ReasonWaitingForMachines = "WaitingForMachines"
+)
+
+// Reasons of Frozen, which are also those of the events that report a change.
+const (
+	// ReasonNotFrozen means that nothing is held.
+	//   - Kinds: MachineSet, MachineDeployment
+	//   - Of: Frozen=False
+	ReasonNotFrozen = "NotFrozen"
+	// ReasonManualFreeze means that the label machine.drover.dev/freeze is "true".
+	//   - Kinds: MachineSet, MachineDeployment
+	//   - Of: Frozen=True, Stalled=True
+	//   - Do: To let Machines be created and replaced, remove the label.
+	ReasonManualFreeze = "ManualFreeze"
+	// ReasonDeploymentFrozen means that the MachineDeployment of the set is frozen.
+	//   - Kinds: MachineSet
+	//   - Of: Frozen=True
+	//   - Do: Read the condition Frozen of the MachineDeployment.
+	ReasonDeploymentFrozen = "DeploymentFrozen"
+	// ReasonTargetUnreachable means that the target cluster does not answer: a new Machine could
+	// not join.
+	//   - Kinds: MachineSet, MachineDeployment
+	//   - Of: Frozen=True
+	//   - Do: Check the condition Reachable of the configuration of the target cluster.
+	ReasonTargetUnreachable = "TargetUnreachable"
+	// ReasonOvershoot means that more Machines exist than the spec allows.
+	//   - Kinds: MachineSet, MachineDeployment
+	//   - Of: Frozen=True
+	//   - Do: It ends when the Machines are deleted. Find out which of them hang.
+	ReasonOvershoot = "Overshoot"
+	// ReasonFreezeOverridden means that the label machine.drover.dev/freeze is "false", which ends
+	// a freeze that would hold otherwise.
+	//   - Kinds: MachineSet, MachineDeployment
+	//   - Of: Frozen=False
+	//   - Do: When the cause is gone, remove the label.
+	ReasonFreezeOverridden = "FreezeOverridden"
+	// ReasonFreezeLabelInvalid means that the label machine.drover.dev/freeze has a value that is
+	// ignored.
+	//   - Kinds: MachineSet, MachineDeployment
+	//   - Of: Frozen=False
+	//   - Do: Set the label to "true" or "false", or remove it.
+	ReasonFreezeLabelInvalid = "FreezeLabelInvalid"
+)
+
+// Reasons of Available and Progressing.
+const (
+	// ReasonMinimumReplicasAvailable means that as many Machines are available as the strategy
+	// promises.
+	//   - Kinds: MachineDeployment
+	//   - Of: Available=True
+	ReasonMinimumReplicasAvailable = "MinimumReplicasAvailable"
+	// ReasonMinimumReplicasUnavailable means that fewer Machines are available than the strategy
+	// promises.
+	//   - Kinds: MachineDeployment
+	//   - Of: Available=False
+	//   - Do: Read the conditions of the Machines that are not available.
+	ReasonMinimumReplicasUnavailable = "MinimumReplicasUnavailable"
+	// ReasonNewMachineSetAvailable means that all Machines are of the current revision.
+	//   - Kinds: MachineDeployment
+	//   - Of: Progressing=True
+	ReasonNewMachineSetAvailable = "NewMachineSetAvailable"
+	// ReasonMachineSetCreated means that the set of the revision was created.
+	//   - Kinds: MachineDeployment
+	//   - Of: Progressing=True
+	ReasonMachineSetCreated = "MachineSetCreated"
+	// ReasonMachineSetUpdated means that the rollout proceeds.
+	//   - Kinds: MachineDeployment
+	//   - Of: Progressing=True
+	ReasonMachineSetUpdated = "MachineSetUpdated"
+	// ReasonMachineDeploymentPaused means that spec.paused is true. An event with the reason
+	// reports the begin.
+	//   - Kinds: MachineDeployment
+	//   - Of: Progressing=Unknown
+	//   - Do: To let the rollout proceed, set spec.paused to false.
+	ReasonMachineDeploymentPaused = "MachineDeploymentPaused"
+	// ReasonProgressDeadlineExceeded means that the rollout made no progress for
+	// spec.progressDeadlineSeconds. It continues all the same. A warning with the reason reports
+	// it.
+	//   - Kinds: MachineDeployment
+	//   - Of: Progressing=False, Stalled=True
+	//   - Do: Read ReplicaFailure and the conditions of the new Machines.
+	ReasonProgressDeadlineExceeded = "ProgressDeadlineExceeded"
+)
+
+// Reasons of Reconciling and Stalled. Reconciling also has the reasons of Progressing and of
+// Stalled.
+const (
+	// ReasonScaling means that Machines are created or deleted.
+	//   - Kinds: MachineSet, MachineDeployment
+	//   - Of: Reconciling=True
+	ReasonScaling = "Scaling"
+	// ReasonSettled means that the set is what its spec says.
+	//   - Kinds: MachineSet
+	//   - Of: Reconciling=False
+	ReasonSettled = "Settled"
+	// ReasonFrozen means that Machines would be created or replaced without the freeze.
+	//   - Kinds: MachineSet, MachineDeployment
+	//   - Of: Reconciling=False, Progressing=False
+	//   - Do: Read the condition Frozen.
+	ReasonFrozen = "Frozen"
+	// ReasonNotStalled means that no user has to act.
+	//   - Kinds: MachineSet, MachineDeployment
+	//   - Of: Stalled=False
+	ReasonNotStalled = "NotStalled"
+	// ReasonDeleting means that the object and its Machines, or orphans, are being deleted and
+	// nothing holds the deletion.
+	//   - Kinds: MachineSet, MachineDeployment, OrphanCollector
+	//   - Of: Reconciling=True, Available=False, OrphansFound=True
+	ReasonDeleting = "Deleting"
+	// ReasonDrainBlocked means that pods stay on a Node of a Machine that is being deleted. The
+	// message names them and their budgets.
+	//   - Kinds: MachineSet, MachineDeployment
+	//   - Of: Reconciling=True
+	//   - Do: Let the pods be evicted, or set the annotation that the message names.
+	ReasonDrainBlocked = "DrainBlocked"
+	// ReasonWaitingForHooks means that hooks hold a Machine that is being deleted.
+	//   - Kinds: MachineSet, MachineDeployment
+	//   - Of: Reconciling=True
+	//   - Do: Let the owner of the hook remove it.
+	ReasonWaitingForHooks = "WaitingForHooks"
+	// ReasonVMNotDeleted means that the provider has not deleted a VM for ten minutes.
+	//   - Kinds: MachineSet, MachineDeployment
+	//   - Of: Reconciling=False, Stalled=True
+	//   - Do: Read the events of the VM resource.
+	ReasonVMNotDeleted = "VMNotDeleted"
+)
+
+// Reasons of Applied of a MachineGroup.
+const (
+	// ReasonApplied means that all Machines are written.
+	//   - Kinds: MachineGroup
+	//   - Of: Applied=True
+	ReasonApplied = "Applied"
+	// ReasonNotApplied means that the API server refuses a Machine.
+	//   - Kinds: MachineGroup
+	//   - Of: Applied=False
+	//   - Do: Correct what the message names.
+	ReasonNotApplied = "NotApplied"
+)
+
+// Reasons of OrphansFound.
+const (
+	// ReasonNoOrphans means that each VM has a Machine.
+	//   - Kinds: OrphanCollector
+	//   - Of: OrphansFound=False
+	ReasonNoOrphans = "NoOrphans"
+	// ReasonReported means that orphans exist and the policy is Report.
+	//   - Kinds: OrphanCollector
+	//   - Of: OrphansFound=True
+	//   - Do: Check the VMs. With the policy Delete, Drover deletes them.
+	ReasonReported = "Reported"
+	// ReasonTooManyOrphans means that more orphans exist than may be deleted without confirmation.
+	// A warning with the reason reports it.
+	//   - Kinds: OrphanCollector
+	//   - Of: OrphansFound=True
+	//   - Do: If the VMs are of no use, name them in spec.confirmedOrphans.
+	ReasonTooManyOrphans = "TooManyOrphans"
+	// ReasonInstallationNotGone means that the orphans belong to an installation that is not
+	// proven to be gone.
+	//   - Kinds: OrphanCollector
+	//   - Of: OrphansFound=True
+	//   - Do: Confirm them in spec.confirmedOrphans if their installation is gone.
+	ReasonInstallationNotGone = "InstallationNotGone"
+	// ReasonInventoryUnavailable means that the cloud or the claims cannot be read. A warning with
+	// the reason reports it.
+	//   - Kinds: OrphanCollector
+	//   - Of: OrphansFound=Unknown
+	//   - Do: Read the message and the conditions of the VirtualMachineInventory.
+	ReasonInventoryUnavailable = "InventoryUnavailable"
+	// ReasonInventoryPending means that the cloud was not read yet.
+	//   - Kinds: OrphanCollector
+	//   - Of: OrphansFound=Unknown
+	ReasonInventoryPending = "InventoryPending"
+)
+
+// Reasons of several conditions.
+const (
+	// ReasonFatalResult means that a step of the pipeline failed before it set the condition. A
+	// warning with the reason has the error.
+	//   - Kinds: Machine
+	//   - Of: Unknown
+	//   - Do: Read the error, and correct the step or its input.
+	ReasonFatalResult = "FatalResult"
+	// ReasonUnspecified means that a step of the pipeline set a condition without a reason.
+	//   - Kinds: Machine
+	//   - Of: any
+	//   - Do: Set a reason in the step.
+	ReasonUnspecified = "Unspecified"
+)
+
+// Reasons of conditions of VirtualMachines and of CertificateSigningRequests.
+const (
+	// ReasonMissing means that the VM existed and does not exist any more. A VM is never created
+	// again under the same name.
+	//   - Kinds: VirtualMachine
+	//   - Of: Ready=False
+	ReasonMissing = "Missing"
+	// ReasonDroverMachine means that the kubelet of a Machine requests a certificate that it may
+	// have.
+	//   - Kinds: CertificateSigningRequest
+	//   - Of: Approved=True
+	ReasonDroverMachine = "DroverMachine"
+	// ReasonNotOfDroverMachine means that the request names a Machine and differs from what that
+	// Machine may have.
+	//   - Kinds: CertificateSigningRequest
+	//   - Of: Denied=True
+	//   - Do: Find out which client made the request.
+	ReasonNotOfDroverMachine = "NotOfDroverMachine"
+)
+
+// Reasons of the events of Machines. Reasons of conditions are reasons of events where their text
+// says so.
+const (
+	// EventReconcileError reports an error that keeps a Machine from being reconciled. It is
+	// retried.
+	//   - Kinds: Machine
+	//   - Type: Warning
+	//   - Do: Read the error.
+	EventReconcileError = "ReconcileError"
+	// EventComposeResources reports a result of a step of the pipeline that has no reason of its
+	// own.
+	//   - Kinds: Machine
+	//   - Type: Normal or Warning
+	EventComposeResources = "ComposeResources"
+	// EventVMRequested reports that the provider was asked for the VM.
+	//   - Kinds: Machine
+	//   - Type: Normal
+	EventVMRequested = "VMRequested"
+	// EventNodeJoined reports that the Node has joined the target cluster.
+	//   - Kinds: Machine
+	//   - Type: Normal
+	EventNodeJoined = "NodeJoined"
+	// EventReplaceRequested reports that an annotation asks for another Machine in place of this
+	// one.
+	//   - Kinds: Machine
+	//   - Type: Normal
+	EventReplaceRequested = "ReplaceRequested"
+	// EventTokenRenewed reports that the join token was renewed, because no Node has joined yet.
+	//   - Kinds: Machine
+	//   - Type: Normal
+	EventTokenRenewed = "TokenRenewed"
+	// EventTokenReplaced reports that the join token was minted again, because its total life is
+	// over.
+	//   - Kinds: Machine
+	//   - Type: Normal
+	EventTokenReplaced = "TokenReplaced"
+	// EventCertificateDenied reports that the request for a serving certificate was denied.
+	//   - Kinds: Machine, Node
+	//   - Type: Warning
+	//   - Do: Find out which client made the request.
+	EventCertificateDenied = "CertificateDenied"
+	// EventCertificateWaits reports that a request for a serving certificate is not approved yet,
+	// and why.
+	//   - Kinds: Machine, Node
+	//   - Type: Warning
+	//   - Do: Read the message.
+	EventCertificateWaits = "CertificateWaits"
+	// EventNodeIdentityRestored reports that the Node had lost the label that identifies it, and
+	// that Drover restored it.
+	//   - Kinds: Machine
+	//   - Type: Warning
+	//   - Do: Find out whether the kubelet or a user changed the label.
+	EventNodeIdentityRestored = "NodeIdentityRestored"
+	// EventNodeKeysKept reports labels or annotations that stay on the Node although the Machine
+	// no longer has them.
+	//   - Kinds: Machine
+	//   - Type: Normal
+	//   - Do: Remove them by hand.
+	EventNodeKeysKept = "NodeKeysKept"
+	// EventNodeMetadataNotAllowed reports labels, annotations or taints that the configuration of
+	// the target cluster does not allow.
+	//   - Kinds: Machine
+	//   - Type: Warning
+	//   - Do: Allow them in the configuration, or remove them from the Machine.
+	EventNodeMetadataNotAllowed = "NodeMetadataNotAllowed"
+	// EventInvalidPodRule reports a rule of spec.drain.podRules that is ignored.
+	//   - Kinds: Machine
+	//   - Type: Warning
+	//   - Do: Correct the rule.
+	EventInvalidPodRule = "InvalidPodRule"
+	// EventDraining reports that the drain of the Node has started.
+	//   - Kinds: Machine
+	//   - Type: Normal
+	EventDraining = "Draining"
+	// EventDrained reports that the Node is drained.
+	//   - Kinds: Machine
+	//   - Type: Normal
+	EventDrained = "Drained"
+	// EventEvictionBlocked reports pods that cannot be evicted yet.
+	//   - Kinds: Machine
+	//   - Type: Warning
+	//   - Do: Check their PodDisruptionBudgets.
+	EventEvictionBlocked = "EvictionBlocked"
+	// EventDetachingVolumes reports volumes that are waited for.
+	//   - Kinds: Machine
+	//   - Type: Normal
+	EventDetachingVolumes = "DetachingVolumes"
+	// EventDrainTimeout reports that the drain took too long: the pods that are left are deleted
+	// without regard to their budgets.
+	//   - Kinds: Machine
+	//   - Type: Warning
+	EventDrainTimeout = "DrainTimeout"
+	// EventDrainForced reports that an annotation forces the drain: the pods that are left are
+	// deleted without regard to their budgets.
+	//   - Kinds: Machine
+	//   - Type: Warning
+	EventDrainForced = "DrainForced"
+	// EventHookTimeout reports that hooks are no longer waited for.
+	//   - Kinds: Machine
+	//   - Type: Warning
+	//   - Do: Ask the owner of the hook.
+	EventHookTimeout = "HookTimeout"
+	// EventVolumeDetachTimeout reports volumes that were not detached in time and are not waited
+	// for.
+	//   - Kinds: Machine
+	//   - Type: Warning
+	//   - Do: Check the CSI driver of the volumes.
+	EventVolumeDetachTimeout = "VolumeDetachTimeout"
+	// EventVolumesUnreadable reports that the attachments of volumes cannot be read, so that they
+	// are not waited for.
+	//   - Kinds: Machine
+	//   - Type: Warning
+	//   - Do: Grant the right that the message names.
+	EventVolumesUnreadable = "VolumesUnreadable"
+	// EventNodeDeleted reports that the Node was deleted from the target cluster.
+	//   - Kinds: Machine
+	//   - Type: Normal
+	EventNodeDeleted = "NodeDeleted"
+	// EventNodeAbandoned reports that the Node was left in the target cluster, which does not
+	// answer.
+	//   - Kinds: Machine
+	//   - Type: Warning
+	//   - Do: Delete the Node by hand.
+	EventNodeAbandoned = "NodeAbandoned"
+	// EventTokenAbandoned reports that the join token is left to expire in the target cluster.
+	//   - Kinds: Machine
+	//   - Type: Warning
+	EventTokenAbandoned = "TokenAbandoned"
+	// EventVMUnreadable reports that the VM of a Machine that is being deleted cannot be read.
+	//   - Kinds: Machine
+	//   - Type: Warning
+	//   - Do: Repair the provider of the VM.
+	EventVMUnreadable = "VMUnreadable"
+	// EventForceDeleted reports that the VM resource was released without its provider, because an
+	// annotation asks for it. The VM may still exist.
+	//   - Kinds: Machine
+	//   - Type: Warning
+	//   - Do: Find the VM by the tag that the message names, and delete it.
+	EventForceDeleted = "ForceDeleted"
+)
+
+// Reasons of the events of MachineSets.
+const (
+	// EventCreatedMachine reports Machines that the set creates.
+	//   - Kinds: MachineSet
+	//   - Type: Normal
+	EventCreatedMachine = "CreatedMachine"
+	// EventDeletedMachine reports Machines that the set deletes, and the criterion that decided.
+	//   - Kinds: MachineSet
+	//   - Type: Normal
+	EventDeletedMachine = "DeletedMachine"
+	// EventAdoptingMachine reports Machines that the set adopts, which had no controller.
+	//   - Kinds: MachineSet
+	//   - Type: Normal
+	EventAdoptingMachine = "AdoptingMachine"
+	// EventReplacingMachine reports that a Machine is being replaced. It is a warning for a Failed
+	// one.
+	//   - Kinds: MachineSet
+	//   - Type: Normal or Warning
+	EventReplacingMachine = "ReplacingMachine"
+	// EventReplacedMachine reports which Machine has taken the place of another one.
+	//   - Kinds: MachineSet
+	//   - Type: Normal
+	EventReplacedMachine = "ReplacedMachine"
+	// EventSetAsideMachine reports a preserved Machine that no longer counts as a replica.
+	//   - Kinds: MachineSet
+	//   - Type: Normal
+	EventSetAsideMachine = "SetAsideMachine"
+	// EventUpdatingMachine reports Machines that were selected for an update in place.
+	//   - Kinds: MachineSet
+	//   - Type: Normal
+	EventUpdatingMachine = "UpdatingMachine"
+	// EventUpdatedMachine reports Machines that were updated in place.
+	//   - Kinds: MachineSet
+	//   - Type: Normal
+	EventUpdatedMachine = "UpdatedMachine"
+	// EventBackingOff reports that creations fail, and when the next attempt is.
+	//   - Kinds: MachineSet
+	//   - Type: Warning
+	//   - Do: Read the error that the message has.
+	EventBackingOff = "BackingOff"
+	// EventCreationRecovered reports that Machines can be created again.
+	//   - Kinds: MachineSet
+	//   - Type: Normal
+	EventCreationRecovered = "CreationRecovered"
+	// EventExhaustionEnded reports that an exhausted failure domain has room again, or is worth
+	// another try.
+	//   - Kinds: MachineSet
+	//   - Type: Normal
+	EventExhaustionEnded = "ExhaustionEnded"
+)
+
+// Reasons of the events of MachineDeployments.
+const (
+	// EventNewMachineSet reports the set of a new revision.
+	//   - Kinds: MachineDeployment
+	//   - Type: Normal
+	EventNewMachineSet = "NewMachineSet"
+	// EventReadoptedMachineSet reports a set that a stale write had left out of the status.
+	//   - Kinds: MachineDeployment
+	//   - Type: Normal
+	EventReadoptedMachineSet = "ReadoptedMachineSet"
+	// EventScalingMachineSet reports from how many Machines to how many a set is scaled.
+	//   - Kinds: MachineDeployment
+	//   - Type: Normal
+	EventScalingMachineSet = "ScalingMachineSet"
+	// EventUpdatingMachineSet reports that a set is updated in place to a revision.
+	//   - Kinds: MachineDeployment
+	//   - Type: Normal
+	EventUpdatingMachineSet = "UpdatingMachineSet"
+	// EventDeletedMachineSet reports a set that was deleted.
+	//   - Kinds: MachineDeployment
+	//   - Type: Normal
+	EventDeletedMachineSet = "DeletedMachineSet"
+	// EventRolloutComplete reports that all Machines of a revision are available.
+	//   - Kinds: MachineDeployment
+	//   - Type: Normal
+	EventRolloutComplete = "RolloutComplete"
+	// EventMachineDeploymentResumed reports that a pause has ended.
+	//   - Kinds: MachineDeployment
+	//   - Type: Normal
+	EventMachineDeploymentResumed = "MachineDeploymentResumed"
+	// EventRolledBack reports the revision that spec.rollbackTo returns to.
+	//   - Kinds: MachineDeployment
+	//   - Type: Normal
+	EventRolledBack = "RolledBack"
+	// EventRollbackEnded reports that spec.rollbackTo is removed, so that spec.template is rolled
+	// out.
+	//   - Kinds: MachineDeployment
+	//   - Type: Normal
+	EventRollbackEnded = "RollbackEnded"
+)
+
+// Reasons of the events of OrphanCollectors.
+const (
+	// EventOrphanFound reports VMs that have no Machine.
+	//   - Kinds: OrphanCollector
+	//   - Type: Warning
+	//   - Do: Check them.
+	EventOrphanFound = "OrphanFound"
+	// EventOrphanAdopted reports VMs that are to be deleted if a last look at the cloud finds
+	// them.
+	//   - Kinds: OrphanCollector
+	//   - Type: Normal
+	EventOrphanAdopted = "OrphanAdopted"
+	// EventDeletingOrphan reports VMs that are being deleted.
+	//   - Kinds: OrphanCollector
+	//   - Type: Normal
+	EventDeletingOrphan = "DeletingOrphan"
+	// EventOrphanGone reports VMs that no longer exist.
+	//   - Kinds: OrphanCollector
+	//   - Type: Normal
+	EventOrphanGone = "OrphanGone"
+)
+
+// Reasons of the events of configurations, beside those in the package of their API.
+const (
+	// EventTokenSwept reports a join token that was deleted because its Machine no longer exists.
+	//   - Kinds: ProviderConfig, ClusterProviderConfig
+	//   - Type: Normal
+	EventTokenSwept = "TokenSwept"
+	// EventNodeSwept reports a Node that was deleted because its Machine no longer exists.
+	//   - Kinds: ProviderConfig, ClusterProviderConfig
+	//   - Type: Normal
+	EventNodeSwept = "NodeSwept"
+)
+
+// Reasons of the events of VirtualMachines.
+const (
+	// EventCloning reports that a template is being cloned to the VM.
+	//   - Kinds: VirtualMachine
+	//   - Type: Normal
+	EventCloning = "Cloning"
+	// EventDisksDetached reports disks that are not the VM's own. They are detached before the VM
+	// is deleted, and stay.
+	//   - Kinds: VirtualMachine
+	//   - Type: Normal
+	EventDisksDetached = "DisksDetached"
+)
+
+// Reasons of events of Crossplane that Drover does not pass on, because its own events say more.
+const (
+	// EventCreatedExternalResource is never seen: the creation of a VM has events of its own.
+	//   - Kinds: VirtualMachine
+	//   - Type: Normal
+	EventCreatedExternalResource = "CreatedExternalResource"
+	// EventUpdatedExternalResource is never seen: it reports nothing that the status does not
+	// have.
+	//   - Kinds: VirtualMachine
+	//   - Type: Normal
+	EventUpdatedExternalResource = "UpdatedExternalResource"
+	// EventDeletedExternalResource is never seen: the deletion of a VM has events of its own.
+	//   - Kinds: VirtualMachine
+	//   - Type: Normal
+	EventDeletedExternalResource = "DeletedExternalResource"
+)
