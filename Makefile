@@ -72,7 +72,7 @@ packages: binaries ## Build the Configuration, Function and Provider packages in
 	$(BIN)/xpkg build --root $(CURDIR) --bin $(BIN) --out $(PACKAGES) --version $(VERSION)
 
 .PHONY: generate
-generate: ## Generate deepcopy, CRDs, XRDs and the lifted provider. Leaves no diff when nothing changed.
+generate: ## Generate deepcopy, CRDs, XRDs, docs/conditions.md and the lifted provider. Leaves no diff when nothing changed.
 	go generate ./...
 
 MODULES := . cluster cluster/cloud cluster/kubernetes

@@ -3,7 +3,7 @@ package v1alpha1
 // Condition types. An object also carries Synced and Ready, which Crossplane defines.
 const (
 	// ConditionReady is the condition of Crossplane that sums up an object.
-	//   - Kinds: Machine, MachineSet, MachineDeployment, OrphanCollector
+	//   - Kinds: Machine, MachineSet, MachineDeployment, OrphanCollector, VirtualMachine
 	//   - Polarity: True is good
 	//   - True: All that the spec asks for is there. The observedGeneration of the condition is
 	//     the generation of the spec that this was decided for.
