@@ -1,6 +1,7 @@
 package machinegroup
 
 import (
+	"maps"
 	"sync"
 	"time"
 
@@ -15,8 +16,11 @@ import (
 // breaker, two tokens of each. So changes are reported together: the more a set can do about
 // them, the sooner.
 const (
-	// settleFor so long after a first change more changes of the same sort follow.
+	// settleFor so long after a change more changes of the same sort follow: a notification
+	// waits for that time without a change.
 	settleFor = 300 * time.Millisecond
+	// settleAtMost is the longest time that a notification waits for the changes that follow.
+	settleAtMost = 1500 * time.Millisecond
 	// goneEvery is the shortest interval between two notifications that Machines are gone.
 	goneEvery = 500 * time.Millisecond
 	// arrivalsEvery is the shortest interval between two notifications that half of the
@@ -80,6 +84,9 @@ type notifications struct {
 	pending pendingCounts
 	// changedAt is the time of the first change since, zero if there was none.
 	changedAt time.Time
+	// latest are the Machines that were pending after the latest change, at latestAt.
+	latest   pendingCounts
+	latestAt time.Time
 }
 
 func newPace(now func() time.Time) *pace {
@@ -100,19 +107,26 @@ func (p *pace) delay(name types.NamespacedName, is pendingCounts, gone bool) tim
 	if n.changedAt.IsZero() {
 		n.changedAt = now
 	}
+	if n.latestAt.IsZero() || !maps.Equal(n.latest, is) {
+		n.latest, n.latestAt = is, now
+	}
 	// Of the Machines that were created or deleted together, the others follow soon.
-	settle, interval := settleFor, group.TellEvery
+	settled := n.latestAt.Add(settleFor)
+	if latest := n.changedAt.Add(settleAtMost); settled.After(latest) {
+		settled = latest
+	}
+	interval := group.TellEvery
 	switch a := n.pending.arrivals(is); {
 	case gone && a == someArrived:
-		settle, interval = arrivalsEvery, goneEvery
+		settled, interval = n.changedAt.Add(arrivalsEvery), goneEvery
 	case gone:
 		interval = goneEvery
 	case a == halfArrived:
 		interval = arrivalsEvery
 	case a == someArrived:
-		settle = group.TellEvery
+		settled = n.changedAt.Add(group.TellEvery)
 	}
-	return max(0, n.changedAt.Add(settle).Sub(now), n.at.Add(interval).Sub(now))
+	return max(0, settled.Sub(now), n.at.Add(interval).Sub(now))
 }
 
 // notified records that all changes have been reported.

@@ -103,3 +103,37 @@ func TestAPaceOfAnUnknownGroupWaitsForMoreChangesOnly(t *testing.T) {
 		t.Errorf("the delay is %s, want none", got)
 	}
 }
+
+func TestANotificationWaitsUntilNoMoreMachinesArrive(t *testing.T) {
+	now := time.Now()
+	p := newPace(func() time.Time { return now })
+	p.notified(key, pendingCounts{v1alpha1.MachineJoining: 10})
+	now = now.Add(time.Minute)
+	// A Machine arrives every 200 ms.
+	for left, since := 4, time.Duration(0); left >= 0; left, since = left-1, since+200*time.Millisecond {
+		if got := p.delay(key, pendingCounts{v1alpha1.MachineJoining: left}, false); got != settleFor {
+			t.Errorf("the delay is %s after %s and with %d pending Machines, want %s", got, since, left, settleFor)
+		}
+		now = now.Add(200 * time.Millisecond)
+	}
+	if got := p.delay(key, pendingCounts{v1alpha1.MachineJoining: 0}, false); got != settleFor-200*time.Millisecond {
+		t.Errorf("the delay is %s after the last arrival", got)
+	}
+}
+
+func TestANotificationDoesNotWaitForeverForArrivals(t *testing.T) {
+	now := time.Now()
+	p := newPace(func() time.Time { return now })
+	p.notified(key, pendingCounts{v1alpha1.MachineJoining: 100})
+	now = now.Add(time.Minute)
+	left, waited := 50, time.Duration(0)
+	for p.delay(key, pendingCounts{v1alpha1.MachineJoining: left}, false) > 0 {
+		now, waited, left = now.Add(100*time.Millisecond), waited+100*time.Millisecond, left-1
+		if waited > time.Minute {
+			break
+		}
+	}
+	if waited != settleAtMost {
+		t.Errorf("reported after %s of arrivals, want %s", waited, settleAtMost)
+	}
+}
