@@ -159,7 +159,7 @@ func (p *plan) reconciling(s machinev1alpha1.MachineDeploymentStatus, progressin
 
 // exhaustedCondition is nil for a deployment that never met with it.
 func (p *plan) exhaustedCondition(s machinev1alpha1.MachineDeploymentStatus) *shared.Condition {
-	const typ = machinev1alpha1.ConditionCapacityExhausted
+	typ := machinev1alpha1.ConditionCapacityExhausted
 	for _, set := range p.live() {
 		c := meta.FindStatusCondition(set.Status.Conditions, typ)
 		if set.Status.Exhausted != nil && c != nil && c.Status == metav1.ConditionTrue {
