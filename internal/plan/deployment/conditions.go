@@ -219,7 +219,7 @@ func (p *plan) freezeLimit() time.Duration {
 	if s := p.Deployment.Spec.ProgressDeadlineSeconds; s > 0 {
 		return time.Duration(s) * time.Second
 	}
-	return shared.DefaultFreezeLimit
+	return machinev1alpha1.DefaultFreezeLimit
 }
 
 // untilFreezeStalls is false if no freeze by hand holds anything.
