@@ -10,10 +10,6 @@ import (
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 )
 
-// DefaultFreezeLimit is how long a freeze by hand may last until it is reported as Stalled, where
-// the spec has no deadline.
-const DefaultFreezeLimit = 30 * time.Minute
-
 // UntilFreezeStalls returns how long a freeze by hand may still last before it is reported as
 // Stalled, 0 or less if it has lasted too long. It is false for other freezes, which end by
 // themselves, and without a freeze.

@@ -1,8 +1,6 @@
 package v1alpha1
 
 import (
-	"time"
-
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -19,10 +17,6 @@ const (
 	nodeGroupMinSize = "/cluster-api-autoscaler-node-group-min-size"
 	nodeGroupMaxSize = "/cluster-api-autoscaler-node-group-max-size"
 )
-
-// DefaultCapacityTimeout is that of Machines of a node group. The cluster-autoscaler looks at
-// its groups every ten seconds: it sees the failure within a minute.
-const DefaultCapacityTimeout = 30 * time.Second
 
 // IsNodeGroup reports whether a MachineDeployment or MachineSet has the annotations of a node
 // group of the cluster-autoscaler.

@@ -4,9 +4,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// DefaultMaxUnhealthy is the default of Remediation.MaxUnhealthy.
-const DefaultMaxUnhealthy = "40%"
-
 // Remediation says how many Machines are replaced at a time because they failed or
 // because somebody asked for it, and when none is.
 type Remediation struct {

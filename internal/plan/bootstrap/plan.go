@@ -47,12 +47,6 @@ type Settings struct {
 	Encoding clusterv1alpha1.UserDataEncoding
 }
 
-// Defaults are those of the input's schema, which Crossplane does not apply.
-const defaultTokenTTL = time.Hour
-
-// defaultTokenGroup is what kubeadm lets join.
-const defaultTokenGroup = "system:bootstrappers:kubeadm:default-node-token"
-
 // SettingsOf an input.
 func SettingsOf(input *fn.Bootstrap) Settings {
 	s := Settings{
@@ -62,10 +56,10 @@ func SettingsOf(input *fn.Bootstrap) Settings {
 		Encoding:              input.Encoding,
 	}
 	if s.TokenTTL <= 0 {
-		s.TokenTTL = defaultTokenTTL
+		s.TokenTTL = fn.DefaultTokenTTL
 	}
 	if s.TokenGroups == nil {
-		s.TokenGroups = []string{defaultTokenGroup}
+		s.TokenGroups = []string{fn.DefaultTokenGroup}
 	}
 	return s
 }

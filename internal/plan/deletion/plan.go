@@ -19,12 +19,6 @@ import (
 // mostNamed Machines are described in a message; the others are counted.
 const mostNamed = 3
 
-// Defaults of the schema of a Machine.
-const (
-	defaultDrainTimeout = 2 * time.Hour
-	defaultHookTimeout  = 2 * time.Hour
-)
-
 // slowAfter is what the provider of a VM has to delete it before a user should look.
 const slowAfter = 10 * time.Minute
 
@@ -211,7 +205,7 @@ func forced(m *machinev1alpha1.Machine) string {
 	case drain.Forced:
 		return "the drain is forced"
 	}
-	at := drain.StartTime.Add(plan.Timeout(m.Spec.Drain.Timeout, defaultDrainTimeout))
+	at := drain.StartTime.Add(plan.Timeout(m.Spec.Drain.Timeout, machinev1alpha1.DefaultDrainTimeout))
 	return fmt.Sprintf("the drain is forced at %s, %s", stamp(at), annotation(machinev1alpha1.AnnotationForceDrain, m, "forces it now"))
 }
 
@@ -221,7 +215,7 @@ func hooksEnd(m *machinev1alpha1.Machine) string {
 	if m.Status.Deletion.Stage == machinev1alpha1.DeletionPreDrainHooks {
 		since = m.DeletionTimestamp.Time
 	}
-	return stamp(since.Add(plan.Timeout(m.Spec.Drain.HookTimeout, defaultHookTimeout)))
+	return stamp(since.Add(plan.Timeout(m.Spec.Drain.HookTimeout, machinev1alpha1.DefaultHookTimeout)))
 }
 
 func annotation(key string, m *machinev1alpha1.Machine, does string) string {

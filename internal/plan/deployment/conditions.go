@@ -159,7 +159,7 @@ func (p *plan) reconciling(s machinev1alpha1.MachineDeploymentStatus, progressin
 
 // exhaustedCondition is nil for a deployment that never met with it.
 func (p *plan) exhaustedCondition(s machinev1alpha1.MachineDeploymentStatus) *shared.Condition {
-	const typ = machinev1alpha1.ConditionCapacityExhausted
+	typ := machinev1alpha1.ConditionCapacityExhausted
 	for _, set := range p.live() {
 		c := meta.FindStatusCondition(set.Status.Conditions, typ)
 		if set.Status.Exhausted != nil && c != nil && c.Status == metav1.ConditionTrue {
@@ -219,7 +219,7 @@ func (p *plan) freezeLimit() time.Duration {
 	if s := p.Deployment.Spec.ProgressDeadlineSeconds; s > 0 {
 		return time.Duration(s) * time.Second
 	}
-	return shared.DefaultFreezeLimit
+	return machinev1alpha1.DefaultFreezeLimit
 }
 
 // untilFreezeStalls is false if no freeze by hand holds anything.

@@ -5,12 +5,13 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	fn "github.com/drover-dev/drover/apis/fn/v1alpha1"
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/plan/deployment"
 )
 
 // DefaultMargins are those of the input's schema, which Crossplane does not apply.
-var DefaultMargins = Margins{Up: 2, Down: 1}
+var DefaultMargins = Margins{Up: fn.DefaultUpMargin, Down: fn.DefaultDownMargin}
 
 // OfDeployment is what a MachineDeployment says of itself.
 func OfDeployment(d *machinev1alpha1.MachineDeployment) Observed {

@@ -15,24 +15,13 @@ import (
 	"github.com/drover-dev/drover/internal/workernode"
 )
 
-// defaultHealthTimeout is that of the Machine's schema.
-const defaultHealthTimeout = 10 * time.Minute
-
 // wellAgain is for how long a Node must be healthy until it counts as well again. One
 // that is Ready for a moment each time that its kubelet is restarted never is.
 const wellAgain = time.Minute
 
-// defaultHealthConditions are those of the Machine's schema.
-var defaultHealthConditions = []machinev1alpha1.HealthCondition{
-	{Type: "KernelDeadlock", Status: isTrue},
-	{Type: "ReadonlyFilesystem", Status: isTrue},
-	{Type: string(corev1.NodeDiskPressure), Status: isTrue},
-	{Type: string(corev1.NodeNetworkUnavailable), Status: isTrue},
-}
-
 func healthConditions(h machinev1alpha1.Health) []machinev1alpha1.HealthCondition {
 	if h.Conditions == nil {
-		return defaultHealthConditions
+		return machinev1alpha1.DefaultHealthConditions()
 	}
 	return h.Conditions
 }
@@ -123,7 +112,7 @@ func ownTimeout(h machinev1alpha1.Health, typ, status string) *metav1.Duration {
 }
 
 func healthTimeout(m *machinev1alpha1.Machine) time.Duration {
-	return plan.Timeout(m.Spec.Health.Timeout, defaultHealthTimeout)
+	return plan.Timeout(m.Spec.Health.Timeout, machinev1alpha1.DefaultHealthTimeout)
 }
 
 // nodeHealthy is nil for a Machine whose Node never was unhealthy.

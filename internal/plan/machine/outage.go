@@ -11,16 +11,11 @@ import (
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 )
 
-// defaultReturnGrace is that of the input's schema, which Crossplane does not apply. A
-// kubelet tries to renew its lease every 10 s, and after a failure up to 7 s later, and a
-// cluster calls a Node lost after 50 s.
-const defaultReturnGrace = 2 * time.Minute
-
 // ReturnGrace is the input's, or the default.
 func ReturnGrace(input *fn.Lifecycle) (time.Duration, error) {
 	switch g := input.ReturnGrace; {
 	case g == nil:
-		return defaultReturnGrace, nil
+		return fn.DefaultReturnGrace, nil
 	case g.Duration < 0:
 		return 0, fmt.Errorf("the step's input: returnGrace: %s must be 0s or more", g.Duration)
 	default:

@@ -40,7 +40,7 @@ func TestSees(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := Observed{Machine: &machinev1alpha1.Machine{}}
-			o.ObserveTarget(tc.config, defaultReturnGrace)
+			o.ObserveTarget(tc.config, fn.DefaultReturnGrace)
 			if got := factsOf(at.Add(tc.after), o).mayFail; got != tc.judges {
 				t.Errorf("judges %t, want %t", got, tc.judges)
 			}

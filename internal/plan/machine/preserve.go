@@ -13,9 +13,6 @@ import (
 	"github.com/drover-dev/drover/internal/workernode"
 )
 
-// defaultPreserveTimeout is that of the Machine's schema.
-const defaultPreserveTimeout = 96 * time.Hour
-
 // preserve is the value that is in force: the Node's, or else the Machine's. What is
 // none of the values is passed over.
 func preserve(f facts) string {
@@ -56,7 +53,7 @@ func preservation(f facts, d decision) *machinev1alpha1.Preservation {
 		return nil
 	}
 	since := *whole(f.now)
-	p := machinev1alpha1.Preservation{Since: since, Until: metav1.NewTime(since.Add(plan.Timeout(f.Machine.Spec.Preserve.Timeout, defaultPreserveTimeout)))}
+	p := machinev1alpha1.Preservation{Since: since, Until: metav1.NewTime(since.Add(plan.Timeout(f.Machine.Spec.Preserve.Timeout, machinev1alpha1.DefaultPreserveTimeout)))}
 	if before := f.before.Preservation; before != nil && (before.Value == f.preserve || lasts(f.now, before)) {
 		p = *before
 	}

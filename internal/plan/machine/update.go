@@ -13,9 +13,6 @@ import (
 	"github.com/drover-dev/drover/internal/workernode"
 )
 
-// defaultUpdateTimeout is that of the Machine's schema.
-const defaultUpdateTimeout = 20 * time.Minute
-
 // update is how far the update in place is that the spec asks for, and nil if it asks
 // for none.
 //
@@ -120,7 +117,7 @@ func updateDeadline(s machinev1alpha1.UpdateStatus, want *machinev1alpha1.Machin
 }
 
 func updateTimeout(want *machinev1alpha1.MachineUpdate) time.Duration {
-	return plan.Timeout(want.Timeout, defaultUpdateTimeout)
+	return plan.Timeout(want.Timeout, machinev1alpha1.DefaultUpdateTimeout)
 }
 
 // onNode puts what the agent, and people, read of an update onto the Node.

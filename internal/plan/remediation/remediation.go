@@ -23,7 +23,7 @@ type Limits struct {
 
 // LimitsOf a remediation of so many replicas. With a problem nothing is replaced.
 func LimitsOf(r machinev1alpha1.Remediation, replicas int32) (Limits, *plan.Problem) {
-	inFlight, problem := scaled("maxInFlight", r.MaxInFlight, intstr.FromInt32(1), replicas)
+	inFlight, problem := scaled("maxInFlight", r.MaxInFlight, intstr.FromInt32(machinev1alpha1.DefaultMaxInFlight), replicas)
 	if problem != nil {
 		return Limits{}, problem
 	}

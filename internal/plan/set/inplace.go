@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -12,9 +11,6 @@ import (
 	"github.com/drover-dev/drover/internal/names"
 	shared "github.com/drover-dev/drover/internal/plan"
 )
-
-// defaultUpdateTimeout is that of the schemas.
-const defaultUpdateTimeout = 20 * time.Minute
 
 // updatesInPlace says whether Machines follow the template in place.
 func (f *fleet) updatesInPlace() bool { return f.Set.Spec.InPlaceUpdate != nil }
@@ -192,7 +188,7 @@ func (f *fleet) composeUpdate(d *Desired, m Machine) {
 			ClassRef: t.ClassRef,
 			Selected: isSelected(m) || slices.Contains(f.Set.Status.Updating, m.Name),
 			// Always set: what the schema defaulted would stay when the rest is taken back.
-			Timeout: cmp.Or(f.Set.Spec.InPlaceUpdate.Timeout, metav1.Duration{Duration: defaultUpdateTimeout}),
+			Timeout: cmp.Or(f.Set.Spec.InPlaceUpdate.Timeout, metav1.Duration{Duration: machinev1alpha1.DefaultUpdateTimeout}),
 		}
 	}
 	if labelled {

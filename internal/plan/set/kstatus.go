@@ -79,7 +79,7 @@ func (p *plan) heldBack(s machinev1alpha1.MachineSetStatus, allowed *shared.Cond
 		}
 	}
 	if left, byHand := p.untilFreezeStalls(); byHand && left <= 0 {
-		c := shared.FreezeStalled(shared.DefaultFreezeLimit)
+		c := shared.FreezeStalled(machinev1alpha1.DefaultFreezeLimit)
 		return &c
 	}
 	return nil
@@ -90,7 +90,7 @@ func (p *plan) untilFreezeStalls() (time.Duration, bool) {
 	if p.missing() == 0 && len(p.waiting()) == 0 {
 		return 0, false
 	}
-	return shared.UntilFreezeStalls(p.now, p.Safety, p.Set.Status.Conditions, shared.DefaultFreezeLimit)
+	return shared.UntilFreezeStalls(p.now, p.Safety, p.Set.Status.Conditions, machinev1alpha1.DefaultFreezeLimit)
 }
 
 // numbers of the set's Machines.

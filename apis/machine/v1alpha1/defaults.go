@@ -1,0 +1,42 @@
+package v1alpha1
+
+import "time"
+
+// Defaults of the schemas that planners use where a schema was not applied, such as for Machines
+// that were written before it had the default.
+const (
+	// DefaultMaxUnhealthy is the default of Remediation.MaxUnhealthy.
+	DefaultMaxUnhealthy = "40%"
+	// DefaultMaxInFlight is the default of Remediation.MaxInFlight.
+	DefaultMaxInFlight = 1
+	// DefaultHealthTimeout is the default of Health.Timeout.
+	DefaultHealthTimeout = 10 * time.Minute
+	// DefaultPreserveTimeout is the default of Preserve.Timeout.
+	DefaultPreserveTimeout = 96 * time.Hour
+	// DefaultUpdateTimeout is the default of the timeouts of updates in place.
+	DefaultUpdateTimeout = 20 * time.Minute
+	// DefaultDrainTimeout is the default of Drain.Timeout.
+	DefaultDrainTimeout = 2 * time.Hour
+	// DefaultHookTimeout is the default of Drain.HookTimeout.
+	DefaultHookTimeout = 2 * time.Hour
+)
+
+// Defaults that no schema has, because they depend on other fields.
+const (
+	// DefaultCapacityTimeout is that of Machines of a node group. The cluster-autoscaler looks at
+	// its groups every ten seconds: it sees the failure within a minute.
+	DefaultCapacityTimeout = 30 * time.Second
+	// DefaultFreezeLimit is how long a freeze by hand may last until it is reported as Stalled,
+	// where the spec has no deadline.
+	DefaultFreezeLimit = 30 * time.Minute
+)
+
+// DefaultHealthConditions returns the default of Health.Conditions.
+func DefaultHealthConditions() []HealthCondition {
+	return []HealthCondition{
+		{Type: "KernelDeadlock", Status: "True"},
+		{Type: "ReadonlyFilesystem", Status: "True"},
+		{Type: "DiskPressure", Status: "True"},
+		{Type: "NetworkUnavailable", Status: "True"},
+	}
+}
