@@ -21,11 +21,7 @@ func (p *plan) onDelete(head *set, rest []*set) {
 			}
 		}
 	}
-	has := int32(0)
-	for _, s := range rest {
-		// What a set was told to give up, it still has until it has done so.
-		has = add(has, max(s.wants, min(s.told, s.Status.Replicas)))
-	}
+	has := sum(rest, (*set).present)
 	// What a set that has not acted on its last number can give up, it does when it has: a
 	// Machine of the new template must not go in its place.
 	fewer += max(0, tooMuch-sum(rest, (*set).wanted))

@@ -36,11 +36,26 @@ func (s *set) total() int32 {
 	if s.Terminating && s.Status.DecidedGeneration >= s.Generation {
 		return s.Status.Replicas + s.Status.TerminatingReplicas
 	}
+	return add(s.upperBound(), max(0, s.Status.TerminatingReplicas))
+}
+
+// upperBound of the Machines that do not terminate and whose deletion is not recorded.
+func (s *set) upperBound() int32 {
 	most := int32(0)
 	if !s.settled() {
 		most = s.most
 	}
-	return add(max(0, most, s.told, s.Spec.Replicas, s.Status.Replicas), max(0, s.Status.TerminatingReplicas))
+	return max(0, most, s.told, s.Spec.Replicas, s.Status.Replicas)
+}
+
+// present Machines do not terminate: the set has them or may come to have them. A Machine
+// whose deletion is only recorded is present until the deletion is requested.
+func (s *set) present() int32 {
+	n := max(s.wants, min(s.told, s.Status.Replicas))
+	if !s.settled() {
+		n = s.upperBound()
+	}
+	return add(n, int32(len(s.Status.Dropping)))
 }
 
 // available Machines that the set has and will keep.

@@ -32,6 +32,11 @@ func scaledFor(n int32) deploymentOption {
 
 func createsNone(s *Set) { s.Spec.Creation = machinev1alpha1.CreationDisabled }
 
+// dropping names Machines whose deletion is recorded, and not requested yet.
+func dropping(names ...string) setOption {
+	return func(s *Set) { s.Status.Dropping, s.Status.TerminatingReplicas = names, int32(len(names)) }
+}
+
 func marked(n int32) setOption { return func(s *Set) { s.Status.MarkedReplicas = n } }
 
 // updated says how many Machines of a set that updates in place are of its template.
@@ -121,6 +126,15 @@ func TestOnDelete(t *testing.T) {
 		"ASetThatMayStillCreateIsCountedInFull": {
 			d: deployment(3, onDelete), sets: []Set{machineSet("v1", 1, 3, has(2)), machineSet("v2", 2, 0)},
 			decided: counts{"v1": 3, "v2": 0},
+		},
+		"AMachineWhoseDeletionIsOnlyRecordedStillTakesItsPlace": {
+			d: deployment(3, onDelete), sets: []Set{machineSet("v1", 1, 3, createsNone, has(2), available(2), dropping("a")), machineSet("v2", 2, 0)},
+			decided: counts{"v1": 2, "v2": 0},
+		},
+		"ScalingUpCountsMachinesThatAnOldSetHasYetToGiveUp": {
+			d:       deployment(5, onDelete, told("v1", 1), told("v2", 0)),
+			sets:    []Set{machineSet("v1", 1, 4, createsNone), machineSet("v2", 2, 0)},
+			decided: counts{"v1": 1, "v2": 1},
 		},
 		"ScalingUpMakesNewMachines": {
 			d: deployment(5, onDelete), sets: []Set{machineSet("v1", 1, 2, createsNone), machineSet("v2", 2, 1)},
