@@ -1,6 +1,8 @@
 package deployment
 
 import (
+	"k8s.io/utils/ptr"
+
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 )
 
@@ -17,9 +19,10 @@ func (p *plan) updates(s *set) *machinev1alpha1.MachineSetInPlaceUpdate {
 	b := p.Deployment.Spec.Strategy.InPlaceUpdate
 	return &machinev1alpha1.MachineSetInPlaceUpdate{
 		ID: p.target.hash(),
-		// The set counts from what it is told, which may be more than replicas, or
-		// less while it is scaled.
-		MaxUnavailable: max(0, s.told-p.bounds.least()),
+		// The set counts from its own number, which may be less than replicas while it is
+		// scaled up. Machines that are about to be deleted leave no room for updates: marked
+		// ones are deleted although they are available.
+		MaxUnavailable: max(0, min(s.told, p.withSurge(s))-p.bounds.least()),
 		Orchestration:  b.Orchestration,
 		Timeout:        b.Timeout,
 	}
@@ -50,17 +53,39 @@ func (p *plan) fill(s *set) {
 	p.tell(s, n)
 }
 
-// withSurge is how many Machines a set shall have that updates in place: those above
-// replicas are new ones, and spare as many old ones the update in the end.
+// withSurge is how many Machines a set shall have that updates in place.
 func (p *plan) withSurge(s *set) int32 {
-	most := p.bounds.replicas
-	manual := p.Deployment.Spec.Strategy.InPlaceUpdate.Orchestration == machinev1alpha1.OrchestrationManual
-	outdated := max(0, s.Status.Replicas-max(0, s.Status.UpdatedReplicas))
-	if manual || p.held() || s != p.current || s.missing || p.isUpdated(s) || s.Status.UpdatedAvailableReplicas >= most {
-		return most
+	if p.needsSurge(s) {
+		return add(p.bounds.replicas, 1)
 	}
-	extra := max(s.told-most, min(p.bounds.surge, outdated))
-	return min(add(most, extra), p.bounds.most())
+	return p.bounds.replicas
+}
+
+// needsSurge reports whether the set needs a Machine above replicas. If some may be
+// unavailable, updates need none. Otherwise one new Machine takes the place of the Machines
+// that are updated, one after another, and of the last outdated one for good: each further
+// one would be a VM that the update could do without.
+func (p *plan) needsSurge(s *set) bool {
+	b := p.bounds
+	manual := p.Deployment.Spec.Strategy.InPlaceUpdate.Orchestration == machinev1alpha1.OrchestrationManual
+	if b.unavailable > 0 || b.replicas == 0 || manual {
+		return false
+	}
+	hasSurge := s.told > max(b.replicas, ptr.Deref(p.Deployment.Status.DesiredReplicas, 0))
+	switch {
+	case p.held() || s != p.current || s.missing:
+		return hasSurge
+	case p.hasUpdated(s):
+		return false
+	}
+	return hasSurge || s.Status.UpdatedReplicas < s.Status.Replicas
+}
+
+// hasUpdated reports whether the set can do without the Machine above replicas. A marked
+// Machine would be deleted in place of one that is not available.
+func (p *plan) hasUpdated(s *set) bool {
+	return p.isUpdated(s) && s.Status.MarkedReplicas == 0 ||
+		s.Status.UpdatedAvailableReplicas-min(1, s.Status.MarkedReplicas) >= p.bounds.replicas
 }
 
 // isUpdated says whether the set acted on the template and has no Machines of others.

@@ -11,8 +11,9 @@ func (p *plan) rescaled() bool {
 // rescale decides once, as soon as all sets have acted on their last numbers, which sets a
 // change of replicas concerns. Growth is the new set's, so that no Machine is created that
 // the rollout replaces, unless the new set is not proven: then all sets grow in proportion
-// to their sizes, and the capacity does not wait for the new template. A scale-down is
-// always spread, so that an unproven template has no larger share than before.
+// to their sizes, and the capacity does not wait for the new template. A scale-down
+// concerns the old sets, whose Machines the rollout deletes anyway, or, if the new set is not
+// proven, all sets in proportion: an unproven template has no larger share than before.
 func (p *plan) rescale(head *set, rest []*set) {
 	sets := p.live()
 	toMost := p.bounds.most() - sum(sets, (*set).hasToHave)
@@ -24,7 +25,7 @@ func (p *plan) rescale(head *set, rest []*set) {
 	case toMost > 0 && grows && !p.isProven(head):
 		p.spreadMore(sets, min(toMost, p.room(p.bounds.most())))
 	case toMost < 0:
-		p.spreadLess(sets, -toMost)
+		p.spreadLess(head, sets, -toMost)
 	default:
 		p.raise(head)
 		p.lower(head, rest)
@@ -53,13 +54,16 @@ func (p *plan) spreadMore(sets []*set, n int32) {
 
 // spreadLess takes marked Machines first, and never more available ones than there
 // are above the least: others then take their place.
-func (p *plan) spreadLess(sets []*set, n int32) {
+func (p *plan) spreadLess(head *set, sets []*set, n int32) {
 	for _, s := range sets {
 		m := min(s.marked(), n)
 		p.tellLess(s, m)
 		n -= m
 	}
 	less := shares(sets, n)
+	if p.isProven(head) {
+		less = oldestFirst(sets, n)
+	}
 	spare := max(0, sum(sets, (*set).available)-p.bounds.least())
 	for i, s := range sets {
 		spare -= s.lost(less[i])
@@ -83,6 +87,16 @@ func (p *plan) spreadLess(sets []*set, n int32) {
 // already is: it gives up others first.
 func (s *set) lost(n int32) int32 {
 	return max(0, s.told-s.wants+n-s.unavailable())
+}
+
+// oldestFirst takes n from the sets, from each as much as it has.
+func oldestFirst(sets []*set, n int32) []int32 {
+	out := make([]int32, len(sets))
+	for i, s := range sets {
+		out[i] = min(n, s.wants)
+		n -= out[i]
+	}
+	return out
 }
 
 // shares of n by the sizes of the sets: whole numbers that add up to n, the largest

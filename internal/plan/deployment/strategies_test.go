@@ -190,21 +190,45 @@ func TestInPlaceUpdate(t *testing.T) {
 			d: deployment(3, auto(0, 1)), sets: []Set{machineSet("v1", 1, 3)},
 			decided: counts{"v1": 3},
 		},
-		"SurgeAddsMachinesWhileSomeAreOutdated": {
+		"SurgeAddsOneMachineWhileSomeAreOutdated": {
 			d: deployment(5, auto(2, 0)), sets: []Set{machineSet("v2", 1, 5, updated(0))},
-			decided: counts{"v2": 7},
-		},
-		"SurgeAddsNoMoreThanAreOutdated": {
-			d: deployment(5, auto(3, 0)), sets: []Set{machineSet("v2", 1, 5, updated(4))},
 			decided: counts{"v2": 6},
 		},
-		"SurgeStaysUntilEnoughAreUpdated": {
-			d: deployment(5, auto(2, 0)), sets: []Set{machineSet("v2", 1, 7, updated(4))},
-			decided: counts{"v2": 7},
-		},
-		"TheLastOutdatedOnesGoInstead": {
-			d: deployment(5, auto(2, 0)), sets: []Set{machineSet("v2", 1, 7, updated(5))},
+		"SurgeAddsNoneIfSomeMayBeUnavailable": {
+			d: deployment(5, auto(3, 1)), sets: []Set{machineSet("v2", 1, 5, updated(0))},
 			decided: counts{"v2": 5},
+		},
+		"SurgeAddsNoneIfNoneAreOutdated": {
+			d: deployment(5, auto(2, 0)), sets: []Set{machineSet("v2", 1, 5, updated(5), unsettled)},
+			decided: counts{"v2": 5},
+		},
+		"NoReplicasNeedNoSurge": {
+			d: deployment(0, auto(1, 0)), sets: []Set{machineSet("v2", 1, 1, updated(0))},
+			decided: counts{"v2": 0},
+		},
+		"SurgeStaysUntilEnoughAreUpdated": {
+			d: deployment(5, auto(2, 0)), sets: []Set{machineSet("v2", 1, 6, updated(4))},
+			decided: counts{"v2": 6},
+		},
+		"TheLastOutdatedOneIsDeletedInstead": {
+			d: deployment(5, auto(2, 0)), sets: []Set{machineSet("v2", 1, 6, updated(5))},
+			decided: counts{"v2": 5},
+		},
+		"AMarkedMachineIsNotDeletedForTheLastOutdatedOne": {
+			d: deployment(5, auto(2, 0)), sets: []Set{machineSet("v2", 1, 6, updated(5), marked(1))},
+			decided: counts{"v2": 6},
+		},
+		"AMarkedMachineIsDeletedWhenAllAreUpdated": {
+			d: deployment(5, auto(2, 0)), sets: []Set{machineSet("v2", 1, 6, updated(6), marked(1))},
+			decided: counts{"v2": 5},
+		},
+		"AMarkedMachineStaysWhileAnotherIsNotAvailable": {
+			d: deployment(5, auto(2, 0)), sets: []Set{machineSet("v2", 1, 6, available(5), updated(6), marked(1))},
+			decided: counts{"v2": 6},
+		},
+		"AScaleDownLeavesTheSurge": {
+			d: deployment(5, auto(2, 0), scaledFor(9)), sets: []Set{machineSet("v2", 1, 9, updated(1))},
+			decided: counts{"v2": 6},
 		},
 		"ManualHasNoSurge": {
 			d: deployment(5, inPlaceBounds(2, 1, machinev1alpha1.OrchestrationManual)), sets: []Set{machineSet("v2", 1, 5, updated(1))},
@@ -224,6 +248,14 @@ func TestInPlaceUpdate(t *testing.T) {
 		},
 		"PausedAddsNothing": {
 			d: deployment(5, auto(2, 0), paused), sets: []Set{machineSet("v2", 1, 5, updated(2))},
+			decided: counts{"v2": 5},
+		},
+		"PausedKeepsTheSurge": {
+			d: deployment(5, auto(2, 0), paused), sets: []Set{machineSet("v2", 1, 6, updated(2))},
+			decided: counts{"v2": 6},
+		},
+		"PausedTakesNoScaleDownForASurge": {
+			d: deployment(5, auto(2, 0), paused, scaledFor(9)), sets: []Set{machineSet("v2", 1, 9, updated(2))},
 			decided: counts{"v2": 5},
 		},
 	})
@@ -248,6 +280,12 @@ func TestInPlaceUpdate(t *testing.T) {
 		s := plan(deployment(10, auto(0, 8)), machineSet("v2", 1, 5, updated(0))).Sets[0]
 		if got := s.Spec.InPlaceUpdate.MaxUnavailable; got != 3 {
 			t.Errorf("of 5 Machines %d may be unavailable, want 3: 2 of 10 must be available", got)
+		}
+	})
+	t.Run("MachinesThatAreAboutToBeDeletedLeaveNoRoomForUpdates", func(t *testing.T) {
+		s := plan(deployment(17, auto(1, 0), scaledFor(18)), machineSet("v2", 1, 19, updated(9), marked(1))).Sets[0]
+		if got := s.Spec.InPlaceUpdate.MaxUnavailable; got != 1 {
+			t.Errorf("of 19 Machines, of which one is marked, %d may be unavailable, want 1: the set gets 18, and 17 must be available", got)
 		}
 	})
 	t.Run("PausedKeepsTheTemplateThatTheSetHas", func(t *testing.T) {
@@ -344,8 +382,23 @@ func TestScalingInARollout(t *testing.T) {
 			sets:    []Set{machineSet("v1", 1, 5, terminating(3)), machineSet("v2", 2, 2, available(1))},
 			decided: counts{"v1": 8, "v2": 3},
 		},
-		"DownIsSharedByTheSizesOfTheSets": {
+		"DownTakesMachinesOfOldTemplatesFirst": {
 			d:       deployment(6, ints(2, 2), scaledFor(12)),
+			sets:    []Set{machineSet("v0", 1, 1), machineSet("v1", 2, 7), machineSet("v2", 3, 4)},
+			decided: counts{"v0": 0, "v1": 4, "v2": 4},
+		},
+		"DownTakesNewMachinesIfThereAreTooFewOldOnes": {
+			d:       deployment(6, ints(2, 2), scaledFor(12)),
+			sets:    []Set{machineSet("v1", 1, 2), machineSet("v2", 2, 10)},
+			decided: counts{"v1": 0, "v2": 8},
+		},
+		"DownIsSharedByTheSizesOfTheSetsIfTheNewOneIsNotProven": {
+			d:       deployment(6, ints(2, 2), scaledFor(12)),
+			sets:    []Set{machineSet("v1", 1, 8), machineSet("v2", 2, 4, available(3), sick(1, 0))},
+			decided: counts{"v1": 5, "v2": 3},
+		},
+		"PausedSharesAScaleDown": {
+			d:       deployment(6, ints(2, 2), scaledFor(12), paused),
 			sets:    []Set{machineSet("v1", 1, 8), machineSet("v2", 2, 4)},
 			decided: counts{"v1": 5, "v2": 3},
 		},
