@@ -61,9 +61,11 @@ type Strategy struct {
 //
 // +kubebuilder:validation:XValidation:rule="!((self.maxSurge == 0 || self.maxSurge == '0%') && (self.maxUnavailable == 0 || self.maxUnavailable == '0%'))",message="maxSurge and maxUnavailable cannot both be 0: no Machine could ever be updated"
 type InPlaceUpdateBounds struct {
-	// MaxSurge is how many Machines there may be above replicas while others are
-	// updated: a number, or a percentage of replicas, rounded up. They are of the
-	// new template, and spare as many old ones the update.
+	// MaxSurge is how many Machines there may be above replicas: a number, or a
+	// percentage of replicas, rounded up. An update in place uses one at most, and
+	// none if some Machines may be unavailable. It is of the new template, and the
+	// last outdated Machine is deleted in its place. A move to another clusterRef
+	// or failureDomain replaces Machines, and uses all of MaxSurge.
 	// +kubebuilder:default=0
 	// +kubebuilder:validation:XIntOrString
 	// +kubebuilder:validation:MaxLength=4

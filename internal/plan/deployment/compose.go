@@ -13,19 +13,19 @@ import (
 	"github.com/drover-dev/drover/internal/names"
 )
 
-// newSet is the MachineSet of the template, before it exists.
-func (p *plan) newSet() *machinev1alpha1.MachineSet {
-	d, r := p.Deployment, p.target
+// newMachineSet of the template, before it exists.
+func (f *fleet) newMachineSet() *machinev1alpha1.MachineSet {
+	d, r := f.Deployment, f.target
 	name := names.MachineSet(d.Name, d.UID, r.hash())
-	for slices.ContainsFunc(p.Sets, func(s Set) bool { return s.Name == name }) {
+	for slices.ContainsFunc(f.Sets, func(s Set) bool { return s.Name == name }) {
 		r.Collision++
 		name = names.MachineSet(d.Name, d.UID, r.hash())
 	}
 
 	s := &machinev1alpha1.MachineSet{}
 	s.Name = name
-	s.Spec.Template = p.template
-	s.Spec.Template.Metadata.Labels = merged(p.template.Metadata.Labels, map[string]machinev1alpha1.LabelValue{
+	s.Spec.Template = f.template
+	s.Spec.Template.Metadata.Labels = merged(f.template.Metadata.Labels, map[string]machinev1alpha1.LabelValue{
 		machinev1alpha1.LabelDeployment:   machinev1alpha1.LabelValue(d.Name),
 		machinev1alpha1.LabelTemplateHash: machinev1alpha1.LabelValue(r.hash()),
 	})
@@ -35,8 +35,8 @@ func (p *plan) newSet() *machinev1alpha1.MachineSet {
 	return s
 }
 
-// composed is a set as it shall be. It is told what was decided before: what is
-// decided now is carried out when it is read back.
+// composed is a set as it shall be, by the decisions of before: what is decided now is carried
+// out when it is read back.
 func (p *plan) composed(s *set) *machinev1alpha1.MachineSet {
 	d := p.Deployment
 	t := p.templateOf(s)
@@ -45,19 +45,19 @@ func (p *plan) composed(s *set) *machinev1alpha1.MachineSet {
 		labels[k] = string(v)
 	}
 	labels[machinev1alpha1.LabelAutoscalerDeployment] = d.Name
-	annotations := map[string]string{machinev1alpha1.AnnotationRevision: strconv.FormatInt(s.revision, 10)}
+	annotations := map[string]string{machinev1alpha1.AnnotationRevision: strconv.FormatInt(p.revisionOf(s), 10)}
 	if p.Safety.Sets != "" {
 		labels[machinev1alpha1.LabelFreeze] = p.Safety.Sets
 	}
 	if p.Safety.Sets == "true" {
 		annotations[machinev1alpha1.AnnotationFreezeReason] = p.Safety.Reason
 	}
-	if s.Annotations[machinev1alpha1.AnnotationClassProven] == "true" || s.missing && p.isClassProven(s) {
+	if s.Annotations[machinev1alpha1.AnnotationClassProven] == "true" || s.isMissing && p.isClassProven(s) {
 		annotations[machinev1alpha1.AnnotationClassProven] = "true"
 	}
 	t.Spec.CapacityTimeout = machinev1alpha1.CapacityTimeoutOf(d, t.Spec)
 	creation := machinev1alpha1.CreationEnabled
-	if d.Spec.Strategy.Type == machinev1alpha1.OnDelete && s != p.head() {
+	if d.Spec.Strategy.Type == machinev1alpha1.OnDelete && s != p.newSet {
 		creation = machinev1alpha1.CreationDisabled
 	}
 
@@ -74,14 +74,14 @@ func (p *plan) composed(s *set) *machinev1alpha1.MachineSet {
 			Finalizers:  []string{machinev1alpha1.FinalizerTerminator},
 		},
 		Spec: machinev1alpha1.MachineSetSpec{
-			Replicas:                     s.told,
+			Replicas:                     s.desired,
 			Selector:                     *s.Spec.Selector.DeepCopy(),
 			Template:                     t,
 			NodeMarks:                    p.nodeMarks(s),
 			MinReadySeconds:              d.Spec.MinReadySeconds,
 			Deletion:                     d.Spec.Deletion,
 			Creation:                     creation,
-			InPlaceUpdate:                p.updates(s),
+			InPlaceUpdate:                p.updateOf(s),
 			Remediation:                  p.remediation(s),
 			AutoPreserveFailedMachineMax: p.mayPreserve(s),
 		},
@@ -92,7 +92,7 @@ func (p *plan) composed(s *set) *machinev1alpha1.MachineSet {
 // failure domain.
 func (p *plan) isClassProven(s *set) bool {
 	of := s.Spec.Template.Spec
-	return slices.ContainsFunc(p.others(s), func(other *set) bool {
+	return slices.ContainsFunc(p.othersThan(s), func(other *set) bool {
 		by := other.Spec.Template.Spec
 		return other.Status.AvailableReplicas > 0 && by.ClassRef == of.ClassRef && equality.Semantic.DeepEqual(by.FailureDomain, of.FailureDomain)
 	})
@@ -101,7 +101,7 @@ func (p *plan) isClassProven(s *set) bool {
 // templateOf a set: its own, but for what does not start a rollout.
 func (p *plan) templateOf(s *set) machinev1alpha1.MachineTemplate {
 	own := s.Spec.Template
-	if s == p.current && p.inPlace() && !p.held() {
+	if s == p.current && p.updatesInPlace() && !p.isHeld() {
 		labels := own.Metadata.Labels
 		own = p.template
 		own.Metadata.Labels = merged(own.Metadata.Labels, map[string]machinev1alpha1.LabelValue{
@@ -115,25 +115,25 @@ func (p *plan) templateOf(s *set) machinev1alpha1.MachineTemplate {
 // nodeMarks are what Nodes of a set show during a rollout.
 func (p *plan) nodeMarks(s *set) machinev1alpha1.NodeMarks {
 	m := machinev1alpha1.NodeMarks{}
-	if p.rolls() && s != p.head() {
+	if p.isRolling() && s != p.newSet {
 		m.Taints = []machinev1alpha1.Taint{{Key: machinev1alpha1.TaintOutdated, Effect: string(corev1.TaintEffectPreferNoSchedule)}}
 	}
-	if p.Deployment.Spec.Rollout.DisableScaleDown && !p.complete() && !p.wasComplete() {
+	if p.Deployment.Spec.Rollout.DisableScaleDown && !p.isComplete() && !p.wasComplete() {
 		m.Annotations = map[string]string{machinev1alpha1.AnnotationScaleDownDisabled: "true"}
 	}
 	return m
 }
 
-// rolls means that Machines of old sets are on their way out.
-func (p *plan) rolls() bool {
-	return p.Deployment.Spec.Strategy.Type != machinev1alpha1.OnDelete && !p.alone()
+// isRolling reports whether Machines of old sets are about to be deleted.
+func (p *plan) isRolling() bool {
+	return p.Deployment.Spec.Strategy.Type != machinev1alpha1.OnDelete && !p.isAlone()
 }
 
 // mayPreserve is how many Failed Machines a set may preserve by itself: those that
 // other sets preserve count.
 func (p *plan) mayPreserve(s *set) int32 {
 	n := p.Deployment.Spec.AutoPreserveFailedMachineMax
-	for _, other := range p.others(s) {
+	for _, other := range p.othersThan(s) {
 		n -= other.Status.PreservedFailedReplicas
 	}
 	return max(0, n)

@@ -35,11 +35,6 @@ func (p *plan) conditions(s machinev1alpha1.MachineDeploymentStatus) []shared.Co
 	return out
 }
 
-// condition that was observed, nil if there was none.
-func (p *plan) condition(typ string) *metav1.Condition {
-	return meta.FindStatusCondition(p.Deployment.Status.Conditions, typ)
-}
-
 func classNotFound(d *machinev1alpha1.MachineDeployment, t machinev1alpha1.MachineTemplate) *shared.Problem {
 	field := "spec.template.spec.classRef.name"
 	if d.Spec.RollbackTo != nil {
@@ -84,53 +79,41 @@ func (p *plan) available(s machinev1alpha1.MachineDeploymentStatus) shared.Condi
 func (p *plan) numbers(s machinev1alpha1.MachineDeploymentStatus) shared.Numbers {
 	return shared.Numbers{
 		Desired: p.bounds.replicas, Available: s.AvailableReplicas,
-		Starting:    sum(p.live(), func(s *set) int32 { return s.Status.StartingReplicas }),
+		Starting:    sum(p.sets, func(s *set) int32 { return s.Status.StartingReplicas }),
 		Terminating: s.TerminatingReplicas,
 		Waiting:     p.waiting(),
 	}
 }
-
-// waiting Machines are to be replaced, and no set replaces them yet.
-func (p *plan) waiting() int32 {
-	return sum(p.live(), func(s *set) int32 { return s.Status.ReplaceableReplicas })
-}
-
-// isDone means that there is no rollout: the revision is, or once was, complete, and
-// nothing is left of others.
-func (p *plan) isDone() bool { return p.complete() || p.wasComplete() && p.alone() }
-
-// rollsOn means that a rollout is under way and nothing keeps it from going on.
-func (p *plan) rollsOn() bool { return !p.isDone() && !p.held() && p.problem == nil }
 
 func (p *plan) progressing(s machinev1alpha1.MachineDeploymentStatus) shared.Condition {
 	c := shared.Condition{Type: machinev1alpha1.ConditionProgressing, Status: isTrue}
 	switch {
 	case p.isDone():
 		c.Reason = machinev1alpha1.ReasonNewMachineSetAvailable
-		c.Message = fmt.Sprintf("All Machines are of revision %d, MachineSet %s", p.current.revision, p.current.Name)
+		c.Message = fmt.Sprintf("All Machines are of revision %d, MachineSet %s", p.revision, p.current.Name)
 	case p.Safety.Frozen:
 		c.Status, c.Reason, c.Message = isFalse, machinev1alpha1.ReasonFrozen, p.Safety.Message
 	case p.problem != nil:
 		c.Status, c.Reason, c.Message = isFalse, p.problem.Reason, p.problem.Message
-	case p.paused():
+	case p.isPaused():
 		c.Status, c.Reason, c.Message = isUnknown, machinev1alpha1.ReasonMachineDeploymentPaused, "spec.paused is true: no Machine is replaced or updated until it is false"
 	case p.untilDeadline(s) <= 0:
 		c.Status, c.Reason = isFalse, machinev1alpha1.ReasonProgressDeadlineExceeded
 		c.Message = fmt.Sprintf("The rollout of revision %d, MachineSet %s, made no progress for %d seconds; it goes on all the same",
-			p.current.revision, p.current.Name, p.Deployment.Spec.ProgressDeadlineSeconds)
-	case p.current.missing:
+			p.revision, p.current.Name, p.Deployment.Spec.ProgressDeadlineSeconds)
+	case p.current.isMissing:
 		c.Reason = machinev1alpha1.ReasonMachineSetCreated
-		c.Message = fmt.Sprintf("Created MachineSet %s for revision %d", p.current.Name, p.current.revision)
+		c.Message = fmt.Sprintf("Created MachineSet %s for revision %d", p.current.Name, p.revision)
 	default:
 		c.Reason = machinev1alpha1.ReasonMachineSetUpdated
-		c.Message = fmt.Sprintf("Rolling out revision %d, MachineSet %s", p.current.revision, p.current.Name)
+		c.Message = fmt.Sprintf("Rolling out revision %d, MachineSet %s", p.revision, p.current.Name)
 	}
 	return c
 }
 
 // replicaFailure is that of the newest set that has one.
 func (p *plan) replicaFailure() shared.Condition {
-	sets := p.live()
+	sets := p.sets
 	for i := len(sets) - 1; i >= 0; i-- {
 		c := meta.FindStatusCondition(sets[i].Status.Conditions, machinev1alpha1.ConditionReplicaFailure)
 		if c != nil && c.Status == metav1.ConditionTrue {
@@ -145,7 +128,7 @@ func (p *plan) replicaFailure() shared.Condition {
 func (p *plan) reconciling(s machinev1alpha1.MachineDeploymentStatus, progressing, stalled shared.Condition) shared.Condition {
 	c := shared.Condition{Type: machinev1alpha1.ConditionReconciling, Status: isFalse, Reason: progressing.Reason}
 	switch {
-	case p.complete() || progressing.Status != isTrue:
+	case p.isComplete() || progressing.Status != isTrue:
 	case stalled.Status == isTrue:
 		c.Reason = stalled.Reason
 	case p.isDone():
@@ -160,7 +143,7 @@ func (p *plan) reconciling(s machinev1alpha1.MachineDeploymentStatus, progressin
 // exhaustedCondition is nil for a deployment that never met with it.
 func (p *plan) exhaustedCondition(s machinev1alpha1.MachineDeploymentStatus) *shared.Condition {
 	typ := machinev1alpha1.ConditionCapacityExhausted
-	for _, set := range p.live() {
+	for _, set := range p.sets {
 		c := meta.FindStatusCondition(set.Status.Conditions, typ)
 		if set.Status.Exhausted != nil && c != nil && c.Status == metav1.ConditionTrue {
 			return &shared.Condition{Type: typ, Status: isTrue, Reason: c.Reason, Message: fmt.Sprintf("MachineSet %s: %s", set.Name, c.Message)}
@@ -204,7 +187,7 @@ func (p *plan) stalledBy(s machinev1alpha1.MachineDeploymentStatus, valid, progr
 
 // updateFailed is the failure of updates in place, nil if there is none.
 func (p *plan) updateFailed() *shared.Condition {
-	if p.current == nil || p.current.Spec.InPlaceUpdate == nil || !p.current.settled() {
+	if p.current == nil || p.current.Spec.InPlaceUpdate == nil || !p.current.isSettled() {
 		return nil
 	}
 	c := meta.FindStatusCondition(p.current.Status.Conditions, machinev1alpha1.ConditionUpdated)
@@ -224,7 +207,7 @@ func (p *plan) freezeLimit() time.Duration {
 
 // untilFreezeStalls is false if no freeze by hand holds anything.
 func (p *plan) untilFreezeStalls() (time.Duration, bool) {
-	if p.complete() {
+	if p.isComplete() {
 		return 0, false
 	}
 	return shared.UntilFreezeStalls(p.now, p.Safety, p.Deployment.Status.Conditions, p.freezeLimit())

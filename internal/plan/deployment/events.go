@@ -14,56 +14,56 @@ func (p *plan) allEvents(conditions []shared.Condition) []shared.Event {
 	events := p.conditionEvents(conditions)
 	events = append(events, remediation.Events(p.remediationAllowed(), p.Deployment.Status.Conditions)...)
 	events = append(events, p.rollbackEvents()...)
-	for _, s := range p.live() {
+	for _, s := range p.sets {
 		switch {
-		case !s.recorded:
-			events = append(events, shared.Event{Reason: machinev1alpha1.EventNewMachineSet, Message: fmt.Sprintf("Created machine set %s for revision %d", s.Name, s.revision)})
+		case !s.isRecorded:
+			events = append(events, shared.Event{Reason: machinev1alpha1.EventNewMachineSet, Message: fmt.Sprintf("Created machine set %s for revision %d", s.Name, p.revisionOf(s))})
 		case !s.Observed:
 			events = append(events, shared.Event{Reason: machinev1alpha1.EventReadoptedMachineSet, Message: "Adopted again what a stale write had forgotten: machine set " + s.Name})
 		}
-		if p.isWorthTelling(s) {
+		if p.isNotable(s) {
 			direction := "up"
-			if s.wants < s.told {
+			if p.nextDesired[s] < s.desired {
 				direction = "down"
 			}
 			events = append(events, shared.Event{
 				Reason:  machinev1alpha1.EventScalingMachineSet,
-				Message: fmt.Sprintf("Scaled %s machine set %s from %d to %d", direction, s.Name, s.told, s.wants),
+				Message: fmt.Sprintf("Scaled %s machine set %s from %d to %d", direction, s.Name, s.desired, p.nextDesired[s]),
 			})
 		}
 	}
-	if p.updatesInPlace() {
+	if p.startsInPlaceUpdate() {
 		events = append(events, shared.Event{
 			Reason:  machinev1alpha1.EventUpdatingMachineSet,
-			Message: fmt.Sprintf("Updating machine set %s in place to revision %d", p.current.Name, p.current.revision),
+			Message: fmt.Sprintf("Updating machine set %s in place to revision %d", p.current.Name, p.revision),
 		})
 	}
 	for _, recorded := range p.Deployment.Status.MachineSets {
-		if !slices.ContainsFunc(p.live(), func(s *set) bool { return s.Name == recorded.Name }) {
+		if !slices.ContainsFunc(p.sets, func(s *set) bool { return s.Name == recorded.Name }) {
 			events = append(events, shared.Event{Reason: machinev1alpha1.EventDeletedMachineSet, Message: "Deleted machine set " + recorded.Name})
 		}
 	}
-	if p.complete() && !p.wasComplete() {
+	if p.isComplete() && !p.wasComplete() {
 		events = append(events, shared.Event{
 			Reason:  machinev1alpha1.EventRolloutComplete,
-			Message: fmt.Sprintf("Revision %d is rolled out: %d Machines of machine set %s are available", p.current.revision, p.bounds.replicas, p.current.Name),
+			Message: fmt.Sprintf("Revision %d is rolled out: %d Machines of machine set %s are available", p.revision, p.bounds.replicas, p.current.Name),
 		})
 	}
 	return events
 }
 
-// isWorthTelling says whether what a set is told is told to people too: in the middle
+// isNotable reports whether an event reports the change of a set's number: in the middle
 // of a rollout as a set begins to move, and at half of the way. Its end has an event of
 // its own. An API client lets twenty-five events of an object through and then one in
 // five minutes; Crossplane itself uses up to seven as an object is made, and the end of
 // the story shall be told of the rollout after this one too.
-func (p *plan) isWorthTelling(s *set) bool {
-	if s.wants == s.told {
+func (p *plan) isNotable(s *set) bool {
+	if p.nextDesired[s] == s.desired {
 		return false
 	}
-	begins := s.told == 0 || s.told >= p.bounds.replicas
+	begins := s.desired == 0 || s.desired >= p.bounds.replicas
 	half := func(n int32) bool { return 2*n >= p.bounds.replicas }
-	return p.alone() || p.rescaled() || begins || half(s.wants) != half(s.told)
+	return p.isAlone() || p.isRescaled() || begins || half(p.nextDesired[s]) != half(s.desired)
 }
 
 // conditionEvents tell of bad input, of a deadline, and of a pause, when they begin.
@@ -98,7 +98,7 @@ func (p *plan) rollbackEvents() []shared.Event {
 	return nil
 }
 
-// updatesInPlace means that the current set gets a template now that it did not have.
-func (p *plan) updatesInPlace() bool {
-	return p.inPlace() && p.current != nil && p.current.recorded && p.current.revision != revisionOf(p.current.MachineSet)
+// startsInPlaceUpdate reports whether the current set gets a template now that it did not have.
+func (p *plan) startsInPlaceUpdate() bool {
+	return p.updatesInPlace() && p.current != nil && p.current.isRecorded && p.revision != p.current.revision
 }

@@ -37,7 +37,7 @@ func (p *plan) history(s machinev1alpha1.MachineDeploymentStatus) []machinev1alp
 			}
 			r.Outcome = machinev1alpha1.RevisionInProgress
 			switch {
-			case p.complete():
+			case p.isComplete():
 				r.Outcome, r.CompletionTime = machinev1alpha1.RevisionComplete, &now
 			case p.progressing(s).Reason == machinev1alpha1.ReasonProgressDeadlineExceeded:
 				r.Outcome = machinev1alpha1.RevisionDeadlineExceeded

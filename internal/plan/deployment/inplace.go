@@ -1,32 +1,30 @@
 package deployment
 
 import (
+	"k8s.io/utils/ptr"
+
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 )
 
-// inPlace says whether Machines are updated rather than replaced.
-func (p *plan) inPlace() bool {
-	return p.Deployment.Spec.Strategy.Type == machinev1alpha1.InPlaceUpdate
-}
-
-// updates is what the current set is told of updates in place; nil if it replaces.
-func (p *plan) updates(s *set) *machinev1alpha1.MachineSetInPlaceUpdate {
-	if !p.inPlace() || s != p.current || p.held() {
-		return s.paused()
+// updateOf a set that updates in place; nil if it replaces.
+func (p *plan) updateOf(s *set) *machinev1alpha1.MachineSetInPlaceUpdate {
+	if !p.updatesInPlace() || s != p.current || p.isHeld() {
+		return s.pausedUpdate()
 	}
 	b := p.Deployment.Spec.Strategy.InPlaceUpdate
 	return &machinev1alpha1.MachineSetInPlaceUpdate{
 		ID: p.target.hash(),
-		// The set counts from what it is told, which may be more than replicas, or
-		// less while it is scaled.
-		MaxUnavailable: max(0, s.told-p.bounds.least()),
+		// The set counts from its own number, which may be less than replicas while it is
+		// scaled up. Machines that are about to be deleted leave no room for updates: marked
+		// ones are deleted although they are available.
+		MaxUnavailable: max(0, min(s.desired, p.withSurge(s))-p.bounds.least()),
 		Orchestration:  b.Orchestration,
 		Timeout:        b.Timeout,
 	}
 }
 
-// paused is what a set was told of updates in place, but that none shall begin.
-func (s *set) paused() *machinev1alpha1.MachineSetInPlaceUpdate {
+// pausedUpdate is the update in place that the set has, except that no further one begins.
+func (s *set) pausedUpdate() *machinev1alpha1.MachineSetInPlaceUpdate {
 	if s.Spec.InPlaceUpdate == nil {
 		return nil
 	}
@@ -35,36 +33,58 @@ func (s *set) paused() *machinev1alpha1.MachineSetInPlaceUpdate {
 	return &u
 }
 
-// mixed means that the set updates in place and has Machines of earlier templates.
-func (s *set) mixed() bool {
+// isMixed reports whether the set updates in place and has Machines of earlier templates.
+func (s *set) isMixed() bool {
 	return s.Spec.InPlaceUpdate != nil && s.Status.UpdatedReplicas < s.Status.Replicas
 }
 
-// fill a set that updates in place. Machines of it may still be going, given up for a
-// move that was taken back: only who merely scales need not wait for them.
-func (p *plan) fill(s *set) {
-	n := p.withSurge(s)
+// scaleInPlace scales a set that updates in place. Machines of it may still terminate, deleted
+// for a move that was taken back: without a rollout, growth need not wait for them.
+func (p *plan) scaleInPlace() {
+	n := p.withSurge(p.newSet)
 	if !p.wasComplete() {
-		n = p.upTo(s, n, p.bounds.most())
+		n = p.upTo(p.newSet, n, p.bounds.most())
 	}
-	p.tell(s, n)
+	p.setDesired(p.newSet, n)
 }
 
-// withSurge is how many Machines a set shall have that updates in place: those above
-// replicas are new ones, and spare as many old ones the update in the end.
-func (p *plan) withSurge(s *set) int32 {
-	most := p.bounds.replicas
-	manual := p.Deployment.Spec.Strategy.InPlaceUpdate.Orchestration == machinev1alpha1.OrchestrationManual
-	outdated := max(0, s.Status.Replicas-max(0, s.Status.UpdatedReplicas))
-	if manual || p.held() || s != p.current || s.missing || p.isUpdated(s) || s.Status.UpdatedAvailableReplicas >= most {
-		return most
+// withSurge is how many Machines a set shall have that updates in place.
+func (f *fleet) withSurge(s *set) int32 {
+	if f.needsSurge(s) {
+		return add(f.bounds.replicas, 1)
 	}
-	extra := max(s.told-most, min(p.bounds.surge, outdated))
-	return min(add(most, extra), p.bounds.most())
+	return f.bounds.replicas
 }
 
-// isUpdated says whether the set acted on the template and has no Machines of others.
-func (p *plan) isUpdated(s *set) bool {
+// needsSurge reports whether the set needs a Machine above replicas. If some may be
+// unavailable, updates need none. Otherwise one new Machine takes the place of the Machines
+// that are updated, one after another, and of the last outdated one for good: each further
+// one would be a VM that the update could do without.
+func (f *fleet) needsSurge(s *set) bool {
+	b := f.bounds
+	manual := f.Deployment.Spec.Strategy.InPlaceUpdate.Orchestration == machinev1alpha1.OrchestrationManual
+	if b.unavailable > 0 || b.replicas == 0 || manual {
+		return false
+	}
+	hasSurge := s.desired > max(b.replicas, ptr.Deref(f.Deployment.Status.DesiredReplicas, 0))
+	switch {
+	case f.isHeld() || s != f.current || s.isMissing:
+		return hasSurge
+	case f.hasUpdated(s):
+		return false
+	}
+	return hasSurge || s.Status.UpdatedReplicas < s.Status.Replicas
+}
+
+// hasUpdated reports whether the set can do without the Machine above replicas. A marked
+// Machine would be deleted in place of one that is not available.
+func (f *fleet) hasUpdated(s *set) bool {
+	return f.isUpdated(s) && s.Status.MarkedReplicas == 0 ||
+		s.Status.UpdatedAvailableReplicas-min(1, s.Status.MarkedReplicas) >= f.bounds.replicas
+}
+
+// isUpdated reports whether the set acted on the template and has no Machines of others.
+func (f *fleet) isUpdated(s *set) bool {
 	u := s.Spec.InPlaceUpdate
-	return u != nil && u.ID == p.target.hash() && s.settled() && !s.mixed()
+	return u != nil && u.ID == f.target.hash() && s.isSettled() && !s.isMixed()
 }

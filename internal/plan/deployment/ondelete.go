@@ -1,33 +1,39 @@
 package deployment
 
-// onDelete lets the other sets keep what they have, and the head make up for what
-// they lose. They create none anew, so that a Machine that goes is gone from them.
-func (p *plan) onDelete(head *set, rest []*set) {
-	for _, s := range rest {
-		if !p.held() && s.settled() && s.createsNone() {
-			p.tell(s, max(0, min(s.told, s.Status.Replicas)))
+// onDelete lets the old sets keep what they have, and the new one make up for what they lose.
+// They create no Machine, so that a Machine that is deleted is gone from them.
+func (p *plan) onDelete() {
+	for _, s := range p.oldSets {
+		if !p.isHeld() && s.isSettled() && s.createsNone() {
+			p.setDesired(s, max(0, min(s.desired, s.Status.Replicas)))
 		}
 	}
-	tooMuch := max(0, sum(p.live(), (*set).wanted)-p.bounds.replicas)
-	// Marked Machines go first, whatever set they are of. Those of the head do as soon as it
-	// may be told.
-	fewer := min(head.marked(), tooMuch)
+	tooMuch := max(0, sum(p.sets, p.nextReplicas)-p.bounds.replicas)
+	// Marked Machines are deleted first, whatever set they are of. Those of the new set are as
+	// soon as its number may change.
+	fewer := min(p.marked(p.newSet), tooMuch)
 	tooMuch -= fewer
-	for _, takes := range []func(*set) int32{(*set).marked, (*set).unavailable, (*set).wanted} {
-		for _, s := range rest {
-			n := min(takes(s), s.wants, tooMuch)
-			if p.tellLess(s, n) {
+	for _, takes := range []func(*set) int32{p.marked, (*set).unavailable, p.nextReplicas} {
+		for _, s := range p.oldSets {
+			n := min(takes(s), p.nextDesired[s], tooMuch)
+			if p.reduceDesired(s, n) {
 				tooMuch -= n
 			}
 		}
 	}
-	has := int32(0)
-	for _, s := range rest {
-		// What a set was told to give up, it still has until it has done so.
-		has = add(has, max(s.wants, min(s.told, s.Status.Replicas)))
-	}
 	// What a set that has not acted on its last number can give up, it does when it has: a
-	// Machine of the new template must not go in its place.
-	fewer += max(0, tooMuch-sum(rest, (*set).wanted))
-	p.tell(head, max(0, head.told-fewer)+max(0, p.bounds.replicas-add(has, head.told)))
+	// Machine of the new template must not be deleted in its place.
+	fewer += max(0, tooMuch-sum(p.oldSets, p.nextReplicas))
+	has := add(sum(p.oldSets, p.present), p.newSet.desired)
+	p.setDesired(p.newSet, max(0, p.newSet.desired-fewer)+max(0, p.bounds.replicas-has))
+}
+
+// present Machines of a set do not terminate: the set has them or may come to have them. A
+// Machine whose deletion is only recorded is present until the deletion is requested.
+func (p *plan) present(s *set) int32 {
+	n := max(p.nextDesired[s], min(s.desired, s.Status.Replicas))
+	if !s.isSettled() {
+		n = s.potential()
+	}
+	return add(n, int32(len(s.Status.Dropping)))
 }

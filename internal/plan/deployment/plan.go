@@ -1,15 +1,11 @@
 package deployment
 
 import (
-	"cmp"
 	"slices"
 	"time"
 
-	"k8s.io/utils/ptr"
-
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	shared "github.com/drover-dev/drover/internal/plan"
-	"github.com/drover-dev/drover/internal/plan/remediation"
 )
 
 // A Set is a MachineSet of the deployment.
@@ -47,172 +43,77 @@ type Decision struct {
 	shared.Report
 }
 
+// A stage adds to the decisions of the stages before it. It calls no other stage.
+type stage func(*plan)
+
+// stages of a plan, in their order.
+var stages = []stage{
+	(*plan).updateRevisions,
+	(*plan).scale,
+	(*plan).assignBudget,
+	(*plan).pruneEmptySets,
+}
+
 // Plan decides.
 func Plan(now time.Time, o Observed) Decision {
-	p := &plan{Observed: o, now: now}
-	p.bounds, p.problem = boundsOf(o.Deployment)
-	p.limits, p.unlimited = remediation.LimitsOf(o.Deployment.Spec.Remediation, o.Deployment.Spec.Replicas)
-	p.choose()
-	p.sort()
-	p.revise()
-	p.scale()
-	p.allot()
-	p.forget()
+	p := newPlan(fleetOf(now, o))
+	for _, decide := range stages {
+		decide(p)
+	}
 	return p.decide()
 }
 
-// A plan is in the making.
+// A plan is what the stages have decided so far. What depends on that is a method of the plan,
+// and what depends on the facts alone is one of the fleet.
 type plan struct {
-	Observed
-	now    time.Time
-	bounds bounds
-	// problem with the spec, nil if there is none.
-	problem *shared.Problem
-	// ofClass means that it is one of the class: no Machine can be created.
-	ofClass bool
-	// limits of replacements. While unlimited is set, the problem with them, none is
-	// replaced.
-	limits    remediation.Limits
-	unlimited *shared.Problem
+	*fleet
 
-	// template that is rolled out: that of the spec or of a revision that is gone
-	// back to.
-	template machinev1alpha1.MachineTemplate
-	// target identifies it.
-	target rolling
-	// rollback that is in force, nil if there is none.
-	rollback *machinev1alpha1.Rollback
-	// revisions that there were, the current one last.
-	revisions []machinev1alpha1.Revision
-
-	// current is the set of the template. It is nil when it does not exist and may
-	// not be created.
-	current *set
-	// old sets are the others, oldest first.
-	old []*set
-	// terminating sets only count.
-	terminating []*set
-
+	// sets that are composed, the new one last.
+	sets []*set
+	// nextDesired is how many Machines each set shall have, and nextBudget is its part of the
+	// budget of replacements.
+	nextDesired, nextBudget map[*set]int32
 	// scaledFor is the number of replicas that the sets are scaled for.
 	scaledFor int32
+
+	// revision of the current set, and the history up to it.
+	revision  int64
+	revisions []machinev1alpha1.Revision
+	// rollback that is in force, with the revision that it has become.
+	rollback *machinev1alpha1.Rollback
 }
 
-// held means that no Machine may be replaced or updated: only replicas counts.
-func (p *plan) held() bool {
-	return p.Safety.Frozen || p.paused() || p.problem != nil && !p.ofClass
+// newPlan decides what was decided before.
+func newPlan(f *fleet) *plan {
+	p := &plan{
+		fleet: f, sets: f.live(), nextDesired: map[*set]int32{}, nextBudget: map[*set]int32{},
+		scaledFor: f.bounds.replicas, revisions: slices.Clone(f.Deployment.Status.Revisions), rollback: f.rollsBackTo,
+	}
+	for _, s := range p.sets {
+		p.nextDesired[s], p.nextBudget[s] = s.desired, s.budget
+	}
+	return p
 }
 
-// scalesOnly means that nothing is replaced: it is held, or there is no set that may
-// take over.
-func (p *plan) scalesOnly() bool { return p.held() || p.current == nil }
-
-func (p *plan) paused() bool {
-	_, annotated := p.Deployment.Annotations[machinev1alpha1.AnnotationPaused]
-	return p.Deployment.Spec.Paused || annotated
-}
-
-func (p *plan) sort() {
-	for _, s := range p.Sets {
-		n := &set{Set: s, revision: revisionOf(s.MachineSet), told: s.Spec.Replicas}
-		n.allotted = n.toldInFlight()
-		for _, t := range p.Deployment.Status.MachineSets {
-			if t.Name == s.Name {
-				n.told, n.most, n.recorded = t.Replicas, t.Most, true
-				n.allotted = ptr.Deref(t.MaxInFlight, n.allotted)
-			}
-		}
-		n.wants, n.allots = n.told, n.allotted
-		if s.Terminating {
-			p.terminating = append(p.terminating, n)
-		} else {
-			p.old = append(p.old, n)
-		}
-	}
-	slices.SortFunc(p.old, func(a, b *set) int {
-		return cmp.Or(cmp.Compare(a.revision, b.revision), cmp.Compare(a.Name, b.Name))
-	})
-
-	switch {
-	case p.problem != nil:
-	case !p.ClassFound:
-		p.problem, p.ofClass = classNotFound(p.Deployment, p.template), true
-	case p.ClassProblem != nil:
-		p.problem, p.ofClass = classUnusable(p.ClassProblem), true
-	}
-	for _, s := range slices.Backward(p.old) {
-		if p.isCurrent(s) {
-			p.current = s
-			p.old = slices.DeleteFunc(p.old, func(o *set) bool { return o == s })
-			return
-		}
-	}
-	if p.problem == nil && !p.held() {
-		p.current = &set{Set: Set{MachineSet: p.newSet()}, missing: true}
-	}
-}
-
-// isCurrent says whether a set is that of the template. One that updates in place
-// becomes it.
-func (p *plan) isCurrent(s *set) bool {
-	has := rollingOf(s.Spec.Template)
-	if p.inPlace() {
-		return has.same(p.target) || !p.held() && p.problem == nil && has.stays(p.target)
-	}
-	return has.same(p.target) && !s.mixed() && p.isYoungEnough(s)
-}
-
-// isYoungEnough says whether a set was created after spec.rollout.after. The hash
-// tells it of those that were created for that time, whatever the clock says.
-func (p *plan) isYoungEnough(s *set) bool {
-	if p.target.After == nil || !s.CreationTimestamp.Before(p.target.After) {
-		return true
-	}
-	r := p.target
-	for ; r.Collision <= len(p.Sets); r.Collision++ {
-		if s.Labels[machinev1alpha1.LabelTemplateHash] == r.hash() {
-			return true
-		}
-	}
-	return false
-}
-
-// forget old sets that are empty: what can be gone back to stands in the status. One
-// that is not observed has to be composed again before it can be deleted.
-func (p *plan) forget() {
-	head := p.head()
-	p.old = slices.DeleteFunc(p.old, func(s *set) bool {
-		return s != head && s.empty() && s.settled() && s.wants == 0 && s.Observed
+// pruneEmptySets of old templates: what can be rolled back to is recorded in the status. A
+// set that is not observed has to be composed again before it can be deleted.
+func (p *plan) pruneEmptySets() {
+	p.sets = slices.DeleteFunc(p.sets, func(s *set) bool {
+		return s != p.newSet && s.isEmpty() && s.isSettled() && p.nextDesired[s] == 0 && s.Observed
 	})
 }
 
-// live sets are all that are composed.
-func (p *plan) live() []*set {
-	all := slices.Clone(p.old)
-	if p.current != nil {
-		all = append(all, p.current)
-	}
-	return all
-}
-
-// head is the set that Machines are wanted of: the current one, or, as long as
-// there may be none, the newest that there is.
-func (p *plan) head() *set {
-	if p.current == nil && len(p.old) > 0 {
-		return p.old[len(p.old)-1]
-	}
-	return p.current
-}
-
-func (p *plan) others(head *set) []*set {
-	return slices.DeleteFunc(p.live(), func(s *set) bool { return s == head })
+// othersThan a set are composed too.
+func (p *plan) othersThan(s *set) []*set {
+	return slices.DeleteFunc(slices.Clone(p.sets), func(other *set) bool { return other == s })
 }
 
 func (p *plan) decide() Decision {
 	d := Decision{Status: p.status()}
-	for _, s := range p.live() {
-		d.Sets = append(d.Sets, Desired{MachineSet: p.composed(s), Ready: s.ready()})
+	for _, s := range p.sets {
+		d.Sets = append(d.Sets, Desired{MachineSet: p.composed(s), Ready: s.isReady()})
 	}
-	d.Ready = p.complete()
+	d.Ready = p.isComplete()
 	d.Conditions = p.conditions(d.Status)
 	d.Events = p.allEvents(d.Conditions)
 	d.CallAgain = p.callAgain(d.Status)

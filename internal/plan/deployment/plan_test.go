@@ -75,10 +75,11 @@ type setOption func(*Set)
 func machineSet(version string, revision int64, replicas int32, options ...setOption) Set {
 	d := deployment(0, func(d *machinev1alpha1.MachineDeployment) { d.Spec.Template = template(version) })
 	s := Set{Observed: true}
-	p := &plan{Observed: Observed{Deployment: d}}
-	p.choose()
-	p.current = &set{Set: Set{MachineSet: p.newSet()}, revision: revision, told: replicas, allotted: allottedTo(version)}
-	s.MachineSet = p.composed(p.current)
+	f := fleetOf(now, Observed{Deployment: d, ClassFound: true})
+	f.current.desired, f.current.budget = replicas, allottedTo(version)
+	p := newPlan(f)
+	p.revision = revision
+	s.MachineSet = p.composed(f.current)
 	s.UID, s.Generation = "uid-of-set", 4
 	s.Status.ObservedGeneration, s.Status.DecidedGeneration = 4, 4
 	s.Status.Replicas, s.Status.ReadyReplicas, s.Status.AvailableReplicas = replicas, replicas, replicas

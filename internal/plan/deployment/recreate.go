@@ -1,17 +1,17 @@
 package deployment
 
-// recreate empties the other sets, and fills the head when nothing is left of them.
-// The head may have been emptied as well, by a change that was taken back: what is
-// left of it has to go first, too.
-func (p *plan) recreate(head *set, rest []*set) {
-	if !p.scalesOnly() {
-		for _, s := range rest {
-			p.tell(s, 0)
+// recreate empties the old sets, and fills the new one when nothing is left of them. The new
+// one may have been emptied as well, by a change that was taken back: what is left of it has
+// to be deleted first, too.
+func (p *plan) recreate() {
+	if !p.isReplacementHeld() {
+		for _, s := range p.oldSets {
+			p.setDesired(s, 0)
 		}
 	}
-	if p.alone() {
-		p.raise(head)
+	if p.isAlone() {
+		p.scaleUpNew()
 		return
 	}
-	p.tell(head, min(head.told, p.bounds.replicas))
+	p.setDesired(p.newSet, min(p.newSet.desired, p.bounds.replicas))
 }

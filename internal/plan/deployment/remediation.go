@@ -10,108 +10,103 @@ import (
 	"github.com/drover-dev/drover/internal/plan/remediation"
 )
 
-// allot the budget of replacements. One set has all of it: the one that has Machines
+// assignBudget of replacements. One set has all of it: the one that has Machines
 // to replace. It passes to another when the set that had it has acted on having none,
-// and what that set still has in flight is taken off it, so that all sets together
+// and what that set still has in flight is subtracted, so that all sets together
 // never have more than the budget.
-func (p *plan) allot() {
-	sets := p.live()
-	if p.Safety.Frozen || len(sets) == 0 {
+func (p *plan) assignBudget() {
+	if p.Safety.Frozen || len(p.sets) == 0 {
 		return
 	}
 	budget := p.limits.InFlight
 	// A set that is alone knows itself how many are unhealthy.
-	if p.unlimited != nil || len(sets) > 1 && !p.limits.Allows(p.unhealthy()) {
+	if p.limitsProblem != nil || len(p.sets) > 1 && !p.limits.Allows(p.unhealthy()) {
 		budget = 0
 	}
-	holder := p.holder(sets)
-	rest := budget
-	for _, s := range sets {
+	holder := p.budgetHolder()
+	left := budget
+	for _, s := range p.sets {
 		if s != holder {
-			rest = max(0, rest-s.reserved())
-			s.allot(0)
+			left = max(0, left-p.reserved(s))
+			p.setBudget(s, 0)
 		}
 	}
 	switch {
 	case holder.createsNone():
-		holder.allot(max(0, rest-p.owed()))
-	case len(sets) == 1:
-		holder.allot(rest)
-	case holder.allotted > budget:
-		holder.allot(budget)
-	case rest > holder.allotted && (holder.allotted == 0 || holder.Status.ReplaceableReplicas > 0):
-		holder.allot(rest)
+		p.setBudget(holder, max(0, left-p.unassignedReplacements()))
+	case len(p.sets) == 1:
+		p.setBudget(holder, left)
+	case holder.budget > budget:
+		p.setBudget(holder, budget)
+	case left > holder.budget && (holder.budget == 0 || holder.Status.ReplaceableReplicas > 0):
+		p.setBudget(holder, left)
 	}
 }
 
-// owed Machines are those that one set has given up and no other was told yet to create:
-// they are in flight, and no set counts them.
-func (p *plan) owed() int32 { return max(0, p.bounds.replicas-sum(p.live(), (*set).wanted)) }
+// unassignedReplacements are of Machines that one set has given up, and that no other set shall
+// create yet: they are in flight, and no set counts them.
+func (p *plan) unassignedReplacements() int32 {
+	return max(0, p.bounds.replicas-sum(p.sets, p.nextReplicas))
+}
 
-// holder of the budget: who has it keeps it, until only others can use it. Of those the
-// newest goes first, since old ones are on their way out.
-func (p *plan) holder(sets []*set) *set {
-	has := func(s *set) bool { return s.allotted > 0 }
-	if i := slices.IndexFunc(sets, has); i >= 0 && (p.canReplace(sets[i]) || !slices.ContainsFunc(sets, p.canReplace)) {
-		return sets[i]
+// budgetHolder keeps the budget until only others can use it. Of those the newest set is the
+// first, since old ones are on their way out.
+func (p *plan) budgetHolder() *set {
+	has := func(s *set) bool { return s.budget > 0 }
+	if i := slices.IndexFunc(p.sets, has); i >= 0 && (p.canReplace(p.sets[i]) || !slices.ContainsFunc(p.sets, p.canReplace)) {
+		return p.sets[i]
 	}
-	for _, s := range slices.Backward(sets) {
+	for _, s := range slices.Backward(p.sets) {
 		if p.canReplace(s) {
 			return s
 		}
 	}
-	return p.head()
+	return p.newSet
 }
 
-// canReplace says whether the set has Machines to replace, and may do so now.
-func (p *plan) canReplace(s *set) bool {
+// canReplace reports whether the set has Machines to replace, and may do so now.
+func (f *fleet) canReplace(s *set) bool {
 	b := s.Status.Backoff
-	return s.Status.ReplaceableReplicas > 0 && (b == nil || !p.now.Before(b.Until.Time))
+	return s.Status.ReplaceableReplicas > 0 && (b == nil || !f.now.Before(b.Until.Time))
 }
 
-// allot a set its part of the budget, if it has acted on the one that it had.
-func (s *set) allot(n int32) {
-	if s.missing || s.toldInFlight() == s.allotted && s.Status.DecidedGeneration >= s.Generation {
-		s.allots = n
+// setBudget of a set, if it has acted on the one that it had.
+func (p *plan) setBudget(s *set, n int32) {
+	if s.isMissing || s.observedBudget() == s.budget && s.Status.DecidedGeneration >= s.Generation {
+		p.nextBudget[s] = n
 	}
-}
-
-// toldInFlight is what the set was told.
-func (s *set) toldInFlight() int32 {
-	if s.Spec.Remediation.MaxInFlight == nil {
-		return 1
-	}
-	return s.Spec.Remediation.MaxInFlight.IntVal
 }
 
 // reserved is how much of the budget a set may have in flight.
-func (s *set) reserved() int32 {
-	return max(s.allotted, s.starting(), s.maxTold())
+func (p *plan) reserved(s *set) int32 {
+	n := max(s.budget, p.starting(s))
+	if !s.isMissing {
+		n = max(n, s.observedBudget())
+	}
+	return n
 }
 
-func (s *set) maxTold() int32 {
-	if s.missing {
-		return 0
+// starting Machines that the set has, or will have when it acts on its desired number.
+func (p *plan) starting(s *set) int32 {
+	n, next := max(0, s.Status.StartingReplicas), p.nextDesired[s]
+	if s.isSettled() {
+		return add(n, max(0, next-s.desired))
 	}
-	return s.toldInFlight()
-}
-
-// starting Machines that the set has, or will have when it acts on what it is told.
-func (s *set) starting() int32 {
-	n := max(0, s.Status.StartingReplicas)
-	if s.settled() {
-		return add(n, max(0, s.wants-s.told))
-	}
-	return add(n, max(0, max(s.told, s.wants)-max(0, s.Status.Replicas)))
+	return add(n, max(0, max(s.desired, next)-max(0, s.Status.Replicas)))
 }
 
 func (p *plan) unhealthy() int32 {
-	return sum(p.live(), func(s *set) int32 { return s.Status.UnhealthyReplicas })
+	return sum(p.sets, func(s *set) int32 { return s.Status.UnhealthyReplicas })
+}
+
+// waiting Machines are to be replaced, and no set replaces them yet.
+func (p *plan) waiting() int32 {
+	return sum(p.sets, func(s *set) int32 { return s.Status.ReplaceableReplicas })
 }
 
 // remediation of a set: its part of the budget, and the limits of all sets.
 func (p *plan) remediation(s *set) machinev1alpha1.Remediation {
-	inFlight, unhealthy := intstr.FromInt32(s.allotted), intstr.FromString("100%")
+	inFlight, unhealthy := intstr.FromInt32(s.budget), intstr.FromString("100%")
 	if p.limits.Unhealthy != nil {
 		unhealthy = intstr.FromInt32(*p.limits.Unhealthy)
 	}
@@ -119,8 +114,8 @@ func (p *plan) remediation(s *set) machinev1alpha1.Remediation {
 }
 
 func (p *plan) remediationAllowed() *shared.Condition {
-	sets := p.live()
-	return remediation.Condition(p.limits, p.unlimited, remediation.State{
+	sets := p.sets
+	return remediation.Condition(p.limits, p.limitsProblem, remediation.State{
 		Machines:  sum(sets, func(s *set) int32 { return s.Status.Replicas }),
 		Starting:  sum(sets, func(s *set) int32 { return s.Status.StartingReplicas }),
 		Unhealthy: p.unhealthy(),

@@ -1,162 +1,68 @@
 package deployment
 
 import (
-	"fmt"
 	"slices"
-	"strings"
-	"time"
-
-	"k8s.io/apimachinery/pkg/api/equality"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
-	shared "github.com/drover-dev/drover/internal/plan"
 )
 
-// choose the template to roll out.
-func (p *plan) choose() {
-	p.revisions = slices.Clone(p.Deployment.Status.Revisions)
-	template, rollback, problem := chosen(p.Deployment)
-	if problem != nil && p.problem == nil {
-		p.problem = problem
-	}
-	p.template, p.rollback = template, rollback
-	p.target = rollingOf(template)
-	p.target.After = after(p.now, p.Deployment)
-}
-
-// Template is the one that a deployment rolls out.
-func Template(d *machinev1alpha1.MachineDeployment) machinev1alpha1.MachineTemplate {
-	t, _, _ := chosen(d)
-	return t
-}
-
-// chosen returns the template to roll out, and the rollback that it comes from, if
-// any. What cannot be gone back to leaves all as it is.
-func chosen(d *machinev1alpha1.MachineDeployment) (machinev1alpha1.MachineTemplate, *machinev1alpha1.Rollback, *shared.Problem) {
-	spec, revisions := d.Spec.Template, d.Status.Revisions
-	if d.Spec.RollbackTo == nil {
-		return spec, nil, nil
-	}
-	requested := d.Spec.RollbackTo.Revision
-	number := requested
-	switch force := d.Status.Rollback; {
-	case force != nil && force.Requested == requested:
-		number = force.Revision
-	case requested == 0:
-		number = previous(revisions)
-	}
-	i := slices.IndexFunc(revisions, func(r machinev1alpha1.Revision) bool { return r.Revision == number })
-	if i >= 0 {
-		return from(revisions[i], spec), &machinev1alpha1.Rollback{Requested: requested, Revision: number}, nil
-	}
-	problem := &shared.Problem{
-		Reason:  machinev1alpha1.ReasonRevisionNotFound,
-		Message: fmt.Sprintf("spec.rollbackTo.revision: there is no revision %d to go back to: it must be %s; nothing is replaced until it is", requested, oneOf(revisions)),
-	}
-	if n := len(revisions); n > 0 {
-		return from(revisions[n-1], spec), nil, problem
-	}
-	return spec, nil, problem
-}
-
-// previous revision whose template is another than the current one's, 0 if there is
-// none.
-func previous(revisions []machinev1alpha1.Revision) int64 {
-	if len(revisions) == 0 {
-		return 0
-	}
-	current := content(revisions[len(revisions)-1])
-	for _, r := range slices.Backward(revisions) {
-		if !content(r).same(current) {
-			return r.Revision
-		}
-	}
-	return 0
-}
-
-func oneOf(revisions []machinev1alpha1.Revision) string {
-	if len(revisions) == 0 {
-		return "absent, because there is none yet"
-	}
-	each := make([]string, 0, len(revisions))
-	for _, r := range revisions {
-		each = append(each, fmt.Sprint(r.Revision))
-	}
-	return "0, for the previous one, or one of " + strings.Join(each, ", ")
-}
-
-// after is spec.rollout.after, once that time has come.
-func after(now time.Time, d *machinev1alpha1.MachineDeployment) *metav1.Time {
-	if a := d.Spec.Rollout.After; a != nil && !now.Before(a.Time) {
-		return a
-	}
-	return nil
-}
-
-func content(r machinev1alpha1.Revision) rolling {
-	return rolling{
-		ClassRef: r.ClassRef, Version: r.Version, ClusterRef: r.ClusterRef, FailureDomain: r.FailureDomain,
-		Labels: r.Labels, Annotations: r.Annotations, After: r.After,
-	}
-}
-
-// from a revision, with all of now that does not start a rollout.
-func from(r machinev1alpha1.Revision, now machinev1alpha1.MachineTemplate) machinev1alpha1.MachineTemplate {
-	t := machinev1alpha1.MachineTemplate{}
-	t.Metadata = machinev1alpha1.TemplateMetadata{Labels: r.Labels, Annotations: r.Annotations}
-	t.Spec.ClassRef, t.Spec.Version = r.ClassRef, r.Version
-	t.Spec.ClusterRef, t.Spec.FailureDomain = r.ClusterRef, r.FailureDomain
-	return inPlace(t, now)
-}
-
-// revise gives the current template the highest revision, be it new or one that was
+// updateRevisions gives the current template the highest revision, be it new or one that was
 // there before.
-func (p *plan) revise() {
+func (p *plan) updateRevisions() {
 	if p.current == nil {
 		return
 	}
-	now := p.revision()
+	now := p.nextRevision()
 	if p.rollback != nil {
-		// The annotation speaks of the template, not of what was gone back to.
+		// The annotation speaks of the template, not of what is rolled back to.
 		i := slices.IndexFunc(p.revisions, func(r machinev1alpha1.Revision) bool { return r.Revision == p.rollback.Revision })
 		now.ChangeCause = p.revisions[i].ChangeCause
-		p.rollback.Revision = now.Revision
+		p.rollback = &machinev1alpha1.Rollback{Requested: p.rollback.Requested, Revision: now.Revision}
 	}
+	p.revision = now.Revision
 	p.revisions = append(slices.DeleteFunc(p.revisions, func(r machinev1alpha1.Revision) bool { return equal(content(r), p.target) }), now)
-	p.current.revision = now.Revision
 	keep := 1 + int(p.Deployment.Spec.RevisionHistoryLimit)
 	p.revisions = p.revisions[max(0, len(p.revisions)-keep):]
 }
 
-// revision of the template: the one that it has, if that is the highest.
-func (p *plan) revision() machinev1alpha1.Revision {
-	highest := p.current.revision
-	for _, s := range slices.Concat(p.old, p.terminating) {
+// lastRevision of the status, nil if there is none.
+func (f *fleet) lastRevision() *machinev1alpha1.Revision {
+	revisions := f.Deployment.Status.Revisions
+	if len(revisions) == 0 {
+		return nil
+	}
+	return &revisions[len(revisions)-1]
+}
+
+// nextRevision of the template: the one that it has, if that is the highest.
+func (f *fleet) nextRevision() machinev1alpha1.Revision {
+	highest := f.current.revision
+	for _, s := range slices.Concat(f.oldSets, f.terminating) {
 		highest = max(highest, s.revision+1)
 	}
-	last := machinev1alpha1.Revision{Revision: p.current.revision}
-	keeps := rollingOf(p.current.Spec.Template).same(p.target)
-	if n := len(p.revisions); n > 0 {
-		last = p.revisions[n-1]
-		// A set that is younger than spec.rollout.after is not of that time.
-		young := !p.inPlace() && last.Revision == p.current.revision && content(last).same(p.target)
+	number := f.current.revision
+	keeps := rollingOf(f.current.Spec.Template).same(f.target)
+	if last := f.lastRevision(); last != nil {
+		number = last.Revision
 		// A set has its number before the status does, when that was refused.
-		numbered := keeps && p.current.revision > last.Revision
-		keeps = equal(content(last), p.target) || young || numbered
-		if young {
-			p.target.After = last.After
-		}
+		isNumbered := keeps && f.current.revision > last.Revision
+		keeps = equal(content(*last), f.target) || isNumbered
 	}
-	if highest = max(highest, last.Revision, 1); !keeps && highest <= max(last.Revision, p.current.revision) {
+	if highest = max(highest, number, 1); !keeps && highest <= max(number, f.current.revision) {
 		highest++
 	}
-	t := p.target
+	t := f.target
 	return machinev1alpha1.Revision{
-		Revision: highest, ChangeCause: p.Deployment.Annotations[machinev1alpha1.AnnotationChangeCause],
+		Revision: highest, ChangeCause: f.Deployment.Annotations[machinev1alpha1.AnnotationChangeCause],
 		ClassRef: t.ClassRef, Version: t.Version, ClusterRef: t.ClusterRef, FailureDomain: t.FailureDomain,
 		Labels: t.Labels, Annotations: t.Annotations, After: t.After,
 	}
 }
 
-func equal(a, b rolling) bool { return equality.Semantic.DeepEqual(a, b) }
+// revisionOf a set that is composed.
+func (p *plan) revisionOf(s *set) int64 {
+	if s == p.current {
+		return p.revision
+	}
+	return s.revision
+}

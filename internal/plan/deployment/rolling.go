@@ -1,44 +1,50 @@
 package deployment
 
-// raise the head as far as there is room, or lower it to what is wanted. It is the
-// arithmetic of Kubernetes' Deployment controller.
-func (p *plan) raise(head *set) {
-	most := p.bounds.most()
-	if p.scalesOnly() {
-		most = p.bounds.replicas
-	}
-	p.tell(head, p.upTo(head, p.bounds.replicas, most))
+// rollingUpdate replaces Machines within the bounds.
+func (p *plan) rollingUpdate() {
+	p.scaleUpNew()
+	p.scaleDownOld()
 }
 
-// lower the other sets, oldest first: Machines that are not available, because
-// they are not missed, and then as many as are available above the least.
-func (p *plan) lower(head *set, rest []*set) {
-	// What is too much even for a rollout goes in any case: the bounds changed.
-	tooMuch := max(0, sum(p.live(), (*set).wanted)-p.bounds.most())
+// scaleUpNew as far as there is room, or down to what is desired. It is the arithmetic of
+// Kubernetes' Deployment controller.
+func (p *plan) scaleUpNew() {
+	most := p.bounds.most()
+	if p.isReplacementHeld() {
+		most = p.bounds.replicas
+	}
+	p.setDesired(p.newSet, p.upTo(p.newSet, p.bounds.replicas, most))
+}
 
-	// Machines of the head that are not available yet will be, so that they do
+// scaleDownOld sets, oldest first: Machines that are not available, because they are not
+// missed, and then as many as are available above the least.
+func (p *plan) scaleDownOld() {
+	// What is too much even for a rollout is deleted in any case: the bounds changed.
+	tooMuch := max(0, sum(p.sets, p.nextReplicas)-p.bounds.most())
+
+	// Machines of the new set that are not available yet will be, so that they do
 	// not make up for old ones.
-	unmissed := max(tooMuch, sum(p.live(), (*set).hasToHave)-p.bounds.least()-head.unavailable())
-	spare := sum(p.live(), (*set).available) - p.bounds.least()
-	held := p.scalesOnly()
+	unmissed := max(tooMuch, sum(p.sets, (*set).desiredReplicas)-p.bounds.least()-p.newSet.unavailable())
+	spare := sum(p.sets, (*set).available) - p.bounds.least()
+	held := p.isReplacementHeld()
 	if held {
 		unmissed = tooMuch
 		spare = min(spare, tooMuch)
 	}
 
-	lowered := int32(0)
-	for _, s := range rest {
-		n := min(s.unavailable(), max(0, unmissed-lowered))
-		if p.tellLess(s, n) {
-			lowered += n
+	reduced := int32(0)
+	for _, s := range p.oldSets {
+		n := min(s.unavailable(), max(0, unmissed-reduced))
+		if p.reduceDesired(s, n) {
+			reduced += n
 		}
 	}
 	if held {
-		spare -= lowered
+		spare -= reduced
 	}
-	for _, s := range rest {
-		n := min(s.wants, max(0, spare))
-		if p.tellLess(s, n) {
+	for _, s := range p.oldSets {
+		n := min(p.nextDesired[s], max(0, spare))
+		if p.reduceDesired(s, n) {
 			spare -= n
 		}
 	}

@@ -4,55 +4,57 @@ import (
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 )
 
-// scale says how many Machines each set shall have. Totals include what is
-// terminating.
+// A scaling decides how many Machines each set shall have. Totals include what is terminating.
+type scaling struct {
+	applies func(*plan) bool
+	scale   func(*plan)
+}
+
+// scalings of which the first that applies decides.
+var scalings = []scaling{
+	{func(p *plan) bool { return p.isAlone() && p.updatesInPlace() }, (*plan).scaleInPlace},
+	{func(p *plan) bool { return p.isAlone() && p.wasComplete() }, (*plan).scaleAlone},
+	{strategyIs(machinev1alpha1.Recreate), (*plan).recreate},
+	{strategyIs(machinev1alpha1.OnDelete), (*plan).onDelete},
+	{(*plan).isRescaled, (*plan).rescale},
+	{func(*plan) bool { return true }, (*plan).rollingUpdate},
+}
+
+func strategyIs(t machinev1alpha1.StrategyType) func(*plan) bool {
+	return func(p *plan) bool { return p.Deployment.Spec.Strategy.Type == t }
+}
+
+// scale the sets.
 func (p *plan) scale() {
-	p.scaledFor = p.bounds.replicas
-	head := p.head()
-	if head == nil {
+	if p.newSet == nil {
 		return
 	}
-	rest := p.others(head)
-	switch {
-	case p.alone() && p.inPlace():
-		p.fill(head)
-	case p.alone() && p.wasComplete():
-		// There is no rollout, but somebody who needs Machines: they need not
-		// wait for others to be gone.
-		p.tell(head, p.bounds.replicas)
-	case p.Deployment.Spec.Strategy.Type == machinev1alpha1.Recreate:
-		p.recreate(head, rest)
-	case p.Deployment.Spec.Strategy.Type == machinev1alpha1.OnDelete:
-		p.onDelete(head, rest)
-	case p.rescaled():
-		p.rescale(head, rest)
-	default:
-		p.raise(head)
-		p.lower(head, rest)
+	for _, s := range scalings {
+		if s.applies(p) {
+			s.scale(p)
+			return
+		}
 	}
 }
 
-// tell a set how many Machines it shall have, if it may be told.
-func (p *plan) tell(s *set, n int32) bool {
-	if !s.settled() || n > s.told && p.Safety.Frozen {
+// scaleAlone scales without a rollout: users need the Machines, and need not wait for others to
+// be gone.
+func (p *plan) scaleAlone() { p.setDesired(p.newSet, p.bounds.replicas) }
+
+// setDesired decides how many Machines a set shall have, if its number may change, and reports
+// whether it may.
+func (p *plan) setDesired(s *set, n int32) bool {
+	if !s.isSettled() || n > s.desired && p.Safety.Frozen {
 		return false
 	}
-	s.wants = n
+	p.nextDesired[s] = n
 	return true
 }
 
-// tellLess tells a set to have n Machines less.
-func (p *plan) tellLess(s *set, n int32) bool { return p.tell(s, s.wants-n) }
+// reduceDesired decides that a set shall have n Machines less.
+func (p *plan) reduceDesired(s *set, n int32) bool { return p.setDesired(s, p.nextDesired[s]-n) }
 
-// alone means that no other set has Machines.
-func (p *plan) alone() bool {
-	return sum(p.others(p.head()), (*set).total)+sum(p.terminating, (*set).total) == 0
-}
+func (p *plan) nextReplicas(s *set) int32 { return p.nextDesired[s] }
 
-// upTo is n, or as many as a set may have while there are at most so many in all.
-func (p *plan) upTo(s *set, n, most int32) int32 { return min(n, s.told+p.room(most)) }
-
-// room is how many Machines may be added.
-func (p *plan) room(most int32) int32 {
-	return max(0, most-sum(p.live(), (*set).total)-sum(p.terminating, (*set).total))
-}
+// marked Machines are deleted first, whatever set they are of.
+func (p *plan) marked(s *set) int32 { return max(0, min(s.Status.MarkedReplicas, p.nextDesired[s])) }

@@ -6,41 +6,45 @@ import (
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 )
 
-// A set is a MachineSet and what is decided about it.
+// A set is a MachineSet and what was decided about it before. What is decided now stands in
+// the plan.
 type set struct {
 	Set
 	revision int64
-	// told is how many Machines the set shall have as far as it was decided
-	// before, and wants is what is decided now.
-	told, wants int32
-	// allotted is its part of the budget of replacements as far as it was decided before,
-	// and allots is what is decided now.
-	allotted, allots int32
-	// most is how many it may still come to have until it has acted on told.
-	most int32
-	// missing means that the set does not exist yet, and recorded that the status
-	// knows it.
-	missing, recorded bool
+	// desired is how many Machines the set shall have, by an earlier decision.
+	desired int32
+	// upperBound is how many it may still come to have until it has acted on that.
+	upperBound int32
+	// budget of replacements that the set has, by an earlier decision.
+	budget int32
+	// isMissing means that the set does not exist yet, and isRecorded that the status knows it.
+	isMissing, isRecorded bool
 }
 
-// settled means that the set has acted on what it was told: its counts are about
-// that and nothing else is under way.
-func (s *set) settled() bool {
-	return s.missing || s.Spec.Replicas == s.told && s.Status.DecidedGeneration >= s.Generation
+// isSettled reports whether the set has acted on its desired number: its counts are about
+// that number and nothing else is under way.
+func (s *set) isSettled() bool {
+	return s.isMissing || s.Spec.Replicas == s.desired && s.Status.DecidedGeneration >= s.Generation
 }
 
 // total Machines that the set has or may come to have. Those that are terminating
-// count: their VMs are still there.
+// count: their VMs still are there.
 func (s *set) total() int32 {
 	// Package terminator counts the Machines of a set that is being deleted.
 	if s.Terminating && s.Status.DecidedGeneration >= s.Generation {
 		return s.Status.Replicas + s.Status.TerminatingReplicas
 	}
+	return add(s.potential(), max(0, s.Status.TerminatingReplicas))
+}
+
+// potential Machines do not terminate, and no deletion of them is recorded: the set has them
+// or may come to have them.
+func (s *set) potential() int32 {
 	most := int32(0)
-	if !s.settled() {
-		most = s.most
+	if !s.isSettled() {
+		most = s.upperBound
 	}
-	return add(max(0, most, s.told, s.Spec.Replicas, s.Status.Replicas), max(0, s.Status.TerminatingReplicas))
+	return max(0, most, s.desired, s.Spec.Replicas, s.Status.Replicas)
 }
 
 // available Machines that the set has and will keep.
@@ -48,22 +52,31 @@ func (s *set) available() int32 {
 	if s.Terminating {
 		return 0
 	}
-	return max(0, min(s.told, s.Spec.Replicas, s.Status.AvailableReplicas))
+	return max(0, min(s.desired, s.Spec.Replicas, s.Status.AvailableReplicas))
 }
 
-func (s *set) unavailable() int32 { return s.told - s.available() }
+func (s *set) unavailable() int32 { return s.desired - s.available() }
 
-// marked Machines go first, whatever set they are of.
-func (s *set) marked() int32 { return max(0, min(s.Status.MarkedReplicas, s.wants)) }
+func (s *set) desiredReplicas() int32 { return s.desired }
 
-func (s *set) wanted() int32    { return s.wants }
-func (s *set) hasToHave() int32 { return s.told }
+// observedBudget is the budget of replacements that the set itself shows.
+func (s *set) observedBudget() int32 {
+	if s.Spec.Remediation.MaxInFlight == nil {
+		return 1
+	}
+	return s.Spec.Remediation.MaxInFlight.IntVal
+}
 
-// createsNone means that the set acts on being told so.
+// createsNone reports whether the set acts on the policy to create no Machine.
 func (s *set) createsNone() bool { return s.Spec.Creation == machinev1alpha1.CreationDisabled }
 
-// empty means that the set has no Machines, and that none is left of it.
-func (s *set) empty() bool { return s.total() == 0 }
+// isEmpty reports whether the set has no Machines, and none of it is left.
+func (s *set) isEmpty() bool { return s.total() == 0 }
+
+// isReady reports whether the set has the Machines that it shall have.
+func (s *set) isReady() bool {
+	return !s.isMissing && s.isSettled() && s.Status.Replicas == s.desired && s.Status.ReadyReplicas == s.desired
+}
 
 func sum(sets []*set, f func(*set) int32) int32 {
 	n := int32(0)

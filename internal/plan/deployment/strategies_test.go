@@ -32,6 +32,11 @@ func scaledFor(n int32) deploymentOption {
 
 func createsNone(s *Set) { s.Spec.Creation = machinev1alpha1.CreationDisabled }
 
+// dropping names Machines whose deletion is recorded, and not requested yet.
+func dropping(names ...string) setOption {
+	return func(s *Set) { s.Status.Dropping, s.Status.TerminatingReplicas = names, int32(len(names)) }
+}
+
 func marked(n int32) setOption { return func(s *Set) { s.Status.MarkedReplicas = n } }
 
 // updated says how many Machines of a set that updates in place are of its template.
@@ -122,6 +127,15 @@ func TestOnDelete(t *testing.T) {
 			d: deployment(3, onDelete), sets: []Set{machineSet("v1", 1, 3, has(2)), machineSet("v2", 2, 0)},
 			decided: counts{"v1": 3, "v2": 0},
 		},
+		"AMachineWhoseDeletionIsOnlyRecordedStillTakesItsPlace": {
+			d: deployment(3, onDelete), sets: []Set{machineSet("v1", 1, 3, createsNone, has(2), available(2), dropping("a")), machineSet("v2", 2, 0)},
+			decided: counts{"v1": 2, "v2": 0},
+		},
+		"ScalingUpCountsMachinesThatAnOldSetHasYetToGiveUp": {
+			d:       deployment(5, onDelete, told("v1", 1), told("v2", 0)),
+			sets:    []Set{machineSet("v1", 1, 4, createsNone), machineSet("v2", 2, 0)},
+			decided: counts{"v1": 1, "v2": 1},
+		},
 		"ScalingUpMakesNewMachines": {
 			d: deployment(5, onDelete), sets: []Set{machineSet("v1", 1, 2, createsNone), machineSet("v2", 2, 1)},
 			decided: counts{"v1": 2, "v2": 3},
@@ -176,21 +190,45 @@ func TestInPlaceUpdate(t *testing.T) {
 			d: deployment(3, auto(0, 1)), sets: []Set{machineSet("v1", 1, 3)},
 			decided: counts{"v1": 3},
 		},
-		"SurgeAddsMachinesWhileSomeAreOutdated": {
+		"SurgeAddsOneMachineWhileSomeAreOutdated": {
 			d: deployment(5, auto(2, 0)), sets: []Set{machineSet("v2", 1, 5, updated(0))},
-			decided: counts{"v2": 7},
-		},
-		"SurgeAddsNoMoreThanAreOutdated": {
-			d: deployment(5, auto(3, 0)), sets: []Set{machineSet("v2", 1, 5, updated(4))},
 			decided: counts{"v2": 6},
 		},
-		"SurgeStaysUntilEnoughAreUpdated": {
-			d: deployment(5, auto(2, 0)), sets: []Set{machineSet("v2", 1, 7, updated(4))},
-			decided: counts{"v2": 7},
-		},
-		"TheLastOutdatedOnesGoInstead": {
-			d: deployment(5, auto(2, 0)), sets: []Set{machineSet("v2", 1, 7, updated(5))},
+		"SurgeAddsNoneIfSomeMayBeUnavailable": {
+			d: deployment(5, auto(3, 1)), sets: []Set{machineSet("v2", 1, 5, updated(0))},
 			decided: counts{"v2": 5},
+		},
+		"SurgeAddsNoneIfNoneAreOutdated": {
+			d: deployment(5, auto(2, 0)), sets: []Set{machineSet("v2", 1, 5, updated(5), unsettled)},
+			decided: counts{"v2": 5},
+		},
+		"NoReplicasNeedNoSurge": {
+			d: deployment(0, auto(1, 0)), sets: []Set{machineSet("v2", 1, 1, updated(0))},
+			decided: counts{"v2": 0},
+		},
+		"SurgeStaysUntilEnoughAreUpdated": {
+			d: deployment(5, auto(2, 0)), sets: []Set{machineSet("v2", 1, 6, updated(4))},
+			decided: counts{"v2": 6},
+		},
+		"TheLastOutdatedOneIsDeletedInstead": {
+			d: deployment(5, auto(2, 0)), sets: []Set{machineSet("v2", 1, 6, updated(5))},
+			decided: counts{"v2": 5},
+		},
+		"AMarkedMachineIsNotDeletedForTheLastOutdatedOne": {
+			d: deployment(5, auto(2, 0)), sets: []Set{machineSet("v2", 1, 6, updated(5), marked(1))},
+			decided: counts{"v2": 6},
+		},
+		"AMarkedMachineIsDeletedWhenAllAreUpdated": {
+			d: deployment(5, auto(2, 0)), sets: []Set{machineSet("v2", 1, 6, updated(6), marked(1))},
+			decided: counts{"v2": 5},
+		},
+		"AMarkedMachineStaysWhileAnotherIsNotAvailable": {
+			d: deployment(5, auto(2, 0)), sets: []Set{machineSet("v2", 1, 6, available(5), updated(6), marked(1))},
+			decided: counts{"v2": 6},
+		},
+		"AScaleDownLeavesTheSurge": {
+			d: deployment(5, auto(2, 0), scaledFor(9)), sets: []Set{machineSet("v2", 1, 9, updated(1))},
+			decided: counts{"v2": 6},
 		},
 		"ManualHasNoSurge": {
 			d: deployment(5, inPlaceBounds(2, 1, machinev1alpha1.OrchestrationManual)), sets: []Set{machineSet("v2", 1, 5, updated(1))},
@@ -210,6 +248,14 @@ func TestInPlaceUpdate(t *testing.T) {
 		},
 		"PausedAddsNothing": {
 			d: deployment(5, auto(2, 0), paused), sets: []Set{machineSet("v2", 1, 5, updated(2))},
+			decided: counts{"v2": 5},
+		},
+		"PausedKeepsTheSurge": {
+			d: deployment(5, auto(2, 0), paused), sets: []Set{machineSet("v2", 1, 6, updated(2))},
+			decided: counts{"v2": 6},
+		},
+		"PausedTakesNoScaleDownForASurge": {
+			d: deployment(5, auto(2, 0), paused, scaledFor(9)), sets: []Set{machineSet("v2", 1, 9, updated(2))},
 			decided: counts{"v2": 5},
 		},
 	})
@@ -234,6 +280,12 @@ func TestInPlaceUpdate(t *testing.T) {
 		s := plan(deployment(10, auto(0, 8)), machineSet("v2", 1, 5, updated(0))).Sets[0]
 		if got := s.Spec.InPlaceUpdate.MaxUnavailable; got != 3 {
 			t.Errorf("of 5 Machines %d may be unavailable, want 3: 2 of 10 must be available", got)
+		}
+	})
+	t.Run("MachinesThatAreAboutToBeDeletedLeaveNoRoomForUpdates", func(t *testing.T) {
+		s := plan(deployment(17, auto(1, 0), scaledFor(18)), machineSet("v2", 1, 19, updated(9), marked(1))).Sets[0]
+		if got := s.Spec.InPlaceUpdate.MaxUnavailable; got != 1 {
+			t.Errorf("of 19 Machines, of which one is marked, %d may be unavailable, want 1: the set gets 18, and 17 must be available", got)
 		}
 	})
 	t.Run("PausedKeepsTheTemplateThatTheSetHas", func(t *testing.T) {
@@ -330,8 +382,23 @@ func TestScalingInARollout(t *testing.T) {
 			sets:    []Set{machineSet("v1", 1, 5, terminating(3)), machineSet("v2", 2, 2, available(1))},
 			decided: counts{"v1": 8, "v2": 3},
 		},
-		"DownIsSharedByTheSizesOfTheSets": {
+		"DownTakesMachinesOfOldTemplatesFirst": {
 			d:       deployment(6, ints(2, 2), scaledFor(12)),
+			sets:    []Set{machineSet("v0", 1, 1), machineSet("v1", 2, 7), machineSet("v2", 3, 4)},
+			decided: counts{"v0": 0, "v1": 4, "v2": 4},
+		},
+		"DownTakesNewMachinesIfThereAreTooFewOldOnes": {
+			d:       deployment(6, ints(2, 2), scaledFor(12)),
+			sets:    []Set{machineSet("v1", 1, 2), machineSet("v2", 2, 10)},
+			decided: counts{"v1": 0, "v2": 8},
+		},
+		"DownIsSharedByTheSizesOfTheSetsIfTheNewOneIsNotProven": {
+			d:       deployment(6, ints(2, 2), scaledFor(12)),
+			sets:    []Set{machineSet("v1", 1, 8), machineSet("v2", 2, 4, available(3), sick(1, 0))},
+			decided: counts{"v1": 5, "v2": 3},
+		},
+		"PausedSharesAScaleDown": {
+			d:       deployment(6, ints(2, 2), scaledFor(12), paused),
 			sets:    []Set{machineSet("v1", 1, 8), machineSet("v2", 2, 4)},
 			decided: counts{"v1": 5, "v2": 3},
 		},

@@ -42,13 +42,13 @@ func rollingOf(t machinev1alpha1.MachineTemplate) rolling {
 	}
 }
 
-// same says whether two templates are the same, whenever they are rolled out.
+// same reports whether two templates are the same, whenever they are rolled out.
 func (r rolling) same(other rolling) bool {
 	r.After, r.Collision = other.After, other.Collision
 	return equal(r, other)
 }
 
-// stays says whether a Machine of one template can become one of the other in place.
+// stays reports whether a Machine of one template can become one of the other in place.
 func (r rolling) stays(other rolling) bool {
 	return r.ClusterRef == other.ClusterRef && equality.Semantic.DeepEqual(r.FailureDomain, other.FailureDomain)
 }
@@ -76,3 +76,5 @@ func inPlace(from, now machinev1alpha1.MachineTemplate) machinev1alpha1.MachineT
 	t.Spec.ProviderID = nil
 	return t
 }
+
+func equal(a, b rolling) bool { return equality.Semantic.DeepEqual(a, b) }

@@ -1,0 +1,98 @@
+package deployment
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	shared "github.com/drover-dev/drover/internal/plan"
+)
+
+// Template is the one that a deployment rolls out.
+func Template(d *machinev1alpha1.MachineDeployment) machinev1alpha1.MachineTemplate {
+	t, _, _ := chosen(d)
+	return t
+}
+
+// chosen returns the template to roll out, and the rollback that it comes from, if
+// any. A revision that does not exist leaves all as it is.
+func chosen(d *machinev1alpha1.MachineDeployment) (machinev1alpha1.MachineTemplate, *machinev1alpha1.Rollback, *shared.Problem) {
+	spec, revisions := d.Spec.Template, d.Status.Revisions
+	if d.Spec.RollbackTo == nil {
+		return spec, nil, nil
+	}
+	requested := d.Spec.RollbackTo.Revision
+	number := requested
+	switch force := d.Status.Rollback; {
+	case force != nil && force.Requested == requested:
+		number = force.Revision
+	case requested == 0:
+		number = previous(revisions)
+	}
+	i := slices.IndexFunc(revisions, func(r machinev1alpha1.Revision) bool { return r.Revision == number })
+	if i >= 0 {
+		return from(revisions[i], spec), &machinev1alpha1.Rollback{Requested: requested, Revision: number}, nil
+	}
+	problem := &shared.Problem{
+		Reason:  machinev1alpha1.ReasonRevisionNotFound,
+		Message: fmt.Sprintf("spec.rollbackTo.revision: there is no revision %d to go back to: it must be %s; nothing is replaced until it is", requested, oneOf(revisions)),
+	}
+	if n := len(revisions); n > 0 {
+		return from(revisions[n-1], spec), nil, problem
+	}
+	return spec, nil, problem
+}
+
+// previous revision whose template is another than the current one's, 0 if there is
+// none.
+func previous(revisions []machinev1alpha1.Revision) int64 {
+	if len(revisions) == 0 {
+		return 0
+	}
+	current := content(revisions[len(revisions)-1])
+	for _, r := range slices.Backward(revisions) {
+		if !content(r).same(current) {
+			return r.Revision
+		}
+	}
+	return 0
+}
+
+func oneOf(revisions []machinev1alpha1.Revision) string {
+	if len(revisions) == 0 {
+		return "absent, because there is none yet"
+	}
+	each := make([]string, 0, len(revisions))
+	for _, r := range revisions {
+		each = append(each, fmt.Sprint(r.Revision))
+	}
+	return "0, for the previous one, or one of " + strings.Join(each, ", ")
+}
+
+// after is spec.rollout.after, once that time has come.
+func after(now time.Time, d *machinev1alpha1.MachineDeployment) *metav1.Time {
+	if a := d.Spec.Rollout.After; a != nil && !now.Before(a.Time) {
+		return a
+	}
+	return nil
+}
+
+func content(r machinev1alpha1.Revision) rolling {
+	return rolling{
+		ClassRef: r.ClassRef, Version: r.Version, ClusterRef: r.ClusterRef, FailureDomain: r.FailureDomain,
+		Labels: r.Labels, Annotations: r.Annotations, After: r.After,
+	}
+}
+
+// from a revision, with all of now that does not start a rollout.
+func from(r machinev1alpha1.Revision, now machinev1alpha1.MachineTemplate) machinev1alpha1.MachineTemplate {
+	t := machinev1alpha1.MachineTemplate{}
+	t.Metadata = machinev1alpha1.TemplateMetadata{Labels: r.Labels, Annotations: r.Annotations}
+	t.Spec.ClassRef, t.Spec.Version = r.ClassRef, r.Version
+	t.Spec.ClusterRef, t.Spec.FailureDomain = r.ClusterRef, r.FailureDomain
+	return inPlace(t, now)
+}

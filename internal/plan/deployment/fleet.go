@@ -1,0 +1,204 @@
+package deployment
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	shared "github.com/drover-dev/drover/internal/plan"
+	"github.com/drover-dev/drover/internal/plan/remediation"
+)
+
+// A fleet is what is known of a MachineDeployment and its MachineSets. It follows from what is
+// observed, and from nothing that is decided: it is computed once, and no stage changes it.
+type fleet struct {
+	Observed
+	now    time.Time
+	bounds bounds
+	// problem with the spec or the class, nil if there is none.
+	problem *shared.Problem
+	// hasClassProblem means that the problem is one of the class: no Machine can be created.
+	hasClassProblem bool
+	// limits of replacements. While limitsProblem is set, no Machine is replaced.
+	limits        remediation.Limits
+	limitsProblem *shared.Problem
+
+	// template that is rolled out: that of the spec or of a revision that is rolled back to.
+	template machinev1alpha1.MachineTemplate
+	// target identifies it.
+	target rolling
+	// rollsBackTo is the rollback that is in force, nil if there is none.
+	rollsBackTo *machinev1alpha1.Rollback
+
+	// current is the set of the template. It is nil if it does not exist and may not be
+	// created.
+	current *set
+	// newSet is the set that Machines are desired of: the current one, or, as long as there
+	// may be none, the newest that exists. It is nil if there is no set.
+	newSet *set
+	// oldSets are the others, oldest first.
+	oldSets []*set
+	// terminating sets only count.
+	terminating []*set
+}
+
+func fleetOf(now time.Time, o Observed) *fleet {
+	f := &fleet{Observed: o, now: now}
+	f.bounds, f.problem = boundsOf(o.Deployment)
+	f.limits, f.limitsProblem = remediation.LimitsOf(o.Deployment.Spec.Remediation, o.Deployment.Spec.Replicas)
+	f.chooseTemplate()
+	f.checkClass()
+	f.sortSets()
+	f.chooseNewSet()
+	f.target.After = f.rolloutTime()
+	return f
+}
+
+// chooseTemplate to roll out.
+func (f *fleet) chooseTemplate() {
+	template, rollback, problem := chosen(f.Deployment)
+	if f.problem == nil {
+		f.problem = problem
+	}
+	f.template, f.rollsBackTo = template, rollback
+	f.target = rollingOf(template)
+	f.target.After = after(f.now, f.Deployment)
+}
+
+func (f *fleet) checkClass() {
+	switch {
+	case f.problem != nil:
+	case !f.ClassFound:
+		f.problem, f.hasClassProblem = classNotFound(f.Deployment, f.template), true
+	case f.ClassProblem != nil:
+		f.problem, f.hasClassProblem = classUnusable(f.ClassProblem), true
+	}
+}
+
+// sortSets by what was decided about them before, oldest first.
+func (f *fleet) sortSets() {
+	for _, observed := range f.Sets {
+		s := &set{Set: observed, revision: revisionOf(observed.MachineSet), desired: observed.Spec.Replicas}
+		s.budget = s.observedBudget()
+		for _, r := range f.Deployment.Status.MachineSets {
+			if r.Name == s.Name {
+				s.desired, s.upperBound, s.isRecorded = r.Replicas, r.Most, true
+				s.budget = ptr.Deref(r.MaxInFlight, s.budget)
+			}
+		}
+		if s.Terminating {
+			f.terminating = append(f.terminating, s)
+		} else {
+			f.oldSets = append(f.oldSets, s)
+		}
+	}
+	slices.SortFunc(f.oldSets, func(a, b *set) int {
+		return cmp.Or(cmp.Compare(a.revision, b.revision), cmp.Compare(a.Name, b.Name))
+	})
+}
+
+func (f *fleet) chooseNewSet() {
+	for _, s := range slices.Backward(f.oldSets) {
+		if f.isCurrent(s) {
+			f.current = s
+			break
+		}
+	}
+	if f.current == nil && f.problem == nil && !f.isHeld() {
+		f.current = &set{Set: Set{MachineSet: f.newMachineSet()}, isMissing: true}
+	}
+	f.newSet = f.current
+	if n := len(f.oldSets); f.newSet == nil && n > 0 {
+		f.newSet = f.oldSets[n-1]
+	}
+	f.oldSets = slices.DeleteFunc(f.oldSets, func(s *set) bool { return s == f.newSet })
+}
+
+// isCurrent reports whether a set is that of the template. A set that updates in place
+// becomes it.
+func (f *fleet) isCurrent(s *set) bool {
+	has := rollingOf(s.Spec.Template)
+	if f.updatesInPlace() {
+		return has.same(f.target) || !f.isHeld() && f.problem == nil && has.stays(f.target)
+	}
+	return has.same(f.target) && !s.isMixed() && f.isYoungEnough(s)
+}
+
+// isYoungEnough reports whether a set was created after spec.rollout.after. The hash identifies
+// the sets that were created for that time, whatever the clock shows.
+func (f *fleet) isYoungEnough(s *set) bool {
+	if f.target.After == nil || !s.CreationTimestamp.Before(f.target.After) {
+		return true
+	}
+	r := f.target
+	for ; r.Collision <= len(f.Sets); r.Collision++ {
+		if s.Labels[machinev1alpha1.LabelTemplateHash] == r.hash() {
+			return true
+		}
+	}
+	return false
+}
+
+// rolloutTime of the target: a set that is younger than spec.rollout.after is not rolled out
+// once more for that time.
+func (f *fleet) rolloutTime() *metav1.Time {
+	if last := f.lastRevision(); f.current != nil && f.isYoung(last) {
+		return last.After
+	}
+	return f.target.After
+}
+
+func (f *fleet) isYoung(last *machinev1alpha1.Revision) bool {
+	return last != nil && !f.updatesInPlace() && last.Revision == f.current.revision && content(*last).same(f.target)
+}
+
+// isHeld reports whether no Machine may be replaced or updated: only replicas counts.
+func (f *fleet) isHeld() bool {
+	return f.Safety.Frozen || f.isPaused() || f.problem != nil && !f.hasClassProblem
+}
+
+// isReplacementHeld reports whether nothing is replaced: the rollout is held, or there is no
+// set that may take over.
+func (f *fleet) isReplacementHeld() bool { return f.isHeld() || f.current == nil }
+
+func (f *fleet) isPaused() bool {
+	_, annotated := f.Deployment.Annotations[machinev1alpha1.AnnotationPaused]
+	return f.Deployment.Spec.Paused || annotated
+}
+
+// updatesInPlace reports whether Machines are updated rather than replaced.
+func (f *fleet) updatesInPlace() bool {
+	return f.Deployment.Spec.Strategy.Type == machinev1alpha1.InPlaceUpdate
+}
+
+// live sets are all that do not terminate, the new one last.
+func (f *fleet) live() []*set {
+	if f.newSet == nil {
+		return nil
+	}
+	return append(slices.Clone(f.oldSets), f.newSet)
+}
+
+// isAlone reports whether no set but the new one has Machines.
+func (f *fleet) isAlone() bool {
+	return sum(f.oldSets, (*set).total)+sum(f.terminating, (*set).total) == 0
+}
+
+// room is how many Machines may be added if there are at most so many. It includes what
+// terminates.
+func (f *fleet) room(most int32) int32 {
+	return max(0, most-sum(f.live(), (*set).total)-sum(f.terminating, (*set).total))
+}
+
+// upTo is n, or as many as a set may have while there are at most so many in all.
+func (f *fleet) upTo(s *set, n, most int32) int32 { return min(n, s.desired+f.room(most)) }
+
+// condition that was observed, nil if there was none.
+func (f *fleet) condition(typ string) *metav1.Condition {
+	return meta.FindStatusCondition(f.Deployment.Status.Conditions, typ)
+}

@@ -1,0 +1,84 @@
+package simulator
+
+import (
+	"testing"
+
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
+
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+)
+
+// TestAMarkedMachineIsDeletedAmidAnUpdateInPlace lets the cluster-autoscaler mark an updated
+// Machine and lower replicas while another Machine is updated. Until the marked Machine is
+// deleted, no further update may begin: the slack of the bounds is spent once.
+func TestAMarkedMachineIsDeletedAmidAnUpdateInPlace(t *testing.T) {
+	const replicas = 18
+	s := rolling(replicas, 1, 0)
+	s.Strategy.Type = machinev1alpha1.InPlaceUpdate
+	s.Strategy.InPlaceUpdate = machinev1alpha1.InPlaceUpdateBounds{
+		MaxSurge: ptr.To(intstr.FromInt32(1)), MaxUnavailable: ptr.To(intstr.FromInt32(0)), Orchestration: machinev1alpha1.OrchestrationAuto,
+	}
+	c := New(s)
+	reconcile := func() {
+		c.CatchUp()
+		c.ReconcileDeployment()
+		for _, s := range c.Sets() {
+			c.CatchUp()
+			c.ReconcileSet(s.Name)
+			c.CatchUp()
+			c.ReconcileGroup(s.Name)
+		}
+	}
+	until := func(done func() bool) {
+		t.Helper()
+		for range 60 {
+			if reconcile(); done() {
+				return
+			}
+			for _, m := range c.Machines() {
+				c.Boot(m.Name)
+			}
+		}
+		t.Fatalf("does not come to that:\n%s", c)
+	}
+	count := func(is func(*machinev1alpha1.Machine) bool) (n int) {
+		for _, m := range c.Machines() {
+			if is(m) {
+				n++
+			}
+		}
+		return n
+	}
+	isUpdating := func(m *machinev1alpha1.Machine) bool { return m.Status.Phase == machinev1alpha1.MachineUpdating }
+	until(func() bool { return count(c.Available) == replicas })
+	c.Settled(c.Deployment())
+	c.Update(roll)
+	until(func() bool {
+		for _, m := range c.Machines() {
+			c.Agent(m.Name, false)
+		}
+		return count(isUpdating) == 1 && count(c.Available) == replicas
+	})
+
+	for _, m := range c.Machines() {
+		if c.Available(m) && !c.IsOld(m) {
+			(&Autoscaler{}).delete(c, m.Name)
+			break
+		}
+	}
+	for range 10 {
+		reconcile()
+		for _, m := range c.Machines() {
+			if !isUpdating(m) {
+				c.Agent(m.Name, false)
+			}
+		}
+		if len(c.Violations) > 0 {
+			t.Fatalf("%s\n%s", c.Violations[0], c)
+		}
+	}
+	if n := count(func(m *machinev1alpha1.Machine) bool { return m.DeletionTimestamp != nil }); n != 1 {
+		t.Errorf("%d Machines are being deleted, want the marked one:\n%s", n, c)
+	}
+}
