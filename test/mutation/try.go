@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 
@@ -18,6 +19,7 @@ import (
 // once, with all mutants in them.
 type trial struct {
 	pkg, binary string
+	flags       []string
 	// patience is how long the tests may take. With a mutant that takes longer they do not end.
 	patience time.Duration
 }
@@ -47,7 +49,19 @@ func build(pkg string, sources []source, dir string) (*trial, error) {
 	if out, err := exec.Command("go", "test", "-c", "-vet=off", "-overlay", file, "-o", binary, "./"+pkg).CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("%s: the mutants do not compile: %w\n%s", pkg, err, out)
 	}
-	return &trial{pkg: pkg, binary: binary, patience: time.Minute}, nil
+	flags, err := flagsOf(pkg)
+	return &trial{pkg: pkg, binary: binary, flags: flags, patience: 5 * time.Minute}, err
+}
+
+// flagsOf the tests of a package. Random tests replay the same histories for each mutant, and
+// do not look for the shortest one that fails.
+func flagsOf(pkg string) ([]string, error) {
+	flags := []string{"-test.failfast", "-test.short"}
+	imports, err := exec.Command("go", "list", "-f", "{{.TestImports}} {{.XTestImports}}", "./"+pkg).Output()
+	if strings.Contains(string(imports), "pgregory.net/rapid") {
+		flags = append(flags, "-rapid.seed=1", "-rapid.shrinktime=1ns", "-rapid.nofailfile")
+	}
+	return flags, err
 }
 
 // try each mutant of a package.
@@ -93,7 +107,7 @@ func (t *trial) pass(number int) (bool, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), t.patience)
 	defer cancel()
 	// A mutant that does not end may take all memory.
-	tests := exec.CommandContext(ctx, "sh", "-c", `ulimit -v 4000000 && exec "$0" -test.failfast -test.short`, t.binary)
+	tests := exec.CommandContext(ctx, "sh", append([]string{"-c", `ulimit -v 4000000 && exec "$0" "$@"`, t.binary}, t.flags...)...)
 	tests.Dir = t.pkg
 	tests.Env = append(os.Environ(), fmt.Sprintf("%s=%d", mutant.Variable, number))
 	err := tests.Run()
