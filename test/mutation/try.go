@@ -15,12 +15,16 @@ import (
 	"github.com/drover-dev/drover/test/mutation/mutant"
 )
 
+// waitsAtMost is how long a test that waits for something may do so.
+const waitsAtMost = 10 * time.Minute
+
 // A trial runs the tests of a package with one mutant after the other. The tests are built
 // once, with all mutants in them.
 type trial struct {
 	pkg, binary string
 	flags       []string
-	// patience is how long the tests may take. With a mutant that takes longer they do not end.
+	// patience is how much time of a processor the tests may take: it does not depend on what
+	// else the computer does. With a mutant that takes longer they do not end.
 	patience time.Duration
 }
 
@@ -50,7 +54,7 @@ func build(pkg string, sources []source, dir string) (*trial, error) {
 		return nil, fmt.Errorf("%s: the mutants do not compile: %w\n%s", pkg, err, out)
 	}
 	flags, err := flagsOf(pkg)
-	return &trial{pkg: pkg, binary: binary, flags: flags, patience: 5 * time.Minute}, err
+	return &trial{pkg: pkg, binary: binary, flags: flags, patience: waitsAtMost}, err
 }
 
 // flagsOf the tests of a package. Random tests replay the same histories for each mutant, and
@@ -75,11 +79,11 @@ func try(pkg string, mutants []*change, sources []source, workers int) error {
 	if err != nil {
 		return err
 	}
-	start := time.Now()
-	if passed, err := t.pass(0); err != nil || !passed {
+	passed, took, err := t.pass(0)
+	if err != nil || !passed {
 		return errors.Join(err, fmt.Errorf("%s: the tests fail without a mutant", pkg))
 	}
-	t.patience = 5*time.Second + 10*time.Since(start)
+	t.patience = 5*time.Second + 10*took
 	var (
 		wg    sync.WaitGroup
 		next  = make(chan int)
@@ -89,7 +93,7 @@ func try(pkg string, mutants []*change, sources []source, workers int) error {
 		wg.Go(func() {
 			for i := range next {
 				var passed bool
-				passed, fault[i] = t.pass(mutants[i].Number)
+				passed, _, fault[i] = t.pass(mutants[i].Number)
 				mutants[i].Killed = !passed
 			}
 		})
@@ -102,18 +106,20 @@ func try(pkg string, mutants []*change, sources []source, workers int) error {
 	return errors.Join(fault...)
 }
 
-// pass reports whether the tests pass with a mutant. There is no mutant 0.
-func (t *trial) pass(number int) (bool, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), t.patience)
+// pass reports whether the tests pass with a mutant, and how long a processor worked on them.
+// There is no mutant 0.
+func (t *trial) pass(number int) (bool, time.Duration, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), waitsAtMost)
 	defer cancel()
 	// A mutant that does not end may take all memory.
-	tests := exec.CommandContext(ctx, "sh", append([]string{"-c", `ulimit -v 4000000 && exec "$0" "$@"`, t.binary}, t.flags...)...)
+	limited := fmt.Sprintf(`ulimit -v 4000000 && ulimit -t %d && exec "$0" "$@"`, int(t.patience.Seconds()))
+	tests := exec.CommandContext(ctx, "sh", append([]string{"-c", limited, t.binary}, t.flags...)...)
 	tests.Dir = t.pkg
 	tests.Env = append(os.Environ(), fmt.Sprintf("%s=%d", mutant.Variable, number))
 	err := tests.Run()
 	var exit *exec.ExitError
 	if err == nil || errors.As(err, &exit) {
-		return err == nil, nil
+		return err == nil, tests.ProcessState.UserTime() + tests.ProcessState.SystemTime(), nil
 	}
-	return false, err
+	return false, 0, err
 }
