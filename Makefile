@@ -123,7 +123,7 @@ integration: build ## Run the tests that need an API server: of provider-drover,
 property: ## Run the property tests of the planners for hours: 10 000 random histories each.
 	go test ./internal/plan/simulator -rapid.checks=10000 -timeout 6h
 
-# Each mutant compiles and tests a package: minutes for each of the larger planners.
+# The tests of a planner are built once, with all of its mutants, and run for each mutant.
 PLANNERS ?=
 .PHONY: mutation
 mutation: ## Change operators and statements of the planners, one at a time, and find what no test of the package holds; PLANNERS=internal/plan/freeze.

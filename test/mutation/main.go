@@ -59,11 +59,11 @@ func run(packages []string, workers int) error {
 	}
 	var failed []error
 	for _, p := range packages {
-		mutants, err := mutantsOf(p)
+		mutants, sources, err := mutate(p)
 		if err != nil {
 			return err
 		}
-		if err := try(p, mutants, workers); err != nil {
+		if err := try(p, mutants, sources, workers); err != nil {
 			return err
 		}
 		v := judge(p, mutants, survivors)

@@ -1,13 +1,16 @@
 package main
 
 import (
-	"bytes"
 	"fmt"
 	"go/ast"
+	"go/importer"
 	"go/parser"
 	"go/token"
+	"go/types"
+	"io"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -19,32 +22,20 @@ const wing = "internal/plan"
 // simulator plays planners against each other, and is none.
 const simulator = wing + "/simulator"
 
-// A status is what became of a mutant.
-type status string
-
-const (
-	// killed means that a test failed, or did not end.
-	killed status = "killed"
-	lived  status = "lived"
-	// notViable means that the mutant does not compile.
-	notViable status = "not viable"
-)
-
-// A mutant is one change of a file.
-type mutant struct {
+// A change of a file makes a mutant.
+type change struct {
 	// File is relative to the root of the module.
 	File string
 	// Type of the change, for example "< to <=".
 	Type string
 	// Text of the line without the white space around it. It finds the line again when
 	// others above it have changed.
-	Text   string
-	Line   int
-	Status status
-
-	// The bytes from..to of the file are replaced by these.
-	from, to int
-	by       string
+	Text string
+	Line int
+	// Number that switches the mutant on. It is unique in a package.
+	Number int
+	// Killed reports whether a test failed, or did not end.
+	Killed bool
 }
 
 // plannersIn a module are the packages of the wing that have code.
@@ -70,95 +61,70 @@ func isCode(file string) bool {
 	return strings.HasSuffix(file, ".go") && !strings.HasSuffix(file, "_test.go") && file != "doc.go"
 }
 
-func mutantsOf(pkg string) ([]*mutant, error) {
+// A source has all mutants of a file.
+type source struct {
+	file string
+	// code of the file in which each mutant can be switched on.
+	code []byte
+}
+
+// mutate the code of a package.
+func mutate(pkg string) ([]*change, []source, error) {
 	entries, err := os.ReadDir(pkg)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	var out []*mutant
+	fset := token.NewFileSet()
+	var (
+		texts [][]byte
+		files []*ast.File
+	)
 	for _, e := range entries {
 		if !isCode(e.Name()) {
 			continue
 		}
 		file := pkg + "/" + e.Name()
-		source, err := os.ReadFile(file)
+		text, err := os.ReadFile(file)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
-		of, err := mutantsIn(file, source)
+		root, err := parser.ParseFile(fset, file, text, parser.SkipObjectResolution)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
-		out = append(out, of...)
+		texts, files = append(texts, text), append(files, root)
 	}
-	return out, nil
-}
-
-// operators that take the place of each other.
-var operators = map[token.Token][]token.Token{
-	token.EQL: {token.NEQ}, token.NEQ: {token.EQL},
-	token.LSS: {token.LEQ, token.GEQ}, token.LEQ: {token.LSS, token.GTR},
-	token.GTR: {token.GEQ, token.LEQ}, token.GEQ: {token.GTR, token.LSS},
-	token.LAND: {token.LOR}, token.LOR: {token.LAND},
-	token.ADD: {token.SUB}, token.SUB: {token.ADD}, token.MUL: {token.QUO}, token.QUO: {token.MUL},
-	token.SHL: {token.SHR}, token.SHR: {token.SHL},
-	token.ADD_ASSIGN: {token.SUB_ASSIGN}, token.SUB_ASSIGN: {token.ADD_ASSIGN},
-	token.INC: {token.DEC}, token.DEC: {token.INC},
-}
-
-// mutantsIn a file. Concatenations with a literal are left out: they do not compile otherwise.
-func mutantsIn(file string, source []byte) ([]*mutant, error) {
-	fset := token.NewFileSet()
-	root, err := parser.ParseFile(fset, file, source, parser.SkipObjectResolution)
+	info, err := typesOf(pkg, fset, files)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	lines := bytes.Split(source, []byte("\n"))
-	var out []*mutant
-	add := func(from, to token.Pos, kind, by string) {
-		at := fset.Position(from)
-		out = append(out, &mutant{
-			File: file, Type: kind, Line: at.Line, Text: string(bytes.TrimSpace(lines[at.Line-1])),
-			from: at.Offset, to: fset.Position(to).Offset, by: by,
-		})
+	var (
+		mutants []*change
+		sources []source
+	)
+	for i, file := range files {
+		m := newMutator(fset, info, file, texts[i], len(mutants)+1)
+		m.walk()
+		mutants = append(mutants, m.mutants...)
+		sources = append(sources, source{file: fset.Position(file.Pos()).Filename, code: m.code()})
 	}
-	swap := func(at token.Pos, is token.Token) {
-		for _, by := range operators[is] {
-			add(at, at+token.Pos(len(is.String())), fmt.Sprintf("%s to %s", is, by), by.String())
-		}
-	}
-	ast.Inspect(root, func(n ast.Node) bool {
-		switch n := n.(type) {
-		case *ast.BinaryExpr:
-			if n.Op != token.ADD || !hasText(n) {
-				swap(n.OpPos, n.Op)
-			}
-		case *ast.UnaryExpr:
-			if n.Op == token.NOT {
-				add(n.OpPos, n.OpPos+1, "! removed", "")
-			}
-		case *ast.IncDecStmt:
-			swap(n.TokPos, n.Tok)
-		case *ast.AssignStmt:
-			swap(n.TokPos, n.Tok)
-			if n.Tok == token.ASSIGN {
-				// The right side stays: what nothing uses does not compile.
-				add(n.Pos(), n.Rhs[0].Pos(), "assignment removed", strings.Repeat("_, ", len(n.Lhs)-1)+"_ = ")
-			}
-		case *ast.ExprStmt:
-			add(n.Pos(), n.End(), "call removed", "")
-		}
-		return true
-	})
-	return out, nil
+	return mutants, sources, nil
 }
 
-// hasText reports whether an operand of a sum is a literal text.
-func hasText(n *ast.BinaryExpr) bool {
-	isText := func(e ast.Expr) bool {
-		l, ok := e.(*ast.BasicLit)
-		return ok && l.Kind == token.STRING
+// typesOf the expressions of a package. The types of other packages are those of their
+// compilation.
+func typesOf(pkg string, fset *token.FileSet, files []*ast.File) (*types.Info, error) {
+	out, err := exec.Command("go", "list", "-export", "-deps", "-f", "{{.ImportPath}} {{.Export}}", "./"+pkg).Output()
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", pkg, err)
 	}
-	left, isSum := n.X.(*ast.BinaryExpr)
-	return isText(n.X) || isText(n.Y) || isSum && hasText(left)
+	compiled := map[string]string{}
+	for line := range strings.Lines(string(out)) {
+		path, file, _ := strings.Cut(strings.TrimSpace(line), " ")
+		compiled[path] = file
+	}
+	open := func(path string) (io.ReadCloser, error) { return os.Open(compiled[path]) }
+	info := &types.Info{Types: map[ast.Expr]types.TypeAndValue{}}
+	_, err = (&types.Config{Importer: importer.ForCompiler(fset, "gc", open)}).Check(pkg, fset, files, info)
+	return info, err
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,30 +8,82 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
+	"strings"
 	"sync"
 	"time"
+
+	"github.com/drover-dev/drover/test/mutation/mutant"
 )
 
-// patience is how long the tests of a package may take. Those of a planner take seconds: a
-// mutant that takes longer does not end.
-const patience = 3 * time.Minute
+// waitsAtMost is how long a test that waits for something may do so.
+const waitsAtMost = 10 * time.Minute
 
-// applied returns the source with the change.
-func (m *mutant) applied(source []byte) []byte {
-	return bytes.Join([][]byte{source[:m.from], []byte(m.by), source[m.to:]}, nil)
+// A trial runs the tests of a package with one mutant after the other. The tests are built
+// once, with all mutants in them.
+type trial struct {
+	pkg, binary string
+	flags       []string
+	// patience is how much time of a processor the tests may take: it does not depend on what
+	// else the computer does. With a mutant that takes longer they do not end.
+	patience time.Duration
 }
 
-// try each mutant: run the tests of its package with it, and set its status.
-func try(pkg string, mutants []*mutant, workers int) error {
+// build the tests of a package in a folder. The sources stay as they are: the compiler gets
+// those with the mutants as an overlay.
+func build(pkg string, sources []source, dir string) (*trial, error) {
+	replaced := map[string]string{}
+	for _, s := range sources {
+		original, err := filepath.Abs(s.file)
+		if err != nil {
+			return nil, err
+		}
+		replaced[original] = filepath.Join(dir, filepath.Base(s.file))
+		if err := os.WriteFile(replaced[original], s.code, 0o644); err != nil {
+			return nil, err
+		}
+	}
+	overlay, err := json.Marshal(map[string]any{"Replace": replaced})
+	if err != nil {
+		return nil, err
+	}
+	file, binary := filepath.Join(dir, "overlay.json"), filepath.Join(dir, "tests")
+	if err := os.WriteFile(file, overlay, 0o644); err != nil {
+		return nil, err
+	}
+	if out, err := exec.Command("go", "test", "-c", "-vet=off", "-overlay", file, "-o", binary, "./"+pkg).CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("%s: the mutants do not compile: %w\n%s", pkg, err, out)
+	}
+	flags, err := flagsOf(pkg)
+	return &trial{pkg: pkg, binary: binary, flags: flags, patience: waitsAtMost}, err
+}
+
+// flagsOf the tests of a package. Random tests replay the same histories for each mutant, and
+// do not look for the shortest one that fails.
+func flagsOf(pkg string) ([]string, error) {
+	flags := []string{"-test.failfast", "-test.short"}
+	imports, err := exec.Command("go", "list", "-f", "{{.TestImports}} {{.XTestImports}}", "./"+pkg).Output()
+	if strings.Contains(string(imports), "pgregory.net/rapid") {
+		flags = append(flags, "-rapid.seed=1", "-rapid.shrinktime=1ns", "-rapid.nofailfile")
+	}
+	return flags, err
+}
+
+// try each mutant of a package.
+func try(pkg string, mutants []*change, sources []source, workers int) error {
 	dir, err := os.MkdirTemp("", "mutation-")
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	if out, err := exec.Command("go", "test", "-count=1", "./"+pkg).CombinedOutput(); err != nil {
-		return fmt.Errorf("%s: the tests fail without a mutant: %w\n%s", pkg, err, out)
+	t, err := build(pkg, sources, dir)
+	if err != nil {
+		return err
 	}
+	passed, took, err := t.pass(0)
+	if err != nil || !passed {
+		return errors.Join(err, fmt.Errorf("%s: the tests fail without a mutant", pkg))
+	}
+	t.patience = 5*time.Second + 10*took
 	var (
 		wg    sync.WaitGroup
 		next  = make(chan int)
@@ -41,7 +92,9 @@ func try(pkg string, mutants []*mutant, workers int) error {
 	for range workers {
 		wg.Go(func() {
 			for i := range next {
-				mutants[i].Status, fault[i] = mutants[i].test(pkg, filepath.Join(dir, strconv.Itoa(i)))
+				var passed bool
+				passed, _, fault[i] = t.pass(mutants[i].Number)
+				mutants[i].Killed = !passed
 			}
 		})
 	}
@@ -53,45 +106,20 @@ func try(pkg string, mutants []*mutant, workers int) error {
 	return errors.Join(fault...)
 }
 
-// test a mutant, with its files in a folder that does not exist yet. The sources stay as they
-// are: the compiler gets the changed file as an overlay.
-func (m *mutant) test(pkg, dir string) (status, error) {
-	if err := os.Mkdir(dir, 0o755); err != nil {
-		return "", err
-	}
-	defer os.RemoveAll(dir)
-	source, err := os.ReadFile(m.File)
-	if err != nil {
-		return "", err
-	}
-	original, err := filepath.Abs(m.File)
-	if err != nil {
-		return "", err
-	}
-	changed := filepath.Join(dir, filepath.Base(m.File))
-	if err := os.WriteFile(changed, m.applied(source), 0o644); err != nil {
-		return "", err
-	}
-	overlay, err := json.Marshal(map[string]map[string]string{"Replace": {original: changed}})
-	if err != nil {
-		return "", err
-	}
-	file, binary := filepath.Join(dir, "overlay.json"), filepath.Join(dir, "tests")
-	if err := os.WriteFile(file, overlay, 0o644); err != nil {
-		return "", err
-	}
-	var exit *exec.ExitError
-	if err := exec.Command("go", "test", "-c", "-vet=off", "-overlay", file, "-o", binary, "./"+pkg).Run(); errors.As(err, &exit) {
-		return notViable, nil
-	} else if err != nil {
-		return "", err
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+// pass reports whether the tests pass with a mutant, and how long a processor worked on them.
+// There is no mutant 0.
+func (t *trial) pass(number int) (bool, time.Duration, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), waitsAtMost)
 	defer cancel()
-	tests := exec.CommandContext(ctx, binary, "-test.failfast")
-	tests.Dir = pkg
-	if tests.Run() != nil {
-		return killed, nil
+	// A mutant that does not end may take all memory.
+	limited := fmt.Sprintf(`ulimit -v 4000000 && ulimit -t %d && exec "$0" "$@"`, int(t.patience.Seconds()))
+	tests := exec.CommandContext(ctx, "sh", append([]string{"-c", limited, t.binary}, t.flags...)...)
+	tests.Dir = t.pkg
+	tests.Env = append(os.Environ(), fmt.Sprintf("%s=%d", mutant.Variable, number))
+	err := tests.Run()
+	var exit *exec.ExitError
+	if err == nil || errors.As(err, &exit) {
+		return err == nil, tests.ProcessState.UserTime() + tests.ProcessState.SystemTime(), nil
 	}
-	return lived, nil
+	return false, 0, err
 }

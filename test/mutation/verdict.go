@@ -40,20 +40,17 @@ type verdict struct {
 	pkg           string
 	mutants, kept int
 	// unlisted mutants survive without a reason.
-	unlisted []*mutant
+	unlisted []*change
 	// outdated lines of survivors.txt are about mutants that do not survive.
 	outdated []survivor
 }
 
-func judge(pkg string, mutants []*mutant, survivors map[survivor]string) verdict {
+func judge(pkg string, mutants []*change, survivors map[survivor]string) verdict {
 	v := verdict{pkg: pkg}
 	seen := map[survivor]bool{}
 	for _, m := range mutants {
-		if m.Status == notViable {
-			continue
-		}
 		v.mutants++
-		if m.Status == killed {
+		if m.Killed {
 			continue
 		}
 		v.kept++

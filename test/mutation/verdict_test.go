@@ -7,23 +7,23 @@ import (
 
 func TestAVerdictOnMutants(t *testing.T) {
 	const pkg = "internal/plan/set"
-	m := func(text string, s status) *mutant {
-		return &mutant{File: pkg + "/create.go", Type: "+ to -", Text: text, Line: 7, Status: s}
+	const killed, lived = true, false
+	m := func(text string, killed bool) *change {
+		return &change{File: pkg + "/create.go", Type: "+ to -", Text: text, Line: 7, Killed: killed}
 	}
-	dead := func(n int) []*mutant {
-		var out []*mutant
+	dead := func(n int) []*change {
+		var out []*change
 		for range n {
 			out = append(out, m("a + b", killed))
 		}
 		return out
 	}
 	for name, tc := range map[string]struct {
-		mutants   []*mutant
+		mutants   []*change
 		survivors string
 		want      string
 	}{
 		"passes if all are killed":                            {mutants: dead(3)},
-		"does not count mutants that do not compile":          {mutants: []*mutant{m("a", notViable)}},
 		"fails if one survives without a reason":              {mutants: append(dead(99), m("c - d", lived)), want: pkg + "/create.go:7: a mutant survives (+ to -): c - d"},
 		"passes if the survivor is listed":                    {mutants: append(dead(99), m("c - d", lived)), survivors: pkg + "/create.go | + to - | c - d | both are the same there"},
 		"fails if too many survive, be they listed":           {mutants: append(dead(1), m("c - d", lived)), survivors: pkg + "/create.go | + to - | c - d | same", want: "kill 50.0 % of the mutants, and must kill 95 %"},

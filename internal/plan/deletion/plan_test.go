@@ -36,6 +36,11 @@ func deleting(stage machinev1alpha1.DeletionStage, description string, pods ...s
 	}
 }
 
+// since a time after noon it is in its stage.
+func since(d time.Duration) option {
+	return func(m *machinev1alpha1.Machine) { m.Status.Deletion.Since = metav1.NewTime(noon.Add(d)) }
+}
+
 func drain(forced bool) option {
 	return func(m *machinev1alpha1.Machine) {
 		m.Spec.Drain.Timeout.Duration = 30 * time.Minute
@@ -76,6 +81,57 @@ func TestADeletedObjectReportsWhatItWaitsFor(t *testing.T) {
 					`; the drain is forced at 2026-01-01T12:30:00Z, the annotation drover.dev/force-drain: "true" on Machine a forces it now. Machine b: Waiting for Node m: it is deleted`,
 				"DrainBlocked", 0,
 			},
+		},
+		"AMachineThatIsNotRunningIsNotReady": {
+			machines: []*machinev1alpha1.Machine{
+				machine("a", func(m *machinev1alpha1.Machine) { m.Status.Phase = machinev1alpha1.MachineFailed }),
+				machine("b", func(m *machinev1alpha1.Machine) { m.Status.ReadySince = nil }),
+			},
+			want: want{Counts{2, 0, 0, 0}, "True Deleting", "False NotStalled", "0 of 2 remaining Machines are being deleted", "Deleting", 0},
+		},
+		"AMachineWhoseDeletionHasNotBegunIsCounted": {
+			machines: []*machinev1alpha1.Machine{machine("a", draining, func(m *machinev1alpha1.Machine) { m.Status.Deletion = nil })},
+			want:     want{Counts{0, 0, 0, 1}, "True Deleting", "False NotStalled", "1 of 1 remaining Machines are being deleted", "Deleting", 0},
+		},
+		"AMachineThatHasReportedNothingYetIsCounted": {
+			machines: []*machinev1alpha1.Machine{machine("a", draining, func(m *machinev1alpha1.Machine) { m.Status.LastOperation = nil })},
+			want:     want{Counts{0, 0, 0, 1}, "True Deleting", "False NotStalled", "1 of 1 remaining Machines are being deleted", "Deleting", 0},
+		},
+		"ADrainWithoutATimeoutIsForcedAfterTwoHours": {
+			machines: []*machinev1alpha1.Machine{machine("a", draining, drain(false), func(m *machinev1alpha1.Machine) { m.Spec.Drain.Timeout.Duration = 0 })},
+			want: want{Counts{0, 0, 0, 1}, "True DrainBlocked", "False NotStalled", "1 of 1 remaining Machines are being deleted. Machine a: " + blocked +
+				`; the drain is forced at 2026-01-01T14:00:00Z, the annotation drover.dev/force-drain: "true" on Machine a forces it now`, "DrainBlocked", 0},
+		},
+		"ADrainThatNoPodHoldsIsNotBlocked": {
+			machines: []*machinev1alpha1.Machine{machine("a", deleting(machinev1alpha1.DeletionDraining, "Draining Node n"))},
+			want:     want{Counts{0, 0, 0, 1}, "True Deleting", "False NotStalled", "1 of 1 remaining Machines are being deleted. Machine a: Draining Node n", "Deleting", 0},
+		},
+		"TheWorstOfSomeIsReportedFirstThenByName": {
+			machines: []*machinev1alpha1.Machine{
+				machine("c", deleting(machinev1alpha1.DeletionDeletingNode, "c")), machine("b", deleting(machinev1alpha1.DeletionDeletingNode, "b")),
+				machine("d", draining),
+			},
+			want: want{Counts{0, 0, 0, 3}, "True DrainBlocked", "False NotStalled", "3 of 3 remaining Machines are being deleted. Machine d: " + blocked +
+				`; the annotation drover.dev/force-drain: "true" on Machine d forces the drain. Machine b: b. Machine c: c`, "DrainBlocked", 0},
+		},
+		"ItLooksAgainWhenTheFirstVMIsLate": {
+			at: noon.Add(2 * time.Minute),
+			machines: []*machinev1alpha1.Machine{
+				machine("a", deleting(machinev1alpha1.DeletionDeletingVM, "a"), since(time.Minute)), machine("b", deleting(machinev1alpha1.DeletionDeletingVM, "b")),
+				machine("c", deleting(machinev1alpha1.DeletionDeletingVM, "c"), since(90*time.Second)), machine("d", deleting(machinev1alpha1.DeletionDeletingNode, "d")),
+			},
+			want: want{Counts{0, 0, 0, 4}, "True Deleting", "False NotStalled",
+				"4 of 4 remaining Machines are being deleted. Machine a: a. Machine b: b. Machine c: c. 1 more Machines wait", "Deleting", 8 * time.Minute},
+		},
+		"PreTerminateHooksHaveTheirTimeoutFromTheirStageOn": {
+			machines: []*machinev1alpha1.Machine{machine("a", deleting(machinev1alpha1.DeletionPreTerminateHooks, "hooks"), since(time.Hour))},
+			want: want{Counts{0, 0, 0, 1}, "True WaitingForHooks", "False NotStalled",
+				"1 of 1 remaining Machines are being deleted. Machine a: hooks; from 2026-01-01T15:00:00Z they are not waited for", "WaitingForHooks", 0},
+		},
+		"PreDrainHooksHaveItFromTheDeletionOn": {
+			machines: []*machinev1alpha1.Machine{machine("a", deleting(machinev1alpha1.DeletionPreDrainHooks, "hooks"), since(time.Hour))},
+			want: want{Counts{0, 0, 0, 1}, "True WaitingForHooks", "False NotStalled",
+				"1 of 1 remaining Machines are being deleted. Machine a: hooks; from 2026-01-01T14:00:00Z they are not waited for", "WaitingForHooks", 0},
 		},
 		"AForcedDrainIsNotForcedAgain": {
 			machines: []*machinev1alpha1.Machine{machine("a", draining, drain(true))},
@@ -136,6 +192,9 @@ func TestADeletedObjectReportsWhatItWaitsFor(t *testing.T) {
 			}
 			for _, e := range d.Events {
 				got.Event += e.Reason
+				if e.Warning != (e.Reason != ReasonDeleting) {
+					t.Errorf("the event %s is a warning: %t", e.Reason, e.Warning)
+				}
 			}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("-want +got:\n%s", diff)

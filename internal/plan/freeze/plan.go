@@ -134,10 +134,9 @@ func (d *Decision) freeze(reason, message string) {
 
 // thaw by the label, whatever was found.
 func (d *Decision) thaw(reason, message string) {
-	d.Safety.Reason = machinev1alpha1.ReasonNotFrozen
 	d.Condition = plan.Condition{Type: machinev1alpha1.ConditionFrozen, Status: "False", Reason: machinev1alpha1.ReasonNotFrozen}
 	if reason != "" {
-		d.Safety.Reason, d.Condition.Reason = machinev1alpha1.ReasonFreezeOverridden, machinev1alpha1.ReasonFreezeOverridden
+		d.Condition.Reason = machinev1alpha1.ReasonFreezeOverridden
 		d.Condition.Message = fmt.Sprintf("label %s is \"false\": Machines are created and replaced in spite of %s: %s", machinev1alpha1.LabelFreeze, reason, message)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -179,6 +180,9 @@ func TestPlanOf(t *testing.T) {
 			}
 			p := PlanOf(g, setUID, machines)
 			got := want{Missing: p.Missing, Created: p.Created}
+			if p.Creates() != (len(tc.want.Creates) > 0) {
+				t.Errorf("a Machine is created: %t", p.Creates())
+			}
 			for _, ch := range p.Apply {
 				if ch.Existing == nil {
 					got.Creates = append(got.Creates, ch.Name)
@@ -194,6 +198,35 @@ func TestPlanOf(t *testing.T) {
 			}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("-want +got:\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestASetSelectsMachinesByAllItsLabels(t *testing.T) {
+	labels := func(pairs ...string) map[string]string {
+		out := map[string]string{}
+		for i := 0; i < len(pairs); i += 2 {
+			out[pairs[i]] = pairs[i+1]
+		}
+		return out
+	}
+	for name, tc := range map[string]struct {
+		selector, has map[string]string
+		want          bool
+	}{
+		"it has them and others":      {labels("pool", "a"), labels("pool", "a", "zone", "b"), true},
+		"another value":               {labels("pool", "a"), labels("pool", "b"), false},
+		"one is missing":              {labels("pool", "a", "zone", "b"), labels("pool", "a"), false},
+		"a selector without any":      {nil, labels("pool", "a"), false},
+		"neither of them has any":     {nil, nil, false},
+		"a label with an empty value": {labels("pool", ""), nil, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g, m := &v1alpha1.MachineGroup{}, machine("a")
+			g.Spec.MatchLabels, m.Labels = tc.selector, tc.has
+			if got := Matches(g, m); got != tc.want {
+				t.Errorf("%t, want %t", got, tc.want)
 			}
 		})
 	}
@@ -233,6 +266,22 @@ func TestDigest(t *testing.T) {
 			m.Status.Addresses = []v1alpha1.Address{{Type: "InternalIP", Address: "10.0.0.1"}}
 		},
 		"AResourceVersionIsNoNews": func(m *v1alpha1.Machine) { m.ResourceVersion = "9" },
+		"WhatItsNodeGetsIsNoNews": func(m *v1alpha1.Machine) {
+			m.Spec.Metadata.Labels = map[string]string{"zone": "a"}
+			m.Spec.Taints = []v1alpha1.Taint{{Key: "gpu", Effect: "NoSchedule"}}
+		},
+		"HowItIsDrainedIsNoNews": func(m *v1alpha1.Machine) {
+			m.Spec.Drain.Timeout.Duration = time.Minute
+			m.Status.Drain = &v1alpha1.DrainStatus{Forced: true}
+		},
+		"AStageOfItsDeletionIsNoNews": func(m *v1alpha1.Machine) {
+			m.Status.Deletion = &v1alpha1.DeletionStatus{Stage: v1alpha1.DeletionDraining}
+		},
+		"ItsCompositionIsNoNews": func(m *v1alpha1.Machine) {
+			m.Spec.Crossplane = &v1alpha1.CompositionSelection{}
+			m.Status.CompositionRevision = "r1"
+		},
+		"AGenerationIsNoNews": func(m *v1alpha1.Machine) { m.Status.ObservedGeneration = 7 },
 	}
 	other := map[string]option{
 		"APhaseIsNews":       func(m *v1alpha1.Machine) { m.Status.Phase = v1alpha1.MachineRunning },

@@ -2,6 +2,7 @@ package machine
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -124,6 +125,145 @@ func TestANodeThatWaitsForAnUpdateIsNotPreferred(t *testing.T) {
 			if state != "" && len(m.Spec.Taints) == 1 {
 				m.Spec.Taints = append(m.Spec.Taints, machinev1alpha1.Taint(outdated))
 			}
+		}
+	}
+}
+
+// TestAnUpdateThatIsWithdrawnEndsWithTheCordonOfItsNode and not before: until then the Machine
+// does not run.
+func TestAnUpdateThatIsWithdrawnEndsWithTheCordonOfItsNode(t *testing.T) {
+	cases := map[string]struct {
+		state  machinev1alpha1.UpdateState
+		change func(*workernode.WorkerNode)
+		ends   bool
+	}{
+		"TheNodeIsUncordoned":            {machinev1alpha1.UpdateUpdating, func(*workernode.WorkerNode) {}, true},
+		"TheNodeIsCordoned":              {machinev1alpha1.UpdateUpdating, func(wn *workernode.WorkerNode) { wn.Observation.Drained = true }, false},
+		"TheNodeIsToBeCordoned":          {machinev1alpha1.UpdateUpdating, func(wn *workernode.WorkerNode) { wn.Parameters.Drained = true }, false},
+		"TheNodeWasNotSeenSince":         {machinev1alpha1.UpdateUpdating, func(wn *workernode.WorkerNode) { wn.Observation.Synced = false }, false},
+		"TheNodeCannotBeObserved":        {machinev1alpha1.UpdateUpdating, func(wn *workernode.WorkerNode) { wn.Observation.Error = "timeout" }, false},
+		"TheUpdateFailed":                {machinev1alpha1.UpdateFailed, func(wn *workernode.WorkerNode) { wn.Observation.Drained = true }, false},
+		"AnUpdateThatNeverBeganIsOver":   {machinev1alpha1.UpdateCandidate, func(wn *workernode.WorkerNode) { wn.Observation.Drained = true }, true},
+		"NothingIsKnownOfAnyNodeAnyMore": {machinev1alpha1.UpdateUpdating, nil, true},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			m := machine(machinev1alpha1.MachineStatus{
+				Phase: machinev1alpha1.MachineUpdating, NodeRef: &machinev1alpha1.NodeReference{Name: "m"},
+				Update: &machinev1alpha1.UpdateStatus{ID: "two", State: tc.state, Since: metav1.NewTime(created)},
+			})
+			o := Observed{Machine: m, VM: plan.VM{State: plan.VMRunning, ProviderID: id}}
+			if tc.change != nil {
+				o.WorkerNode = readyNode()
+				o.WorkerNode.Observation.Synced = true
+				tc.change(o.WorkerNode)
+			}
+			d := Plan(soon, o)
+			if ends := d.Status.Update == nil; ends != tc.ends {
+				t.Fatalf("the update is over: %t, want %t", ends, tc.ends)
+			}
+			if d.WorkerNode.Drained {
+				t.Error("the Node is to be drained for an update that is withdrawn")
+			}
+			if !tc.ends && d.CallAgain != plan.InFlight {
+				t.Errorf("calls again after %s", d.CallAgain)
+			}
+		})
+	}
+}
+
+// TestANodeMayAskToBeSelected for the update that it waits for, and only for that one.
+func TestANodeMayAskToBeSelected(t *testing.T) {
+	cases := map[string]struct {
+		label    string
+		selected bool
+		want     bool
+	}{
+		"TheNodeAsks":                 {"two", false, true},
+		"TheNodeAsksForAnother":       {"one", false, false},
+		"TheNodeDoesNotAsk":           {"", false, false},
+		"TheNodeThatIsSelectedIsDone": {"two", true, false},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			m := machine(machinev1alpha1.MachineStatus{
+				Phase:  machinev1alpha1.MachineRunning,
+				Update: &machinev1alpha1.UpdateStatus{ID: "two", State: machinev1alpha1.UpdateFailed, Requested: true, Message: "no", Since: metav1.NewTime(created)},
+			})
+			m.Spec.InPlaceUpdate = &machinev1alpha1.MachineUpdate{ID: "two", Selected: tc.selected}
+			wn := readyNode()
+			wn.Observation.Labels = map[string]string{machinev1alpha1.LabelUpdateSelected: tc.label}
+			u := Plan(soon, Observed{Machine: m, VM: plan.VM{State: plan.VMRunning, ProviderID: id}, WorkerNode: wn}).Status.Update
+			if u.Requested != tc.want {
+				t.Errorf("requested %t, want %t", u.Requested, tc.want)
+			}
+			if !tc.selected && (u.State != machinev1alpha1.UpdateCandidate || u.Message != "") {
+				t.Errorf("without the selection it is %s: %q", u.State, u.Message)
+			}
+		})
+	}
+}
+
+// TestAnUpdateIsReportedFromItsBeginningToItsEnd in events, the condition and the last operation.
+func TestAnUpdateIsReportedFromItsBeginningToItsEnd(t *testing.T) {
+	m := machine(machinev1alpha1.MachineStatus{Phase: machinev1alpha1.MachineRunning, NodeRef: &machinev1alpha1.NodeReference{Name: "m"}})
+	o := Observed{Machine: m, VM: plan.VM{State: plan.VMRunning, ProviderID: id}, WorkerNode: readyNode()}
+	update := &machinev1alpha1.MachineUpdate{ID: "two", Version: "v1.36.0", ClassRef: machinev1alpha1.ClassReference{Name: "large"}}
+	answers := func(label string) {
+		o.WorkerNode.Parameters.Labels = map[string]string{machinev1alpha1.LabelUpdate: machinev1alpha1.UpdateLabelReady, machinev1alpha1.LabelUpdateTo: "two"}
+		o.WorkerNode.Observation.Synced = true
+		o.WorkerNode.Observation.Labels = map[string]string{label: "two"}
+	}
+	for _, step := range []struct {
+		does      string
+		change    func()
+		event     string
+		warning   bool
+		condition string
+		operation string
+	}{
+		{"nothing is asked for", func() {}, "", false, "", "Join Successful: Node m joined"},
+		{"it is asked for", func() { m.Spec.InPlaceUpdate = update }, "", false,
+			`False UpdateCandidate: Waits to be selected for update two, to version v1.36.0 of class "large"`, "Join Successful: Node m joined"},
+		{"it is selected", func() { m.Spec.InPlaceUpdate.Selected = true }, "UpdateDraining", false,
+			`False UpdateDraining: Draining the Node for update two, to version v1.36.0 of class "large"`, "Update Processing"},
+		{"the Node is drained", func() { o.WorkerNode.Parameters.Drained, o.WorkerNode.Observation.Drained = true, true }, "UpdateUpdating", false,
+			`False UpdateUpdating: The Node is drained, and its agent is awaited: update two, to version v1.36.0 of class "large"`, "Update Processing"},
+		{"the agent fails", func() { answers(machinev1alpha1.LabelUpdateFailed) }, "UpdateFailed", true,
+			`False UpdateFailed: Update two, to version v1.36.0 of class "large" failed: the node's agent gave no reason`, "Update Failed"},
+		{"the agent has done it", func() { answers(machinev1alpha1.LabelUpdatedTo) }, "UpdateSucceeded", false,
+			`False UpdateSucceeded: The node's agent has done update two, to version v1.36.0 of class "large"`, "Update Successful"},
+		{"it is in the spec", func() {
+			m.Spec.InPlaceUpdate = nil
+			o.WorkerNode.Parameters.Drained, o.WorkerNode.Observation.Drained = false, false
+		}, "NodeReady", false, "True UpToDate: ", "Update Successful"},
+	} {
+		step.change()
+		for _, again := range []bool{false, true} {
+			d := Plan(soon, o)
+			event, warning := "", false
+			for _, e := range d.Events {
+				event, warning = e.Reason, e.Warning
+			}
+			if want := step.event; again && event != "" || !again && (event != want || warning != step.warning) {
+				t.Errorf("%s: event %q, warning %t, want %q, %t", step.does, event, warning, want, step.warning)
+			}
+			condition := ""
+			for _, c := range d.Conditions {
+				if c.Type == TypeUpdated {
+					condition = c.Status + " " + c.Reason + ": " + c.Message
+				}
+			}
+			if condition != step.condition {
+				t.Errorf("%s: condition %q, want %q", step.does, condition, step.condition)
+			}
+			op := d.Status.LastOperation
+			said := string(op.Type) + " " + string(op.State) + ": " + op.Description
+			if !strings.HasPrefix(said, step.operation) || d.Status.Update != nil && op.Type == machinev1alpha1.OperationUpdate && !strings.HasSuffix(condition, op.Description) {
+				t.Errorf("%s: last operation %q, want %q", step.does, said, step.operation)
+			}
+			o = told(o, d)
+			m = o.Machine
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/plan"
 )
 
 func TestLimits(t *testing.T) {
@@ -60,8 +61,9 @@ func TestTheConditionAndItsEventsSayWhyNothingIsReplaced(t *testing.T) {
 		reason, message string
 		events          []string
 	}{
-		"NothingWasEverUnhealthy": {one, State{Machines: 5, Starting: 3}, "", "", "", nil},
-		"WhatCanBeReplacedIs":     {one, State{Machines: 5, Unhealthy: 2, Waiting: 1}, "", "", "", nil},
+		"NothingWasEverUnhealthy":              {one, State{Machines: 5, Starting: 3}, "", "", "", nil},
+		"WhatCanBeReplacedIs":                  {one, State{Machines: 5, Unhealthy: 2, Waiting: 1}, "", "", "", nil},
+		"ABudgetThatNothingWaitsForIsNoReason": {Limits{}, State{Machines: 5}, "", "", "", nil},
 		"TooManyAreUnhealthy": {one, State{Machines: 5, Unhealthy: 3}, "", machinev1alpha1.ReasonTooManyUnhealthy,
 			"3 of 5 Machines are unhealthy: none is replaced while more than 2 are", []string{machinev1alpha1.ReasonTooManyUnhealthy}},
 		"WhichIsToldOnce": {one, State{Machines: 5, Unhealthy: 4}, machinev1alpha1.ReasonTooManyUnhealthy, machinev1alpha1.ReasonTooManyUnhealthy,
@@ -93,6 +95,48 @@ func TestTheConditionAndItsEventsSayWhyNothingIsReplaced(t *testing.T) {
 			}
 			if diff := cmp.Diff(tc.events, events); diff != "" {
 				t.Errorf("events: -want +got:\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestNothingIsReplacedUntilTheSpecIsValid(t *testing.T) {
+	invalid := &plan.Problem{Reason: ReasonInvalid, Message: "spec.remediation.maxInFlight: must be a number"}
+	c := Condition(Limits{}, invalid, State{Machines: 5, Waiting: 2}, nil)
+	want := plan.Condition{Type: ConditionAllowed, Status: "False", Reason: ReasonInvalid, Message: invalid.Message}
+	if c == nil || *c != want {
+		t.Errorf("got %+v, want %+v", c, want)
+	}
+}
+
+func TestRemediationIsStalledIfAUserMustAct(t *testing.T) {
+	refused := func(reason string) *plan.Condition {
+		return &plan.Condition{Type: ConditionAllowed, Status: "False", Reason: reason, Message: "why"}
+	}
+	cases := map[string]struct {
+		allowed *plan.Condition
+		waiting int32
+		want    string
+	}{
+		"NothingWasEverUnhealthy":           {nil, 0, ""},
+		"NothingIsRefused":                  {nil, 1, ""},
+		"NothingWaits":                      {refused(ReasonTooManyUnhealthy), 0, ""},
+		"TooManyAreUnhealthy":               {refused(ReasonTooManyUnhealthy), 1, "why; repair or delete unhealthy Machines, or raise spec.remediation.maxUnhealthy"},
+		"ThereIsNoBudget":                   {refused(ReasonNoBudget), 1, "why; set spec.remediation.maxInFlight to 1 or more"},
+		"TheSpecIsInvalid":                  {refused(ReasonInvalid), 1, "why"},
+		"ReplacementsThatWaitForOneAnother": {refused(ReasonWaitingForMachines), 1, ""},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			got := ""
+			if c := Stalled(tc.allowed, tc.waiting); c != nil {
+				got = c.Message
+			}
+			if got != tc.want {
+				t.Errorf("stalled because %q, want %q", got, tc.want)
+			}
+			if tc.allowed != nil && tc.allowed.Message != "why" {
+				t.Error("the condition itself was changed")
 			}
 		})
 	}

@@ -317,8 +317,12 @@ func TestAfterAJoinOutageAPoolGrowsWithinOneBackoff(t *testing.T) {
 // outage: no place is vacant for longer than the longest backoff once it is over, and the pool
 // is whole when the Machines that will never join have failed, and 15 minutes later at most.
 func TestAfterAnyOutageAPoolIsWholeSoon(t *testing.T) {
+	pools := []int32{3, 30, 300}
+	if testing.Short() {
+		pools = []int32{3}
+	}
 	for _, kind := range []outageKind{refuses, fails, joinsLate, neverJoins} {
-		for _, replicas := range []int32{3, 30, 300} {
+		for _, replicas := range pools {
 			for _, runs := range []int32{0, replicas / 3, replicas - 1} {
 				var slowest, vacant time.Duration
 				most := 0
@@ -353,7 +357,11 @@ func TestAfterAnyOutageAPoolIsWholeSoon(t *testing.T) {
 func TestASetStartsAsFastAsItsCloud(t *testing.T) {
 	const boot = time.Minute
 	other := func(m *Machine) { m.Spec.Version = "v1.34.0" }
-	for _, replicas := range []int32{10, 50, 300} {
+	pools := []int32{10, 50, 300}
+	if testing.Short() {
+		pools = []int32{10}
+	}
+	for _, replicas := range pools {
 		for _, id := range []time.Duration{time.Second, 30 * time.Second, 90 * time.Second, 180 * time.Second} {
 			cases := map[string]struct {
 				set *machinev1alpha1.MachineSet
