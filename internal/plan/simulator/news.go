@@ -26,9 +26,9 @@ type news struct {
 	// sets and deployments are the lengths of these logs that have the records of 1 and 2,
 	// 0 while there are none.
 	sets, deployments int
-	// acted names the sets of 3, and the others the Machines that they had recorded to delete,
-	// and to drain for an update.
-	acted, deleting, draining map[string]bool
+	// acted names the sets of 3, and the others the Machines that they had recorded to create,
+	// to delete, and to drain for an update.
+	acted, creating, deleting, draining map[string]bool
 	// again means that 2 and 3 have happened once.
 	again, old bool
 }
@@ -71,7 +71,7 @@ func (n *news) age(c *Cluster) {
 		return
 	}
 	if n.acted == nil {
-		n.acted, n.deleting, n.draining = map[string]bool{}, map[string]bool{}, map[string]bool{}
+		n.acted, n.creating, n.deleting, n.draining = map[string]bool{}, map[string]bool{}, map[string]bool{}, map[string]bool{}
 	}
 	waits := false
 	for name, e := range c.sets.last {
@@ -81,12 +81,20 @@ func (n *news) age(c *Cluster) {
 			waits = true
 		default:
 			n.acted[name] = true
+			for _, m := range e.object.Status.Creating {
+				n.creating[m] = true
+			}
 			for _, m := range e.object.Status.Dropping {
 				n.deleting[m] = true
 			}
 			for _, m := range e.object.Status.Updating {
 				n.draining[m] = true
 			}
+		}
+	}
+	for name := range n.creating {
+		if _, exists := c.machines.last[name]; exists || !c.isOrdered(name) {
+			delete(n.creating, name)
 		}
 	}
 	for name := range n.deleting {
@@ -101,7 +109,7 @@ func (n *news) age(c *Cluster) {
 		}
 	}
 	switch {
-	case waits || len(n.deleting)+len(n.draining) > 0:
+	case waits || len(n.creating)+len(n.deleting)+len(n.draining) > 0:
 	case n.again:
 		n.old = true
 	default:
