@@ -119,9 +119,12 @@ integration: build ## Run the tests that need an API server: of provider-drover,
 	$(BIN)/drover-cluster up --dir $$dir --bin $(BIN) && export KUBECONFIG_UNDER_TEST=$$dir/kubeconfig && \
 	go test -count=1 -timeout 10m ./cmd/provider-drover ./test/providers && cd cluster/cloud && go test -count=1 -timeout 10m .
 
+CHECKS ?= 10000
 .PHONY: property
-property: ## Run the property tests of the planners for hours: 10 000 random histories each.
-	go test ./internal/plan/simulator -rapid.checks=10000 -timeout 6h
+property: ## Run the property tests of the planners for hours, one after another: CHECKS=10000 random histories each.
+	@for p in $$(awk -F'[ (]' '/^func Test/ {n = $$2} /rapid\.Check\(/ {print n}' internal/plan/simulator/*_test.go); do \
+		echo "$$p"; go test ./internal/plan/simulator -run "^$$p$$" -rapid.checks=$(CHECKS) -timeout 6h || exit 1; \
+	done
 
 # The tests of a planner are built once, with all of its mutants, and run for each mutant.
 PLANNERS ?=

@@ -66,11 +66,23 @@ func (a *Autoscaler) Loop(c *Cluster) {
 
 // delete a Machine: mark it, and lower replicas.
 func (a *Autoscaler) delete(c *Cluster, name string) {
-	replicas := c.Deployment().Spec.Replicas
-	if replicas <= a.MinSize {
-		return
+	if c.deployment().Spec.Replicas > a.MinSize {
+		c.scaleDown(name)
 	}
+}
+
+// ScaleDownByAutoscaler deletes a Machine of which the cluster-autoscaler has no use. It leaves
+// alone one that is being deleted.
+func (c *Cluster) ScaleDownByAutoscaler(name string) {
+	if e, there := c.machines.last[name]; there && e.object.DeletionTimestamp == nil && c.deployment().Spec.Replicas > 0 {
+		c.scaleDown(name)
+	}
+}
+
+func (c *Cluster) scaleDown(name string) {
+	replicas := c.deployment().Spec.Replicas
 	c.changeMachine(name, func(m *machinev1alpha1.Machine) {
+		c.onMark(c, m)
 		if m.Annotations == nil {
 			m.Annotations = map[string]string{}
 		}

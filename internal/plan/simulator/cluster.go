@@ -65,6 +65,9 @@ type Cluster struct {
 
 	// decided was written down by the reconcile that is under way.
 	decided *decision
+	// sawGeneration and sawSets are what the last plan of the deployment was made from.
+	sawGeneration int64
+	sawSets       int
 	// callAgain is the time after which the last plan asked to be made again.
 	callAgain time.Duration
 
@@ -89,6 +92,7 @@ func New(spec machinev1alpha1.MachineDeploymentSpec) *Cluster {
 		sets:        newStore[*machinev1alpha1.MachineSet](),
 		groups:      newStore[*machinev1alpha1.MachineGroup](),
 		machines:    newStore[*machinev1alpha1.Machine](),
+		watcher:     newWatcher(),
 	}
 	c.deploymentView = newCache(c.deployments)
 	c.setsOfRollout = newCache(c.sets)
@@ -121,7 +125,7 @@ func New(spec machinev1alpha1.MachineDeploymentSpec) *Cluster {
 	d := &machinev1alpha1.MachineDeployment{Spec: spec}
 	d.Name, d.Namespace, d.UID, d.Generation = DeploymentName, "default", c.uid(), 1
 	c.deployments.put(d, nil)
-	c.Settled(d)
+	c.onUpdate(c, d)
 	return c
 }
 
@@ -139,6 +143,7 @@ func (c *Cluster) uid() types.UID {
 }
 
 func (c *Cluster) planRollout(d *machinev1alpha1.MachineDeployment, children []child[*machinev1alpha1.MachineSet]) ([]*machinev1alpha1.MachineSet, func(*machinev1alpha1.MachineDeployment)) {
+	generation, seen := d.Generation, c.setsOfRollout.seen
 	observed := freeze.OfDeployment(d)
 	observed.Cluster = c.Target
 	s := freeze.Plan(c.Now, observed)
@@ -163,6 +168,7 @@ func (c *Cluster) planRollout(d *machinev1alpha1.MachineDeployment, children []c
 	}
 	return desired, func(d *machinev1alpha1.MachineDeployment) {
 		c.emit("deployment", s.Events, p.Events)
+		c.sawGeneration, c.sawSets = generation, seen
 		conditions := setConditions(d.Generation, append(p.Conditions, ready(p.Ready), s.Condition))
 		d.Status = p.Status
 		d.Status.Safety = s.Status
@@ -197,7 +203,7 @@ func (c *Cluster) planReplicas(s *machinev1alpha1.MachineSet, groups []child[*ma
 	}
 	return []*machinev1alpha1.MachineGroup{g}, func(s *machinev1alpha1.MachineSet) {
 		c.emit(s.Name, safe.Events, p.Events)
-		c.decided = &decision{set: s.Name, spec: s.Spec, before: *s.Status.DeepCopy(), after: *p.Status.DeepCopy(), seen: seen, gone: o.Gone}
+		c.decided = &decision{set: s.Name, spec: s.Spec, before: *s.Status.DeepCopy(), after: *p.Status.DeepCopy(), seen: seen, writes: c.machineView.seen, gone: o.Gone}
 		conditions := setConditions(s.Generation, append(p.Conditions, ready(p.Ready), safe.Condition))
 		s.Status = p.Status
 		s.Status.Safety = safe.Status
@@ -263,11 +269,14 @@ func (c *Cluster) Update(change func(*machinev1alpha1.MachineDeployment)) {
 	e, _ := c.deployments.get(DeploymentName)
 	before := e.object.DeepCopy()
 	change(e.object)
-	if !equal(before.Spec, e.object.Spec) {
+	changed := !equal(before.Spec, e.object.Spec)
+	if changed {
 		e.object.Generation++
-		c.onUpdate(before, e.object)
 	}
 	c.deployments.put(e.object, e.refs)
+	if changed {
+		c.onUpdate(c, e.object)
+	}
 }
 
 // A kind of Machines: what of a template tells the simulator's rollouts apart.
@@ -282,7 +291,7 @@ func (c *Cluster) wanted() kind {
 	if r := c.BackTo; r != nil {
 		return kind{r.ClassRef.Name, r.Version, ptr.Deref(r.FailureDomain, "")}
 	}
-	return kindOf(c.Deployment().Spec.Template.Spec)
+	return kindOf(c.deployment().Spec.Template.Spec)
 }
 
 // Sets as they are.
@@ -297,8 +306,17 @@ func (c *Cluster) Writes() int {
 }
 
 // ReconcileDeployment as it is seen.
-func (c *Cluster) ReconcileDeployment() {
-	_ = c.rollout.reconcile(DeploymentName, c.Crash, c.Order)
+func (c *Cluster) ReconcileDeployment() { _ = c.reconcileDeployment() }
+
+func (c *Cluster) reconcileDeployment() error {
+	c.sawGeneration = 0
+	err := c.rollout.reconcile(DeploymentName, c.Crash, c.Order)
+	if c.sawGeneration > 0 {
+		for _, n := range c.all() {
+			n.deploymentDecided(c, c.sawGeneration, c.sawSets)
+		}
+	}
+	return err
 }
 
 // ReconcileSet as it is seen.
@@ -345,14 +363,13 @@ func (c *Cluster) CatchUp() {
 
 // changeMachine in the cluster.
 func (c *Cluster) changeMachine(name string, change func(*machinev1alpha1.Machine)) {
-	e, ok := c.machines.get(name)
+	before, ok := c.machines.last[name]
 	if !ok {
 		return
 	}
-	before := e.object.DeepCopy()
-	change(e.object)
-	if !equal(before, e.object) {
-		c.machines.put(e.object, nil)
+	m := before.object.DeepCopy()
+	if change(m); !equal(before.object, m) {
+		c.machines.put(m, nil)
 	}
 }
 
@@ -433,8 +450,7 @@ func (c *Cluster) Agent(name string, fails bool) {
 func (c *Cluster) DeleteByUser(name string) {
 	c.changeMachine(name, func(m *machinev1alpha1.Machine) {
 		if m.DeletionTimestamp == nil {
-			c.onLoss(c, m)
-			c.taken[m.Name] = true
+			c.onLoss(c, m, true)
 			m.DeletionTimestamp = ptr.To(metav1.NewTime(c.Now))
 		}
 	})
@@ -443,17 +459,17 @@ func (c *Cluster) DeleteByUser(name string) {
 // IsOld says whether a rollout has to replace or update a Machine.
 func (c *Cluster) IsOld(m *machinev1alpha1.Machine) bool {
 	return kindOf(m.Spec) != c.wanted() || m.Spec.InPlaceUpdate != nil ||
-		!c.inPlace() && m.CreationTimestamp.Before(c.Deployment().Spec.Rollout.After)
+		!c.inPlace() && m.CreationTimestamp.Before(c.deployment().Spec.Rollout.After)
 }
 
 func (c *Cluster) inPlace() bool {
-	return c.Deployment().Spec.Strategy.Type == machinev1alpha1.InPlaceUpdate
+	return c.deployment().Spec.Strategy.Type == machinev1alpha1.InPlaceUpdate
 }
 
 // Fail a Machine for good.
 func (c *Cluster) Fail(name string) {
 	c.changeMachine(name, func(m *machinev1alpha1.Machine) {
-		c.onLoss(c, m)
+		c.onLoss(c, m, false)
 		m.Status.Phase = machinev1alpha1.MachineFailed
 		m.Status.FailureReason = machinev1alpha1.FailureVMLost
 		m.Status.ReadySince = nil
@@ -464,7 +480,7 @@ func (c *Cluster) Fail(name string) {
 func (c *Cluster) Lose(name string) {
 	c.changeMachine(name, func(m *machinev1alpha1.Machine) {
 		if m.Status.Phase == machinev1alpha1.MachineRunning {
-			c.onLoss(c, m)
+			c.onLoss(c, m, false)
 			m.Status.Phase = machinev1alpha1.MachineUnknown
 			m.Status.ReadySince = nil
 		}
@@ -490,8 +506,8 @@ func (c *Cluster) CollectGarbage() {
 				left = true
 				c.changeMachine(m.Name, func(m *machinev1alpha1.Machine) {
 					if m.DeletionTimestamp == nil {
-						m.DeletionTimestamp = ptr.To(metav1.NewTime(c.Now))
 						c.onDelete(c, m)
+						m.DeletionTimestamp = ptr.To(metav1.NewTime(c.Now))
 					}
 				})
 			}
@@ -505,7 +521,7 @@ func (c *Cluster) CollectGarbage() {
 
 // Available says whether a Machine is.
 func (c *Cluster) Available(m *machinev1alpha1.Machine) bool {
-	min := time.Duration(c.Deployment().Spec.MinReadySeconds) * time.Second
+	min := time.Duration(c.deployment().Spec.MinReadySeconds) * time.Second
 	return m.DeletionTimestamp == nil && m.Status.Phase == machinev1alpha1.MachineRunning &&
 		m.Status.ReadySince != nil && !c.Now.Before(m.Status.ReadySince.Add(min))
 }

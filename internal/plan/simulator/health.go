@@ -2,6 +2,7 @@ package simulator
 
 import (
 	"slices"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -27,7 +28,6 @@ func (c *Cluster) Recover(name string) {
 		}
 		m.Status.Phase, m.Status.FailureReason = machinev1alpha1.MachineRunning, ""
 		m.Status.ReadySince = &metav1.Time{Time: c.Now}
-		c.recovered[m.Name] = true
 	})
 }
 
@@ -41,12 +41,60 @@ func (c *Cluster) FailToJoin(name string) {
 	})
 }
 
+// What the schema of Machines has by default, or a user set.
+const (
+	creationTimeout = 20 * time.Minute
+	preserveTimeout = 96 * time.Hour
+	drainTimeout    = 2 * time.Hour
+)
+
+// Pass lets time pass for Machines as well. One that did not join within its creationTimeout
+// is Failed, if that may be, and one whose drain has timed out is gone.
+func (c *Cluster) Pass(d time.Duration, failing bool) {
+	c.Now = c.Now.Add(d)
+	for _, m := range c.Machines() {
+		if failing && c.Now.Sub(m.CreationTimestamp.Time) >= creationTimeout {
+			c.FailToJoin(m.Name)
+		}
+		if at := m.DeletionTimestamp; at != nil && c.Now.Sub(at.Time) >= drainTimeout {
+			c.Finish(m.Name)
+		}
+	}
+}
+
+// Preserve a Machine as a user does, with a value of the annotation.
+func (c *Cluster) Preserve(name, value string) {
+	c.changeMachine(name, func(m *machinev1alpha1.Machine) {
+		if m.Annotations == nil {
+			m.Annotations = map[string]string{}
+		}
+		m.Annotations[machinev1alpha1.AnnotationPreserve] = value
+	})
+}
+
+// Keep the Machines for analysis whose annotation asks for it, as their controller does.
+func (c *Cluster) Keep() {
+	for _, m := range c.Machines() {
+		value, is := m.Annotations[machinev1alpha1.AnnotationPreserve], m.Status.Preservation
+		asked := value == machinev1alpha1.PreserveNow ||
+			m.Status.Phase == machinev1alpha1.MachineFailed && (value == machinev1alpha1.PreserveWhenFailed || value == machinev1alpha1.PreserveAuto)
+		if asked == (is != nil) && (is == nil || is.Value == value) {
+			continue
+		}
+		c.changeMachine(m.Name, func(m *machinev1alpha1.Machine) {
+			m.Status.Preservation = nil
+			if asked {
+				m.Status.Preservation = &machinev1alpha1.Preservation{Value: value, Since: metav1.NewTime(c.Now), Until: metav1.NewTime(c.Now.Add(preserveTimeout))}
+			}
+		})
+	}
+}
+
 // Request another Machine in place of this one, as a user does.
 func (c *Cluster) Request(name string) {
 	c.changeMachine(name, func(m *machinev1alpha1.Machine) {
 		if m.DeletionTimestamp == nil && !m.Status.ReplaceRequested {
 			m.Status.ReplaceRequested = true
-			c.onLoss(c, m)
 		}
 	})
 }
@@ -72,11 +120,7 @@ type ticket struct {
 
 // replacements that a watcher sees.
 type replacements struct {
-	// budget of all that a user wanted since it was settled.
-	budget int
-	open   []ticket
-	// recovered Machines were Failed once: somebody may still think that they are.
-	recovered map[string]bool
+	open []ticket
 	// started counts replacements, so that a test can say that there were any.
 	started int
 }
@@ -96,60 +140,188 @@ type decision struct {
 	set           string
 	spec          machinev1alpha1.MachineSetSpec
 	before, after machinev1alpha1.MachineSetStatus
-	// seen are the Machines that it was made from.
-	seen []child[*machinev1alpha1.Machine]
+	// seen are the Machines that it was made from, and writes how many of them the set saw.
+	seen   []child[*machinev1alpha1.Machine]
+	writes int
 	// gone are those that were ordered and are no more.
 	gone []string
 }
 
-// onDecision asserts that nothing is replaced that is healthy, that nothing is while too
-// many are unhealthy, and that no more are in flight than the budget.
-func (w *watcher) onDecision(c *Cluster, d decision) {
-	kept, unhealthy := 0, 0
+// machine that the set saw, nil for one that it ordered and did not see.
+func (d decision) machine(name string) *machinev1alpha1.Machine {
 	for _, ch := range d.seen {
-		if ch.terminating || slices.Contains(d.before.Dropping, ch.object.Name) {
-			continue
-		}
-		kept++
-		switch ch.object.Status.Phase {
-		case machinev1alpha1.MachineFailed, machinev1alpha1.MachineUnknown:
-			unhealthy++
+		if ch.object.Name == name {
+			return ch.object
 		}
 	}
-	// What was ordered counts before it is seen.
+	return nil
+}
+
+// kept Machines before the decision: all that are not being deleted or set aside, and those
+// that were ordered and not seen yet.
+func (d decision) kept() []string {
+	var out []string
+	for _, ch := range d.seen {
+		name := ch.object.Name
+		if !ch.terminating && !slices.Contains(d.before.Dropping, name) && !slices.Contains(d.before.SetAside, name) && !slices.Contains(d.after.SetAside, name) {
+			out = append(out, name)
+		}
+	}
 	for _, name := range d.before.Creating {
-		if !slices.Contains(d.gone, name) && !slices.ContainsFunc(d.seen, func(ch child[*machinev1alpha1.Machine]) bool { return ch.object.Name == name }) {
-			kept++
+		if !slices.Contains(d.gone, name) && d.machine(name) == nil && !slices.Contains(d.before.Dropping, name) {
+			out = append(out, name)
 		}
 	}
-	excess := kept > int(d.spec.Replicas)+len(d.before.Replacing)
-	for _, ch := range d.seen {
-		m := ch.object
-		given := slices.Contains(d.after.Dropping, m.Name) && !slices.Contains(d.before.Dropping, m.Name)
-		was := func(r machinev1alpha1.Replacement) bool { return r.Machine == m.Name }
-		paired := slices.ContainsFunc(d.after.Replacing, was) && !slices.ContainsFunc(d.before.Replacing, was)
+	return out
+}
+
+// causeFor which the set may delete a Machine although there are not too many.
+func (c *Cluster) causeFor(d decision, name string) cause {
+	m := d.machine(name)
+	if m == nil {
+		return tooMany
+	}
+	failed := m.Status.Phase == machinev1alpha1.MachineFailed
+	if slices.Contains(d.before.SetAside, name) {
+		return expired
+	}
+	for _, r := range d.before.Replacing {
+		by := d.machine(r.By)
+		if r.Machine == name && by != nil && c.Available(by) {
+			return handedOver
+		}
+		if r.Machine == name {
+			// CreateFirst keeps it until the other is available for minReadySeconds.
+			return tooMany
+		}
+		if r.By == name && failed {
+			return retried
+		}
+	}
+	switch {
+	case isPreserved(m, c.Now):
+		return tooMany
+	case failed && m.Status.NodeRef == nil:
+		return retried
+	case failed, m.Status.ReplaceRequested:
+		return replaced
+	case d.spec.InPlaceUpdate != nil && m.Status.ProviderID == "":
+		return remade
+	}
+	return tooMany
+}
+
+// onDecision holds what a set may decide. It deletes as many Machines as are too many, and of
+// the others only those that failed, that a user asked to replace, whose replacement is
+// available, or that have no VM and are outdated. Of a Machine that had a Node, no more
+// replacements are in flight than the budget, and none is begun while more than maxUnhealthy
+// are unhealthy. A marked Machine is among those that are too many.
+func (w *watcher) onDecision(c *Cluster, d decision) {
+	for _, n := range w.all() {
+		n.setDecided(c, d.set, d.writes)
+	}
+	kept := d.kept()
+	lasting := 0
+	for _, r := range d.after.Replacing {
+		if slices.Contains(d.before.Replacing, r) {
+			lasting++
+		} else {
+			w.open = append(w.open, ticket{set: d.set, by: r.By, paired: true})
+			w.begin(c, d, r.Machine)
+		}
+	}
+	excess := len(kept) - int(d.spec.Replicas) - lasting
+	var replacing []string
+	surplus := 0
+	for _, name := range d.after.Dropping {
+		if slices.Contains(d.before.Dropping, name) {
+			continue
+		}
+		why := c.causeFor(d, name)
+		w.causes[name] = why
+		m := d.machine(name)
+		switch why {
+		case tooMany:
+			surplus++
+			excess--
+		case handedOver:
+			excess--
+		case replaced:
+			replacing = append(replacing, name)
+		}
+		if why != tooMany && m != nil {
+			if e, there := c.machines.last[name]; there && e.object.DeletionTimestamp == nil {
+				w.onLoss(c, e.object, true)
+				w.losses[name].sets = len(c.sets.log)
+			}
+		}
+	}
+	if surplus > 0 && excess < 0 {
+		w.violated("%s gives up %d Machines that work, %d more than there are too many: %v of %v", d.set, surplus, -excess, d.after.Dropping, kept)
+	}
+	// Failed Machines are among those that are too many, first.
+	for _, name := range replacing[min(max(0, excess), len(replacing)):] {
+		w.open = append(w.open, ticket{set: d.set})
+		w.begin(c, d, name)
+	}
+	if surplus > 0 {
+		w.onSurplus(c, d)
+	}
+	if w.close(c); len(w.open) > w.budget() {
+		w.violated("%d replacements are in flight, of at most %d: %v", len(w.open), w.budget(), w.open)
+	}
+}
+
+// budget of all wishes in force.
+func (w *watcher) budget() int {
+	n := 0
+	for _, wish := range w.wishes {
+		n = max(n, wish.budget)
+	}
+	return n
+}
+
+// begin a replacement.
+func (w *watcher) begin(c *Cluster, d decision, name string) {
+	w.started++
+	unhealthy := 0
+	// A set preserves Failed Machines by itself, and what is preserved does not count.
+	auto, candidates := int(d.spec.AutoPreserveFailedMachineMax), 0
+	for _, name := range d.kept() {
+		m := d.machine(name)
 		switch {
-		case paired:
-			i := slices.IndexFunc(d.after.Replacing, was)
-			w.open = append(w.open, ticket{set: d.set, by: d.after.Replacing[i].By, paired: true})
-		case !given || excess || slices.ContainsFunc(d.before.Replacing, was) || kept > int(d.spec.Replicas):
-			continue
-		case m.Status.NodeRef == nil && (m.Status.Phase == machinev1alpha1.MachineFailed || c.inPlace()):
-			// What never had a Node is only created again.
-			continue
-		case m.Status.Phase != machinev1alpha1.MachineFailed && !m.Status.ReplaceRequested:
-			w.violated("%s is %s, and given up although there are not too many", m.Name, m.Status.Phase)
-			continue
-		default:
-			w.open = append(w.open, ticket{set: d.set})
-		}
-		w.started++
-		if most, limited := mostUnhealthy(d.spec); limited && unhealthy > most {
-			w.violated("replacement of %s: %d Machines are unhealthy, and at most %d may be", m.Name, unhealthy, most)
+		case m == nil:
+		case isPreserved(m, c.Now):
+			if m.Annotations[machinev1alpha1.AnnotationPreserve] == machinev1alpha1.PreserveAuto {
+				auto--
+			}
+		case m.Status.Phase == machinev1alpha1.MachineUnknown:
+			unhealthy++
+		case m.Status.Phase == machinev1alpha1.MachineFailed:
+			unhealthy++
+			if m.Annotations[machinev1alpha1.AnnotationPreserve] == "" && m.Status.ProviderID != "" {
+				candidates++
+			}
 		}
 	}
-	if w.close(c); len(w.open) > w.budget {
-		w.violated("%d replacements are in flight, of at most %d: %v", len(w.open), w.budget, w.open)
+	unhealthy -= max(0, min(auto, candidates))
+	if most, limited := mostUnhealthy(d.spec); limited && unhealthy > most {
+		w.violated("replacement of %s: %d Machines are unhealthy, and at most %d may be", name, unhealthy, most)
+	}
+}
+
+// onSurplus holds that of the Machines that are too many, the marked ones go first.
+func (w *watcher) onSurplus(c *Cluster, d decision) {
+	for _, stays := range d.kept() {
+		m := d.machine(stays)
+		if m == nil || !isMarked(m) || isPreserved(m, c.Now) || slices.Contains(d.after.Dropping, stays) {
+			continue
+		}
+		for _, goes := range d.after.Dropping {
+			if g := d.machine(goes); g != nil && !slices.Contains(d.before.Dropping, goes) && w.causes[goes] == tooMany && !isMarked(g) {
+				w.violated("%s gives up %s, and not %s, which is marked", d.set, goes, stays)
+			}
+		}
 	}
 }
 
@@ -171,17 +343,20 @@ func (w *watcher) close(c *Cluster) {
 	holes := map[string]int{}
 	var open []ticket
 	for _, t := range w.open {
-		e, ok := c.sets.get(t.set)
+		e, ok := c.sets.last[t.set]
 		if !ok || e.object.DeletionTimestamp != nil {
 			continue
 		}
 		s := e.object
 		if t.by != "" {
-			by, created := c.machines.get(t.by)
+			by, created := c.machines.last[t.by]
 			pending := slices.ContainsFunc(s.Status.Replacing, func(r machinev1alpha1.Replacement) bool { return r.By == t.by })
 			gone := !created || by.object.DeletionTimestamp != nil || slices.Contains(s.Status.Dropping, t.by)
 			switch {
 			case created && by.object.Status.NodeRef != nil, t.paired && !pending:
+				continue
+			case created && isPreserved(by.object, c.Now):
+				// A preserved Machine takes no part of the budget.
 				continue
 			case gone && !t.paired:
 				t.by = ""
@@ -205,7 +380,7 @@ func (c *Cluster) holes(s *machinev1alpha1.MachineSet) int {
 	n := int(s.Spec.Replicas)
 	for _, m := range c.Machines() {
 		above := func(r machinev1alpha1.Replacement) bool { return r.By == m.Name }
-		if metav1.IsControlledBy(m, s) && m.DeletionTimestamp == nil && !slices.Contains(s.Status.Dropping, m.Name) && !slices.ContainsFunc(s.Status.Replacing, above) {
+		if metav1.IsControlledBy(m, s) && c.isReplica(m) && !slices.Contains(s.Status.Dropping, m.Name) && !slices.ContainsFunc(s.Status.Replacing, above) {
 			n--
 		}
 	}

@@ -119,6 +119,7 @@ func TestAnOutageReplacesNothing(t *testing.T) {
 		s := spec(t, machinev1alpha1.RollingUpdate)
 		s.Replicas, s.Remediation = rapid.Int32Range(4, 30).Draw(t, "replicas"), remediation(t)
 		s.Remediation.MaxUnhealthy = ptr.To(intstr.FromString("50%"))
+		s.AutoPreserveFailedMachineMax = 0 // What is preserved is not unhealthy.
 		c := New(s)
 		settle(t, c)
 		before := c.Machines()

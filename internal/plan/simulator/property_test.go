@@ -120,10 +120,14 @@ func spec(t *rapid.T, strategy machinev1alpha1.StrategyType) machinev1alpha1.Mac
 		},
 		// Above the share of unhealthy Machines, a pool waits for a user: histories of their
 		// own are about it.
-		Remediation:             machinev1alpha1.Remediation{MaxUnhealthy: ptr.To(intstr.FromString("100%"))},
-		ProgressDeadlineSeconds: 600,
-		MinReadySeconds:         rapid.SampledFrom([]int32{0, 0, 30}).Draw(t, "minReadySeconds"),
-		RevisionHistoryLimit:    rapid.Int32Range(0, 2).Draw(t, "revisionHistoryLimit"),
+		Remediation: machinev1alpha1.Remediation{
+			MaxUnhealthy: ptr.To(intstr.FromString("100%")),
+			Order:        rapid.SampledFrom([]machinev1alpha1.RemediationOrder{machinev1alpha1.DeleteFirst, machinev1alpha1.CreateFirst}).Draw(t, "order"),
+		},
+		AutoPreserveFailedMachineMax: rapid.SampledFrom([]int32{0, 0, 0, 1, 3}).Draw(t, "autoPreserveFailedMachineMax"),
+		ProgressDeadlineSeconds:      600,
+		MinReadySeconds:              rapid.SampledFrom([]int32{0, 0, 30}).Draw(t, "minReadySeconds"),
+		RevisionHistoryLimit:         rapid.Int32Range(0, 2).Draw(t, "revisionHistoryLimit"),
 	}
 }
 
@@ -150,8 +154,6 @@ func change(t *rapid.T, c *Cluster) {
 			d.Spec.RollbackTo, c.BackTo = nil, nil
 		case what == 6:
 			d.Spec.Rollout.After = ptr.To(metav1.NewTime(c.Now.Add(rapid.SampledFrom([]time.Duration{0, time.Minute}).Draw(t, "after"))))
-			// Machines are replaced that are of the version that is wanted.
-			c.Rolling = true
 		case what == 7:
 			// No Machine can be moved in place.
 			d.Spec.Template.Spec.FailureDomain = ptr.To(rapid.SampledFrom([]string{"zone-a", "zone-b"}).Draw(t, "failure domain"))
@@ -231,8 +233,17 @@ func disturb(t *rapid.T, c *Cluster, failing bool) {
 			classes := []Class{{}, {}, {Missing: true}, {Problem: &plan.Problem{Reason: "Unusable", Message: "no VM can be made from it"}}}
 			c.Classes = map[string]Class{"small": rapid.SampledFrom(classes).Draw(t, "class")}
 		},
+		func() { c.ScaleDownByAutoscaler(machine()) },
+		func() {
+			values := []string{machinev1alpha1.PreserveNow, machinev1alpha1.PreserveWhenFailed, machinev1alpha1.PreserveFalse}
+			c.Preserve(machine(), rapid.SampledFrom(values).Draw(t, "preserve"))
+		},
+		func() {
+			c.Pass(rapid.SampledFrom([]time.Duration{time.Minute, 10 * time.Minute, time.Hour, 30 * time.Hour}).Draw(t, "passes"), failing)
+		},
+		c.Keep,
 	}
-	often := []int{13, 14, 15, 0, 0, 1, 1, 1, 2, 2, 2, 3, 3, 3, 3, 4, 4, 4, 5, 5, 6, 7, 8, 9, 10, 10, 10, 11, 12, 12}
+	often := []int{13, 14, 15, 0, 0, 1, 1, 1, 2, 2, 2, 3, 3, 3, 3, 4, 4, 4, 5, 5, 6, 7, 8, 9, 10, 10, 10, 11, 12, 12, 16, 17, 18, 19, 19}
 	actions[rapid.SampledFrom(often).Draw(t, "action")]()
 }
 
@@ -256,21 +267,42 @@ func settle(t *rapid.T, c *Cluster) {
 			check(t, c)
 		}
 		for _, m := range c.Machines() {
+			if isAtRest(m) {
+				continue
+			}
 			c.Boot(m.Name)
 			c.Agent(m.Name, false)
 			c.Finish(m.Name)
 		}
 		helpAlong(c)
+		release(c)
 		c.CollectGarbage()
 		c.Now = c.Now.Add(10 * time.Second)
 		// What has arrived may go on, if a time came only now that was asked for.
 		if stays = arrived(c) && !stays; !stays && arrived(c) {
 			rest(t, c)
-			c.Settled(c.Deployment())
+			c.Settled(c)
+			check(t, c)
 			return
 		}
 	}
 	t.Fatalf("does not arrive:\n%s", c)
+}
+
+// isAtRest reports whether nothing more becomes of a Machine by itself.
+func isAtRest(m *machinev1alpha1.Machine) bool {
+	return m.DeletionTimestamp == nil && m.Status.Phase == machinev1alpha1.MachineRunning && m.Status.LastOperation == nil &&
+		m.Spec.InPlaceUpdate == nil && m.Status.Update == nil
+}
+
+// release the Machines that are kept for analysis, as the user who has analysed them.
+func release(c *Cluster) {
+	for _, m := range c.Machines() {
+		if isPreserved(m, c.Now) {
+			c.Preserve(m.Name, machinev1alpha1.PreserveFalse)
+		}
+	}
+	c.Keep()
 }
 
 // helpAlong deletes an old Machine, where a user has to.
@@ -328,6 +360,8 @@ func rest(t *rapid.T, c *Cluster) {
 			c.ReconcileGroup(s.Name)
 		}
 		c.CollectGarbage()
+		c.CatchUp()
+		check(t, c)
 	}
 	before := c.Writes()
 	c.CatchUp()
@@ -345,6 +379,7 @@ func rest(t *rapid.T, c *Cluster) {
 }
 
 func check(t *rapid.T, c *Cluster) {
+	c.age(c)
 	c.close(c)
 	if len(c.Violations) > 0 {
 		for _, e := range c.Events[max(0, len(c.Events)-30):] {

@@ -33,6 +33,7 @@ type store[T resource[T]] struct {
 
 func newStore[T resource[T]]() *store[T] { return &store[T]{last: map[string]entry[T]{}} }
 
+// get a copy of an object, which the caller may change and put back.
 func (s *store[T]) get(name string) (entry[T], bool) {
 	e, ok := s.last[name]
 	if ok {
@@ -47,10 +48,13 @@ func (s *store[T]) unchanged(seen T) (entry[T], bool) {
 	return now, ok && now.object.GetResourceVersion() == seen.GetResourceVersion()
 }
 
-func (s *store[T]) list() []T {
-	var out []T
-	for _, e := range s.last {
-		out = append(out, e.object.DeepCopy())
+// list the objects as they are stored. They are shared with the log: nobody changes them.
+func (s *store[T]) list() []T { return listed(s.last) }
+
+func listed[T resource[T]](last map[string]entry[T]) []T {
+	out := make([]T, 0, len(last))
+	for _, e := range last {
+		out = append(out, e.object)
 	}
 	slices.SortFunc(out, byName)
 	return out
@@ -104,13 +108,6 @@ func (c *cache[T]) get(name string) (entry[T], bool) {
 	return e, ok
 }
 
-func (c *cache[T]) list() []T {
-	var out []T
-	for _, e := range c.last {
-		out = append(out, e.object.DeepCopy())
-	}
-	slices.SortFunc(out, byName)
-	return out
-}
+func (c *cache[T]) list() []T { return listed(c.last) }
 
 func byName[T metav1.Object](a, b T) int { return cmp.Compare(a.GetName(), b.GetName()) }

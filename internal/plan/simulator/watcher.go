@@ -3,6 +3,7 @@ package simulator
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -10,139 +11,401 @@ import (
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 )
 
-// A watcher asserts, at every write, that a rollout stays within its bounds.
+// A watcher asserts, at every creation and deletion of a Machine, what docs/rollouts.md,
+// docs/health.md and docs/autoscaler.md promise. It knows the wishes of the user and the facts
+// of the world, and nothing of how planners decide. Each rule is a sentence at the function
+// that holds it.
 type watcher struct {
-	// most and least are the bounds of all that a user wanted since it was settled:
-	// while replicas changes, each of them may still be acted on.
-	most, least int
-	// Scaled is how often a user changed replicas since then. Who scales down and up
-	// again outside of a rollout need not wait for what is still terminating.
-	Scaled int
-	// Superseded means that a user changed what is wanted before it was settled: a
-	// Machine may then go that is of the template that is wanted now.
-	Superseded bool
-	// Rolling means that a user asked to replace Machines of the same template.
-	Rolling bool
 	// Violations that were found.
 	Violations []string
 
-	replacements
+	// wishes in force: the latest one, and those before it by which a planner may still act.
+	wishes []*wish
+	// losses of Machines that planners did not decide by a number of replicas, and marks of
+	// the cluster-autoscaler, by the Machine, while they are news or the Machine is there.
+	losses map[string]*loss
+	marks  map[string]*news
+	// causes of the deletions that sets recorded, by Machine, and rolled ones, whose deletion
+	// belongs to a rollout that is not over.
+	causes map[string]cause
+	rolled map[string]bool
+	// places are how many Machines each set may create for those that it lost.
+	places map[string]int
 
-	// losses of available Machines that nobody decided. A rollout cannot know of
-	// them at once.
-	losses int
-	// taken Machines were deleted by a user, who wants others at once.
-	taken map[string]bool
-	// changed says that a user changed something since it was settled.
-	changed bool
+	replacements
 }
 
-// Settled forgets what was before.
-func (w *watcher) Settled(d *machinev1alpha1.MachineDeployment) {
-	*w = watcher{Violations: w.Violations, replacements: replacements{started: w.started, recovered: map[string]bool{}}, taken: map[string]bool{}}
+// A wish of the user, read from the spec on its own.
+type wish struct {
+	news
+	// most Machines that there may be, and least that must be available.
+	most, least int
+	// budget of replacements.
+	budget   int
+	strategy machinev1alpha1.StrategyType
+	order    machinev1alpha1.RemediationOrder
+	paused   bool
+	kind     kind
+	after    *metav1.Time
+}
+
+// A loss of a Machine that no number of replicas is the cause of: it failed, its Node was
+// lost, a user deleted it, or its set gives it up to replace it.
+type loss struct {
+	news
+	// available means that the Machine was, and removed that it is deleted, or about to be.
+	available, removed bool
+}
+
+// A cause for which a set deletes a Machine.
+type cause string
+
+const (
+	// tooMany Machines: the deployment lowered the set's number.
+	tooMany cause = "too many"
+	// replaced Machines failed, or a user asked for others.
+	replaced cause = "replaced"
+	// retried Machines failed before they had a Node.
+	retried cause = "retried"
+	// remade Machines were outdated before they had a VM.
+	remade cause = "remade"
+	// handedOver Machines have a replacement that is available.
+	handedOver cause = "handed over"
+	// expired Machines are marked, and were preserved until now.
+	expired cause = "no longer preserved"
+)
+
+func newWatcher() watcher {
+	return watcher{losses: map[string]*loss{}, marks: map[string]*news{}, causes: map[string]cause{}, rolled: map[string]bool{}, places: map[string]int{}}
+}
+
+// wishFor what the deployment says now.
+func (c *Cluster) wishFor(d *machinev1alpha1.MachineDeployment) *wish {
+	w := &wish{news: news{generation: d.Generation, replicas: d.Spec.Replicas}, strategy: d.Spec.Strategy.Type,
+		order: d.Spec.Remediation.Order, paused: d.Spec.Paused, kind: c.wanted(), after: d.Spec.Rollout.After}
 	w.most, w.least = bounds(d)
 	w.budget = budgetOf(d)
+	return w
 }
 
-// onUpdate is told that a user changed the MachineDeployment.
-func (w *watcher) onUpdate(before, now *machinev1alpha1.MachineDeployment) {
-	w.Superseded, w.changed = w.changed, true
-	if before.Spec.Replicas != now.Spec.Replicas {
-		w.Scaled++
+// Settled says that all is as the user wants it, and at rest: no fact may be news to anybody.
+func (w *watcher) Settled(c *Cluster) {
+	w.age(c)
+	if len(w.wishes) > 1 {
+		w.violated("at rest, %d earlier wishes may still be acted on", len(w.wishes)-1)
 	}
-	most, least := bounds(now)
-	w.most, w.least = max(w.most, most), min(w.least, least)
-	w.budget = max(w.budget, budgetOf(now))
+	if len(w.losses) > 0 {
+		w.violated("at rest, losses are news: %v", w.losses)
+	}
+	clear(w.rolled)
 }
 
 func (w *watcher) violated(format string, args ...any) {
 	w.Violations = append(w.Violations, fmt.Sprintf(format, args...))
 }
 
-func (w *watcher) onLoss(c *Cluster, m *machinev1alpha1.Machine) {
-	if c.Available(m) {
-		w.losses++
+// all news that there is.
+func (w *watcher) all() []*news {
+	var out []*news
+	for _, wish := range w.wishes {
+		out = append(out, &wish.news)
+	}
+	for _, l := range w.losses {
+		out = append(out, &l.news)
+	}
+	for _, m := range w.marks {
+		out = append(out, m)
+	}
+	return out
+}
+
+// age forgets wishes and losses that are news to nobody.
+func (w *watcher) age(c *Cluster) {
+	for _, n := range w.all() {
+		n.age(c)
+	}
+	for i, wish := range slices.Backward(w.wishes) {
+		if wish.old {
+			w.wishes = w.wishes[i:]
+			break
+		}
+	}
+	for name, l := range w.losses {
+		if l.old {
+			delete(w.losses, name)
+		}
+	}
+	for name := range w.marks {
+		if _, there := c.machines.last[name]; !there {
+			delete(w.marks, name)
+		}
+	}
+	for set := range w.places {
+		if s, there := c.sets.last[set]; !there || c.holes(s.object) <= 0 {
+			delete(w.places, set)
+		}
+	}
+	if len(w.rolled) > 0 && w.isOver(c) {
+		clear(w.rolled)
 	}
 }
 
-// onCreate asserts that there are at most replicas + maxSurge Machines, and, where
-// they are recreated, none of another template.
-func (w *watcher) onCreate(c *Cluster, created *machinev1alpha1.Machine) {
-	w.fill(created)
-	d := c.Deployment()
-	onDelete := d.Spec.Strategy.Type == machinev1alpha1.OnDelete
-	total, others := 1, 0
-	for _, m := range c.Machines() {
-		// What failed is replaced at once, and so is, in place, what was seen without
-		// a VM.
-		replaced := m.Status.Phase == machinev1alpha1.MachineFailed || m.Status.ReplaceRequested || w.recovered[m.Name] || c.inPlace() && m.Status.NodeRef == nil
-		if w.taken[m.Name] {
-			continue
+// isOver reports whether no rollout is under way: the Machines that are not being deleted are
+// those that are wanted, and no others are being deleted.
+func (w *watcher) isOver(c *Cluster) bool {
+	live := 0
+	for _, e := range c.machines.last {
+		if c.isReplica(e.object) {
+			live++
 		}
-		// Where another set replaces what failed in this one, it is enough that its end
-		// is written down.
-		going := m.DeletionTimestamp != nil || onDelete && replaced && c.isDropping(m)
-		if !going || w.Scaled < 2 && !onDelete && !replaced {
+		if c.IsOld(e.object) {
+			return false
+		}
+	}
+	return len(w.wishes) == 1 && live == int(w.latest().replicas)
+}
+
+func (w *watcher) latest() *wish { return w.wishes[len(w.wishes)-1] }
+
+// onUpdate is told that a user changed the MachineDeployment.
+func (w *watcher) onUpdate(c *Cluster, now *machinev1alpha1.MachineDeployment) {
+	w.wishes = append(w.wishes, c.wishFor(now))
+}
+
+// onLoss is told of a Machine that is about to be lost, and whether it is deleted.
+func (w *watcher) onLoss(c *Cluster, m *machinev1alpha1.Machine, removed bool) {
+	l := &loss{news: c.newsOf(m), available: c.Available(m), removed: removed}
+	if before := w.losses[m.Name]; before != nil {
+		l.available = l.available || before.available
+		l.removed = l.removed || before.removed
+	}
+	if l.removed && (w.losses[m.Name] == nil || !w.losses[m.Name].removed) {
+		w.places[l.set]++
+	}
+	w.losses[m.Name] = l
+}
+
+// onMark is told that the cluster-autoscaler marked a Machine.
+func (w *watcher) onMark(c *Cluster, m *machinev1alpha1.Machine) {
+	n := c.newsOf(m)
+	w.marks[m.Name] = &n
+}
+
+// onCreate holds the upper bound: there are at most replicas + maxSurge Machines, and with the
+// order CreateFirst as many more as replacements may be in flight. A Machine that is deleted
+// in a rollout counts until its VM is gone, but with OnDelete, which bounds only those that are
+// not being deleted. One that a user or a replacement deletes is on top
+// of that, and so are one that is deleted outside of a rollout, and one that never had a VM. A
+// Machine that takes the place of one that was lost waits for no other to be gone. One that was
+// set aside is no replica. Recreate creates none while a Machine of another template is there.
+func (w *watcher) onCreate(c *Cluster, created *machinev1alpha1.Machine) {
+	w.age(c)
+	w.fill(created)
+	total, others := 1, 0
+	set := created.OwnerReferences[0].Name
+	fills := w.places[set] > 0
+	if fills {
+		w.places[set]--
+	}
+	for _, e := range c.machines.last {
+		m := e.object
+		if c.isReplica(m) || w.rolled[m.Name] && m.Status.ProviderID != "" && !fills {
 			total++
 		}
 		if kindOf(m.Spec) != kindOf(created.Spec) {
 			others++
 		}
 	}
-	if d.Spec.Strategy.Type == machinev1alpha1.Recreate && others > 0 && !w.Superseded {
+	if w.latest().strategy == machinev1alpha1.Recreate && others > 0 {
 		w.violated("creation of %s: there are still %d Machines of another kind than %v", created.Name, others, kindOf(created.Spec))
 	}
-	// Who creates first has as many more as replacements may be in flight.
-	most := w.most
-	if d.Spec.Remediation.Order == machinev1alpha1.CreateFirst {
-		most += w.budget
+	most := 0
+	for _, wish := range w.wishes {
+		n := wish.most
+		if wish.order == machinev1alpha1.CreateFirst {
+			n += wish.budget
+		}
+		most = max(most, n)
 	}
 	if total > most {
 		w.violated("creation of %s: there are %d Machines, of at most %d", created.Name, total, most)
 	}
 }
 
-// isDropping says whether the set of a Machine has written down that it goes.
-func (c *Cluster) isDropping(m *machinev1alpha1.Machine) bool {
-	s, ok := c.sets.get(metav1.GetControllerOf(m).Name)
-	return ok && slices.Contains(s.object.Status.Dropping, m.Name)
-}
-
-// onDelete asserts that no available Machine is given up when at most replicas -
-// maxUnavailable are, or that is of the template that is wanted, or, where users
-// delete, at all.
+// onDelete holds that no Machine is deleted without a reason. What its set gave up to replace
+// it, or because it failed, was judged when that was recorded. Any other goes because its
+// number was lowered: a rollout replaces it, or there are too many.
 func (w *watcher) onDelete(c *Cluster, deleted *machinev1alpha1.Machine) {
-	if deleted.Status.Phase != machinev1alpha1.MachineRunning {
+	w.age(c)
+	if why, recorded := w.causes[deleted.Name]; recorded && why != tooMany {
 		return
 	}
-	if deleted.Status.ReplaceRequested || w.recovered[deleted.Name] || c.Deployment().Spec.Remediation.Order == machinev1alpha1.CreateFirst {
-		return
+	rolls, scales := w.rolls(c, deleted), w.scalesDown(c, deleted)
+	switch {
+	case !rolls && !scales:
+		w.violated("deletion of %s, which is %s and of the kind %v, though no rollout replaces it, and there are not too many", deleted.Name, deleted.Status.Phase, kindOf(deleted.Spec))
+	case !rolls:
+		w.onUnmarked(c, deleted)
 	}
-	// A surge of updates in place is of new Machines, and one too many in the end.
-	if !c.inPlace() && !w.Superseded && w.Scaled == 0 && !w.Rolling && kindOf(deleted.Spec) == c.wanted() {
-		w.violated("deletion of %s, which runs and is of the kind %v that is wanted", deleted.Name, kindOf(deleted.Spec))
+	if rolls || w.latest().strategy != machinev1alpha1.OnDelete && !w.isAlone(c) {
+		w.rolled[deleted.Name] = true
 	}
-	if w.Scaled == 0 && c.Deployment().Spec.Strategy.Type == machinev1alpha1.OnDelete {
-		w.violated("deletion of %s, which runs, though nobody deleted it", deleted.Name)
+	// A marked Machine is deleted because the client that marked it wants it to be, however
+	// many others are available.
+	if c.Available(deleted) && !isMarked(deleted) {
+		w.onGoing(c, deleted, "deletion")
 	}
-	w.onGoing(c, deleted, "deletion")
 }
 
-// onDrain asserts the same of a Machine that is updated in place.
+// rolls reports whether a rollout may delete a Machine: a wish in force has another template,
+// or wants Machines that are younger, and neither holds the rollout nor leaves it to the user
+// to delete Machines. What an update in place can change is no reason to delete.
+func (w *watcher) rolls(c *Cluster, m *machinev1alpha1.Machine) bool {
+	return slices.ContainsFunc(w.wishes, func(wish *wish) bool {
+		switch {
+		case wish.paused || wish.strategy == machinev1alpha1.OnDelete:
+			return false
+		case wish.strategy == machinev1alpha1.InPlaceUpdate:
+			return wish.kind.failureDomain != kindOf(m.Spec).failureDomain
+		}
+		return wish.kind != kindOf(m.Spec) || c.isBefore(m, wish.after)
+	})
+}
+
+// isBefore reports whether the set of a Machine is older than a time that has come.
+func (c *Cluster) isBefore(m *machinev1alpha1.Machine, after *metav1.Time) bool {
+	created := m.CreationTimestamp
+	if s, there := c.sets.last[m.OwnerReferences[0].Name]; there {
+		created = s.object.CreationTimestamp
+	}
+	return after != nil && !after.After(c.Now) && created.Before(after)
+}
+
+// scalesDown reports whether a scale-down may delete a Machine. A scale-down is spread over
+// all Machines, so that there must be more than the least replicas of the wishes in force.
+// If no wish lowered replicas, only as many go as there are too many: of Machines of the
+// template more than replicas, and of all of them more than replicas + maxSurge.
+func (w *watcher) scalesDown(c *Cluster, m *machinev1alpha1.Machine) bool {
+	all, wanted := 0, 0
+	count := func(m *machinev1alpha1.Machine) {
+		all++
+		if slices.ContainsFunc(w.wishes, func(wish *wish) bool {
+			return wish.kind == kindOf(m.Spec) || wish.strategy == machinev1alpha1.InPlaceUpdate
+		}) {
+			wanted++
+		}
+	}
+	for _, e := range c.machines.last {
+		if c.isReplica(e.object) {
+			count(e.object)
+		}
+	}
+	// The planners may not know yet that others were deleted, and count those that a set has
+	// ordered and not seen yet.
+	counted := map[string]bool{}
+	for name, l := range w.losses {
+		if e, there := c.machines.last[name]; l.removed && (!there || e.object.DeletionTimestamp != nil) {
+			counted[name] = true
+		}
+	}
+	for _, s := range c.sets.last {
+		for _, name := range s.object.Status.Creating {
+			if _, there := c.machines.last[name]; !there {
+				counted[name] = true
+			}
+		}
+	}
+	all, wanted = all+len(counted), wanted+len(counted)
+	replicas, most, lowered := w.wishes[0].replicas, w.wishes[0].most, false
+	for i, wish := range w.wishes {
+		lowered = lowered || i > 0 && wish.replicas < w.wishes[i-1].replicas
+		replicas, most = min(replicas, wish.replicas), min(most, wish.most)
+	}
+	return lowered && all > int(replicas) || wanted > int(replicas) || all > most
+}
+
+// isAlone reports whether all Machines, those that are being deleted too, are of one kind, and
+// no other is wanted: there is no rollout.
+func (w *watcher) isAlone(c *Cluster) bool {
+	kinds := map[kind]bool{}
+	for _, wish := range w.wishes {
+		kinds[wish.kind] = true
+	}
+	for _, e := range c.machines.last {
+		kinds[kindOf(e.object.Spec)] = true
+	}
+	return len(kinds) == 1
+}
+
+// onUnmarked holds that a scale-down deletes marked Machines first, of whatever set they are:
+// a healthy Machine is not deleted while one is there whose mark everybody could see. A
+// preserved one is no such Machine.
+func (w *watcher) onUnmarked(c *Cluster, deleted *machinev1alpha1.Machine) {
+	if isMarked(deleted) || !c.Available(deleted) {
+		return
+	}
+	for name, n := range w.marks {
+		m := c.machines.last[name].object
+		_, goes := w.causes[name]
+		if n.old && !goes && m.DeletionTimestamp == nil && !isPreserved(m, c.Now) {
+			w.violated("deletion of %s, which is healthy and not marked, while %s is marked", deleted.Name, name)
+		}
+	}
+}
+
+// onDrain holds the lower bound for a Machine that is updated in place.
 func (w *watcher) onDrain(c *Cluster, drained *machinev1alpha1.Machine) {
+	w.age(c)
 	w.onGoing(c, drained, "drain")
 }
 
+// onGoing holds the lower bound: when an available Machine goes, at least replicas -
+// maxUnavailable others are available. A loss counts as available until everybody could know
+// of it, and is earned again by its replacement alone.
 func (w *watcher) onGoing(c *Cluster, going *machinev1alpha1.Machine, how string) {
-	left := 0
-	for _, m := range c.Machines() {
-		if m.Name != going.Name && c.Available(m) {
+	left, excused := 0, 0
+	for _, e := range c.machines.last {
+		if e.name != going.Name && c.isReplica(e.object) && c.Available(e.object) {
 			left++
 		}
 	}
-	if left+w.losses < w.least {
-		w.violated("%s of %s: %d Machines are left available, of at least %d", how, going.Name, left, w.least)
+	for name, l := range w.losses {
+		if e, there := c.machines.last[name]; l.available && name != going.Name && (!there || !c.Available(e.object)) {
+			excused++
+		}
 	}
+	least := w.wishes[0].least
+	for _, wish := range w.wishes {
+		least = min(least, wish.least)
+	}
+	if left+excused < least {
+		w.violated("%s of %s: %d Machines are left available, and %d were lost just now, of at least %d", how, going.Name, left, excused, least)
+	}
+}
+
+// isReplica reports whether a Machine is one: it is not being deleted, nor was it set aside.
+func (c *Cluster) isReplica(m *machinev1alpha1.Machine) bool {
+	s, there := c.sets.last[m.OwnerReferences[0].Name]
+	return m.DeletionTimestamp == nil && !(there && slices.Contains(s.object.Status.SetAside, m.Name))
+}
+
+func isMarked(m *machinev1alpha1.Machine) bool {
+	_, marked := m.Annotations[machinev1alpha1.AnnotationDeleteMachine]
+	return marked
+}
+
+// isPreserved reports whether a Machine is kept for analysis, or is about to be.
+func isPreserved(m *machinev1alpha1.Machine, now time.Time) bool {
+	if p := m.Status.Preservation; p != nil {
+		return now.Before(p.Until.Time)
+	}
+	switch m.Annotations[machinev1alpha1.AnnotationPreserve] {
+	case machinev1alpha1.PreserveNow:
+		return true
+	case machinev1alpha1.PreserveWhenFailed, machinev1alpha1.PreserveAuto:
+		return m.Status.Phase == machinev1alpha1.MachineFailed
+	}
+	return false
 }
 
 // bounds of a rollout, which tests read from the spec on their own: there are at most
@@ -150,6 +413,7 @@ func (w *watcher) onGoing(c *Cluster, going *machinev1alpha1.Machine, how string
 func bounds(d *machinev1alpha1.MachineDeployment) (most, least int) {
 	replicas := int(d.Spec.Replicas)
 	up, down := d.Spec.Strategy.RollingUpdate.MaxSurge, d.Spec.Strategy.RollingUpdate.MaxUnavailable
+	ups, downs := 1, 0
 	switch d.Spec.Strategy.Type {
 	case machinev1alpha1.Recreate:
 		return replicas, 0
@@ -157,9 +421,10 @@ func bounds(d *machinev1alpha1.MachineDeployment) (most, least int) {
 		return replicas, replicas
 	case machinev1alpha1.InPlaceUpdate:
 		up, down = d.Spec.Strategy.InPlaceUpdate.MaxSurge, d.Spec.Strategy.InPlaceUpdate.MaxUnavailable
+		ups, downs = 0, 1
 	}
-	surge, _ := intstr.GetScaledValueFromIntOrPercent(up, replicas, true)
-	unavailable, _ := intstr.GetScaledValueFromIntOrPercent(down, replicas, false)
+	surge, _ := intstr.GetScaledValueFromIntOrPercent(intstr.ValueOrDefault(up, intstr.FromInt(ups)), replicas, true)
+	unavailable, _ := intstr.GetScaledValueFromIntOrPercent(intstr.ValueOrDefault(down, intstr.FromInt(downs)), replicas, false)
 	if surge == 0 && unavailable == 0 {
 		unavailable = 1
 	}

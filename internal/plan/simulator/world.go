@@ -191,7 +191,7 @@ func (w *World) enqueueDeployment(d time.Duration) {
 	w.enqueue("deployment", d, func() {
 		before := w.Writes()
 		w.callAgain = 0
-		err := w.rollout.reconcile(DeploymentName, w.Crash, w.Order)
+		err := w.reconcileDeployment()
 		w.again("MachineDeployment "+DeploymentName, w.enqueueDeployment, err, w.Writes() > before)
 		w.CollectGarbage()
 	})
