@@ -126,11 +126,18 @@ property: ## Run the property tests of the planners for hours, one after another
 		echo "$$p"; go test ./internal/plan/simulator -run "^$$p$$" -rapid.checks=$(CHECKS) -timeout 6h || exit 1; \
 	done
 
-# The tests of a planner are built once, with all of its mutants, and run for each mutant.
+# The tests of a planner are built once, with all of its mutants, and run for each mutant:
+# seconds for the smaller planners, minutes for deployment and set. Two processors take more
+# than five minutes for all of them, so it is no part of "make unit".
 PLANNERS ?=
 .PHONY: mutation
 mutation: ## Change operators and statements of the planners, one at a time, and find what no test of the package holds; PLANNERS=internal/plan/freeze.
 	go run ./test/mutation -packages "$(PLANNERS)"
+
+SINCE ?= main
+.PHONY: mutation-changed
+mutation-changed: ## The same for the planners that changed since SINCE=main.
+	go run ./test/mutation -packages "$$(git diff --name-only --diff-filter=d $(SINCE) -- 'internal/plan/*.go' ':!internal/plan/simulator' | xargs -rn1 dirname | sort -u | paste -sd,)"
 
 .PHONY: stories
 stories: ## Write the traces of the planners' stories anew. Read the diff: it is the change of behaviour.

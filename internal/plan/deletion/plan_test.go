@@ -192,7 +192,7 @@ func TestADeletedObjectReportsWhatItWaitsFor(t *testing.T) {
 			}
 			for _, e := range d.Events {
 				got.Event += e.Reason
-				if e.Warning != (e.Reason != ReasonDeleting) {
+				if e.Warning != (e.Reason != machinev1alpha1.ReasonDeleting) {
 					t.Errorf("the event %s is a warning: %t", e.Reason, e.Warning)
 				}
 			}

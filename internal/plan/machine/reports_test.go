@@ -126,7 +126,7 @@ func TestAVMThatWaitsForUserDataSaysSo(t *testing.T) {
 		VM:        plan.VM{State: plan.VMCreating, ErrorCode: "Throttled", Message: "slow down"},
 		Bootstrap: plan.Bootstrap{Waiting: "waiting for the join token"},
 	})
-	if c := conditionOf(d, TypeInfrastructureReady); c.Reason != ReasonWaiting || c.Message != "waiting for the join token" {
+	if c := conditionOf(d, machinev1alpha1.ConditionInfrastructureReady); c.Reason != machinev1alpha1.ReasonWaiting || c.Message != "waiting for the join token" {
 		t.Errorf("%+v", c)
 	}
 }
@@ -155,7 +155,7 @@ func TestTheConditionPreservedSaysUntilWhen(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			got := ""
 			for _, c := range Plan(soon, tc.o).Conditions {
-				if c.Type == TypePreserved {
+				if c.Type == machinev1alpha1.ConditionPreserved {
 					got = c.Status + " " + c.Reason + ": " + c.Message
 				}
 			}
@@ -165,8 +165,8 @@ func TestTheConditionPreservedSaysUntilWhen(t *testing.T) {
 		})
 	}
 	o := preservable("Running", "", "", nil)
-	o.Machine.Status.Conditions = []metav1.Condition{{Type: TypePreserved, Status: "True", Reason: ReasonPreserved}}
-	if c := conditionOf(Plan(soon, o), TypePreserved); c.Status != isFalse || c.Reason != ReasonNotPreserved {
+	o.Machine.Status.Conditions = []metav1.Condition{{Type: machinev1alpha1.ConditionPreserved, Status: "True", Reason: machinev1alpha1.ReasonPreserved}}
+	if c := conditionOf(Plan(soon, o), machinev1alpha1.ConditionPreserved); c.Status != isFalse || c.Reason != machinev1alpha1.ReasonNotPreserved {
 		t.Errorf("once it is asked for no more: %+v", c)
 	}
 }
@@ -174,12 +174,12 @@ func TestTheConditionPreservedSaysUntilWhen(t *testing.T) {
 func TestAMachineIsNotUnhealthyWhoseNodeNeverWas(t *testing.T) {
 	o := Observed{Machine: machine(phaseIs("Running")), VM: plan.VM{State: plan.VMRunning, ProviderID: id}, WorkerNode: readyNode()}
 	for _, c := range Plan(soon, o).Conditions {
-		if c.Type == TypeNodeHealthy {
+		if c.Type == machinev1alpha1.ConditionNodeHealthy {
 			t.Errorf("%+v", c)
 		}
 	}
-	o.Machine.Status.Conditions = []metav1.Condition{{Type: TypeNodeHealthy, Status: "False", Reason: ReasonNodeUnhealthy}}
-	if c := conditionOf(Plan(soon, o), TypeNodeHealthy); c.Status != isTrue || c.Reason != ReasonNodeHealthy {
+	o.Machine.Status.Conditions = []metav1.Condition{{Type: machinev1alpha1.ConditionNodeHealthy, Status: "False", Reason: machinev1alpha1.ReasonNodeUnhealthy}}
+	if c := conditionOf(Plan(soon, o), machinev1alpha1.ConditionNodeHealthy); c.Status != isTrue || c.Reason != machinev1alpha1.ReasonNodeHealthy {
 		t.Errorf("once it is healthy: %+v", c)
 	}
 }

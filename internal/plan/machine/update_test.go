@@ -250,7 +250,7 @@ func TestAnUpdateIsReportedFromItsBeginningToItsEnd(t *testing.T) {
 			}
 			condition := ""
 			for _, c := range d.Conditions {
-				if c.Type == TypeUpdated {
+				if c.Type == machinev1alpha1.ConditionUpdated {
 					condition = c.Status + " " + c.Reason + ": " + c.Message
 				}
 			}

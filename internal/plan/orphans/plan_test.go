@@ -245,6 +245,47 @@ func TestNoMoreThanTenAreDeletedAtOnce(t *testing.T) {
 	}
 }
 
+func TestTheMessageSaysWhatBecomesOfOrphans(t *testing.T) {
+	const (
+		report = machinev1alpha1.OrphanReport
+		erase  = machinev1alpha1.OrphanDelete
+	)
+	for name, tc := range map[string]struct {
+		o    Observed
+		want string
+	}{
+		"one is reported":      {observed(report, seen(unclaimed("a"))), "1 VM has no Machine: "},
+		"some are reported":    {observed(report, seen(unclaimed("a"), unclaimed("b"))), "2 VMs have no Machine: "},
+		"a policy would":       {observed(report, seen(unclaimed("a"))), "; with spec.policy: Delete they would be deleted"},
+		"all are deleted":      {observed(erase, seen(unclaimed("a"))), "; they are deleted"},
+		"some are deleted":     {observed(erase, seen(unclaimed("a", formerUnclaimed), unclaimed("b"))), "; they are deleted, except VMs of installations that are not proven to be gone"},
+		"what keeps all fails": {observed(erase, func(o *Observed) { o.Inventory.Problem = "the list failed" }), "the list failed"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := Plan(tc.o).Conditions[0].Message; !strings.Contains(got, tc.want) || name == "all are deleted" && !strings.HasSuffix(got, tc.want) {
+				t.Errorf("%q, want %q", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestACollectorIsReadyOnceItKnowsItsVMs(t *testing.T) {
+	for name, tc := range map[string]struct {
+		world change[Observed]
+		want  bool
+	}{
+		"a list":                 {seen(), true},
+		"a list that is to come": {func(o *Observed) { o.Inventory.Pending = true }, false},
+		"a list that failed":     {func(o *Observed) { o.Inventory.Problem = "it failed" }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := Plan(observed(machinev1alpha1.OrphanReport, tc.world)).Ready; got != tc.want {
+				t.Errorf("ready %t, want %t", got, tc.want)
+			}
+		})
+	}
+}
+
 func TestAMessageNamesWhatHoldsOrphans(t *testing.T) {
 	few := Plan(observed(machinev1alpha1.OrphanDelete, seen(unclaimed("a"), unclaimed("b")), claimed(7)))
 	if want := "2 are not confirmed, and 1 may be deleted without: the least of spec.maxOrphans, 10, and a fifth of the 7 claimed VMs"; !strings.Contains(few.Conditions[0].Message, want) {

@@ -101,9 +101,9 @@ func TestTheConditionAndItsEventsSayWhyNothingIsReplaced(t *testing.T) {
 }
 
 func TestNothingIsReplacedUntilTheSpecIsValid(t *testing.T) {
-	invalid := &plan.Problem{Reason: ReasonInvalid, Message: "spec.remediation.maxInFlight: must be a number"}
+	invalid := &plan.Problem{Reason: machinev1alpha1.ReasonInvalidRemediation, Message: "spec.remediation.maxInFlight: must be a number"}
 	c := Condition(Limits{}, invalid, State{Machines: 5, Waiting: 2}, nil)
-	want := plan.Condition{Type: ConditionAllowed, Status: "False", Reason: ReasonInvalid, Message: invalid.Message}
+	want := plan.Condition{Type: machinev1alpha1.ConditionRemediationAllowed, Status: "False", Reason: machinev1alpha1.ReasonInvalidRemediation, Message: invalid.Message}
 	if c == nil || *c != want {
 		t.Errorf("got %+v, want %+v", c, want)
 	}
@@ -111,7 +111,7 @@ func TestNothingIsReplacedUntilTheSpecIsValid(t *testing.T) {
 
 func TestRemediationIsStalledIfAUserMustAct(t *testing.T) {
 	refused := func(reason string) *plan.Condition {
-		return &plan.Condition{Type: ConditionAllowed, Status: "False", Reason: reason, Message: "why"}
+		return &plan.Condition{Type: machinev1alpha1.ConditionRemediationAllowed, Status: "False", Reason: reason, Message: "why"}
 	}
 	cases := map[string]struct {
 		allowed *plan.Condition
@@ -120,11 +120,11 @@ func TestRemediationIsStalledIfAUserMustAct(t *testing.T) {
 	}{
 		"NothingWasEverUnhealthy":           {nil, 0, ""},
 		"NothingIsRefused":                  {nil, 1, ""},
-		"NothingWaits":                      {refused(ReasonTooManyUnhealthy), 0, ""},
-		"TooManyAreUnhealthy":               {refused(ReasonTooManyUnhealthy), 1, "why; repair or delete unhealthy Machines, or raise spec.remediation.maxUnhealthy"},
-		"ThereIsNoBudget":                   {refused(ReasonNoBudget), 1, "why; set spec.remediation.maxInFlight to 1 or more"},
-		"TheSpecIsInvalid":                  {refused(ReasonInvalid), 1, "why"},
-		"ReplacementsThatWaitForOneAnother": {refused(ReasonWaitingForMachines), 1, ""},
+		"NothingWaits":                      {refused(machinev1alpha1.ReasonTooManyUnhealthy), 0, ""},
+		"TooManyAreUnhealthy":               {refused(machinev1alpha1.ReasonTooManyUnhealthy), 1, "why; repair or delete unhealthy Machines, or raise spec.remediation.maxUnhealthy"},
+		"ThereIsNoBudget":                   {refused(machinev1alpha1.ReasonNoBudget), 1, "why; set spec.remediation.maxInFlight to 1 or more"},
+		"TheSpecIsInvalid":                  {refused(machinev1alpha1.ReasonInvalidRemediation), 1, "why"},
+		"ReplacementsThatWaitForOneAnother": {refused(machinev1alpha1.ReasonWaitingForMachines), 1, ""},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
