@@ -29,7 +29,7 @@ StartLimitIntervalSec=0
 
 [Service]
 EnvironmentFile=-` + pathKubeletFlags + `
-ExecStart=/usr/local/bin/kubelet --bootstrap-kubeconfig=` + pathBootstrapConfig + ` --kubeconfig=/etc/kubernetes/kubelet.conf --config=` + pathKubeletConfig + ` $KUBELET_EXTRA_ARGS
+ExecStart=` + pathKubelet + ` --bootstrap-kubeconfig=` + pathBootstrapConfig + ` --kubeconfig=/etc/kubernetes/kubelet.conf --config=` + pathKubeletConfig + ` $KUBELET_EXTRA_ARGS
 Restart=always
 RestartSec=5
 

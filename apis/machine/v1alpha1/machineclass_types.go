@@ -7,11 +7,16 @@ import (
 )
 
 // A ProvisioningFormat is the form of the user data that an image understands.
-// +kubebuilder:validation:Enum=CloudInit
+// +kubebuilder:validation:Enum=CloudInit;Ignition
 type ProvisioningFormat string
 
-// CloudInit user data is a #cloud-config document.
-const CloudInit ProvisioningFormat = "CloudInit"
+// Formats of user data.
+const (
+	// CloudInit user data is a #cloud-config document.
+	CloudInit ProvisioningFormat = "CloudInit"
+	// Ignition user data is a document of Ignition's spec 3.3.
+	Ignition ProvisioningFormat = "Ignition"
+)
 
 // OperatingSystem of the image that a class's VMs boot.
 type OperatingSystem struct {

@@ -45,6 +45,11 @@ const (
 	//   - Of: Valid=False
 	//   - Do: Correct the class or the Secret.
 	ReasonUserDataInvalid = "UserDataInvalid"
+	// ReasonUserDataTooLarge means that the user data is larger than the cloud takes.
+	//   - Kinds: Machine
+	//   - Of: Valid=False
+	//   - Do: Shorten or remove the files that the message names.
+	ReasonUserDataTooLarge = "UserDataTooLarge"
 	// ReasonInvalidStrategy means that spec.strategy has a number that is not allowed.
 	//   - Kinds: MachineDeployment
 	//   - Of: Valid=False, Progressing=False, Stalled=True

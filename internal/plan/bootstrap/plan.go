@@ -1,6 +1,7 @@
 package bootstrap
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
@@ -43,8 +44,8 @@ type Settings struct {
 	// ExternalCloudProvider and ProviderIDCommand: see the input.
 	ExternalCloudProvider bool
 	ProviderIDCommand     string
-	// Encoding is how the Secret holds the user data.
-	Encoding clusterv1alpha1.UserDataEncoding
+	// Form of user data that the cloud takes.
+	Form userdata.Form
 }
 
 // SettingsOf an input.
@@ -53,7 +54,7 @@ func SettingsOf(input *fn.Bootstrap) Settings {
 		TokenTTL: input.TokenTTL.Duration, TokenGroups: input.TokenGroups,
 		ExternalCloudProvider: input.CloudProvider == fn.ExternalCloudProvider,
 		ProviderIDCommand:     input.ProviderIDCommand,
-		Encoding:              input.Encoding,
+		Form:                  userdata.Form{Encoding: input.Encoding, MaxBytes: int(input.MaxUserDataBytes)},
 	}
 	if s.TokenTTL <= 0 {
 		s.TokenTTL = fn.DefaultTokenTTL
@@ -76,7 +77,7 @@ func Plan(o Observed, settings Settings) plan.Bootstrap {
 		template, d.Problem = render(o, settings)
 	}
 	request := &plan.JoinRequest{
-		UserData: template, Encoding: settings.Encoding,
+		UserData: template, Encoding: settings.Form.Encoding, MaxBytes: settings.Form.MaxBytes,
 		TTL: metav1.Duration{Duration: settings.TokenTTL}, MaxLife: maxLife(o.Machine), Groups: settings.TokenGroups,
 		Revoked: !wantsToken(o),
 		// What cannot be rendered now stays as it is.
@@ -127,7 +128,7 @@ func render(o Observed, settings Settings) (string, *plan.Problem) {
 		return "", o.ClassProblem
 	}
 	m := o.Machine
-	b, err := userdata.CloudInit(userdata.Input{
+	d, err := userdata.New(userdata.Input{
 		Hostname:      names.OfMachine(m.Name, m.UID),
 		Version:       m.Spec.Version,
 		DownloadURL:   o.Class.Spec.OperatingSystem.KubeletDownloadURL,
@@ -140,7 +141,22 @@ func render(o Observed, settings Settings) (string, *plan.Problem) {
 		ProviderIDCommand:     settings.ProviderIDCommand,
 	})
 	if err != nil {
-		return "", &plan.Problem{Reason: machinev1alpha1.ReasonUserDataInvalid, Message: fmt.Sprintf("class %q: %v", o.Class.Name, err)}
+		return "", problemOf(o.Class, err)
+	}
+	b, err := d.Encode(o.Class.Spec.OperatingSystem.Provisioning)
+	if err != nil {
+		return "", problemOf(o.Class, err)
+	}
+	if err := d.CheckSize(string(b), settings.Form); err != nil {
+		return "", problemOf(o.Class, err)
 	}
 	return string(b), nil
+}
+
+func problemOf(class *machinev1alpha1.MachineClass, err error) *plan.Problem {
+	reason := machinev1alpha1.ReasonUserDataInvalid
+	if tooLarge := (*userdata.TooLargeError)(nil); errors.As(err, &tooLarge) {
+		reason = machinev1alpha1.ReasonUserDataTooLarge
+	}
+	return &plan.Problem{Reason: reason, Message: fmt.Sprintf("class %q: %v", class.Name, err)}
 }
