@@ -16,6 +16,12 @@ type Filling struct {
 	UID, ConfigUID string
 }
 
+// placeholders that Fill replaces.
+var placeholders = []string{
+	clusterv1alpha1.PlaceholderToken, clusterv1alpha1.PlaceholderServer, clusterv1alpha1.PlaceholderCA,
+	clusterv1alpha1.PlaceholderUID, clusterv1alpha1.PlaceholderConfigUID,
+}
+
 // Fill returns the template with the values in place of its placeholders, plain or escaped
 // as in a data URL, encoded as a whole. It returns a TooLargeError if the cloud does not
 // take that much.

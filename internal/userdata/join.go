@@ -19,6 +19,11 @@ type Input struct {
 	// DownloadURL is where kubelets are, by version. See MachineClass.
 	DownloadURL string
 
+	// Profile of the operating system. Nil means that the image needs none.
+	Profile *machinev1alpha1.OperatingSystemProfile
+	// Parameters of the profile.
+	Parameters map[string]string
+
 	// Labels and taints that the Node shall have from its first moment. Labels that a
 	// kubelet may not set are left out.
 	Labels        map[string]string
@@ -49,8 +54,12 @@ const (
 // New returns the document of a VM, with placeholders for values that only the
 // Machine's controller knows. Its errors are a field.ErrorList
 // when fields of the Machine or of its class are to blame, with their paths in them:
-// spec is the Machine's, class.spec the class's.
+// spec is the Machine's, class.spec the class's, profile.spec that of the class's profile.
 func New(in Input) (Document, error) {
+	kubelet := pathKubelet
+	if in.Profile != nil && in.Profile.Spec.Kubelet.Path != "" {
+		kubelet = in.Profile.Spec.Kubelet.Path
+	}
 	flags, errs := kubeletFlags(in)
 	config, cerrs := kubeletConfiguration(in, field.NewPath("class", "spec", "kubelet"))
 	if errs = append(errs, cerrs...); len(errs) > 0 {
@@ -64,12 +73,12 @@ func New(in Input) (Document, error) {
 			{Path: pathKubeletConfig, Content: config},
 			{Path: pathKubeletFlags, Content: flags},
 		},
-		Units: []Unit{{Name: kubeletUnitName, Content: kubeletUnit}},
+		Units: []Unit{{Name: kubeletUnitName, Content: kubeletUnit(kubelet)}},
 		Steps: []Step{{Name: "install-kubelet", Script: installKubelet}},
 		Environment: map[string]string{
 			"KUBELET_VERSION": in.Version,
 			"KUBELET_URL":     strings.TrimRight(in.DownloadURL, "/"),
-			"KUBELET_PATH":    pathKubelet,
+			"KUBELET_PATH":    kubelet,
 			"KUBELET_CONFIG":  pathKubeletConfig,
 		},
 	}
@@ -77,6 +86,11 @@ func New(in Input) (Document, error) {
 		d.Steps = append(d.Steps, Step{Name: "provider-id", Script: providerIDWriter(in.ProviderIDCommand)})
 	}
 	d.Steps = append(d.Steps, Step{Name: "start-kubelet", Script: startKubelet})
+	if in.Profile != nil {
+		if errs := d.applyProfile(in); len(errs) > 0 {
+			return Document{}, errs.ToAggregate()
+		}
+	}
 	return d, nil
 }
 

@@ -3,9 +3,12 @@ package bootstrap
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	clusterv1alpha1 "github.com/drover-dev/drover/apis/cluster/v1alpha1"
 	fn "github.com/drover-dev/drover/apis/fn/v1alpha1"
@@ -25,6 +28,8 @@ type Observed struct {
 	// VMMayExist.
 	Class        *machinev1alpha1.MachineClass
 	ClassProblem *plan.Problem
+	// Profile of the operating system, nil if the class names none.
+	Profile *machinev1alpha1.OperatingSystemProfile
 	// Join is what is known of the join token and the user data.
 	Join plan.JoinState
 	// VMMayExist from the moment that its provider began to create it.
@@ -136,6 +141,8 @@ func render(o Observed, settings Settings) (string, *plan.Problem) {
 		Taints:        m.Spec.Taints,
 		StartupTaints: m.Spec.StartupTaints,
 		Kubelet:       o.Class.Spec.Kubelet,
+		Profile:       o.Profile,
+		Parameters:    o.Class.Spec.OperatingSystem.Parameters,
 
 		ExternalCloudProvider: settings.ExternalCloudProvider,
 		ProviderIDCommand:     settings.ProviderIDCommand,
@@ -143,7 +150,11 @@ func render(o Observed, settings Settings) (string, *plan.Problem) {
 	if err != nil {
 		return "", problemOf(o.Class, err)
 	}
-	b, err := d.Encode(o.Class.Spec.OperatingSystem.Provisioning)
+	format, err := formatOf(o.Class, o.Profile)
+	if err != nil {
+		return "", problemOf(o.Class, err)
+	}
+	b, err := d.Encode(format)
 	if err != nil {
 		return "", problemOf(o.Class, err)
 	}
@@ -151,6 +162,38 @@ func render(o Observed, settings Settings) (string, *plan.Problem) {
 		return "", problemOf(o.Class, err)
 	}
 	return string(b), nil
+}
+
+// formatOf the user data: that of the class, or the first of the profile.
+func formatOf(class *machinev1alpha1.MachineClass, profile *machinev1alpha1.OperatingSystemProfile) (machinev1alpha1.ProvisioningFormat, error) {
+	format := class.Spec.OperatingSystem.Provisioning
+	switch {
+	case profile == nil || len(profile.Spec.Formats) == 0:
+		return format, nil
+	case format == "":
+		return profile.Spec.Formats[0], nil
+	case !slices.Contains(profile.Spec.Formats, format):
+		return "", field.NotSupported(field.NewPath("class", "spec", "operatingSystem", "provisioning"), format, profile.Spec.Formats)
+	}
+	return format, nil
+}
+
+// Check renders the user data of a specimen, and returns what is wrong with it. It returns
+// nil if the Composition has no step Bootstrap: then nothing is known of its user data.
+func Check(composition plan.Object, specimen Observed) *plan.Problem {
+	raw := plan.InputOf(composition, "Bootstrap")
+	if raw == nil {
+		return nil
+	}
+	input := &fn.Bootstrap{}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(raw, input); err != nil {
+		return &plan.Problem{
+			Reason:  machinev1alpha1.ReasonBindingInvalid,
+			Message: fmt.Sprintf("Composition %q, input Bootstrap: %v", composition.GetName(), err),
+		}
+	}
+	_, problem := render(specimen, SettingsOf(input))
+	return problem
 }
 
 func problemOf(class *machinev1alpha1.MachineClass, err error) *plan.Problem {
