@@ -5,6 +5,7 @@ go 1.26.4
 require (
 	dario.cat/mergo v1.0.2
 	github.com/alecthomas/kong v1.13.0
+	github.com/coreos/ignition/v2 v2.27.0
 	github.com/crossplane/crossplane-runtime/v2 v2.2.3
 	github.com/crossplane/function-sdk-go v0.6.0
 	github.com/crossplane/upjet/v2 v2.3.0
@@ -27,6 +28,7 @@ require (
 	github.com/prometheus/common v0.67.5
 	github.com/terraform-provider-openstack/terraform-provider-openstack/v3 v3.4.0
 	github.com/terraform-provider-openstack/utils/v2 v2.0.0-20251008071556-6ca14d74255d
+	github.com/vincent-petithory/dataurl v1.0.0
 	github.com/vmware/govmomi v0.55.1
 	github.com/zclconf/go-cty v1.18.1
 	golang.org/x/mod v0.41.0
@@ -72,6 +74,10 @@ require (
 	github.com/cespare/xxhash/v2 v2.3.0 // indirect
 	github.com/chai2010/gettext-go v1.0.2 // indirect
 	github.com/cloudflare/circl v1.6.3 // indirect
+	github.com/coreos/go-json v0.0.0-20230131223807-18775e0fb4fb // indirect
+	github.com/coreos/go-semver v0.3.1 // indirect
+	github.com/coreos/go-systemd/v22 v22.7.0 // indirect
+	github.com/coreos/vcontext v0.0.0-20230201181013-d72178a18687 // indirect
 	github.com/davecgh/go-spew v1.1.2-0.20180830191138-d8f796af33cc // indirect
 	github.com/emicklei/go-restful/v3 v3.13.0 // indirect
 	github.com/evanphx/json-patch v5.9.11+incompatible // indirect

@@ -30,6 +30,11 @@ func runBootstrap(_ time.Time, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionR
 		if o.Class, o.ClassProblem, looked = rsp.Class(req, o.Machine, "spec.classRef.name"); !looked {
 			return rsp.RunFunctionResponse, nil
 		}
+		if o.Class != nil {
+			if o.Profile, o.ClassProblem, looked = rsp.Profile(req, o.Class); !looked {
+				return rsp.RunFunctionResponse, nil
+			}
+		}
 	}
 	return rsp.RunFunctionResponse, rsp.SetContext(step.ContextBootstrap, bootstrap.Plan(o, bootstrap.SettingsOf(input)))
 }

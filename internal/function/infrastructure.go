@@ -18,6 +18,7 @@ import (
 	"github.com/drover-dev/drover/internal/function/step"
 	"github.com/drover-dev/drover/internal/names"
 	"github.com/drover-dev/drover/internal/plan"
+	"github.com/drover-dev/drover/internal/plan/bootstrap"
 	"github.com/drover-dev/drover/internal/plan/vm"
 )
 
@@ -234,10 +235,17 @@ func checkClass(req *fnv1.RunFunctionRequest, rsp step.Response, composition pla
 		return problem, true
 	}
 	o := vm.Specimen(class, template)
+	profile, problem, looked := rsp.Profile(req, class)
+	if problem != nil || !looked {
+		return problem, looked
+	}
 	if problem, complete := requireSchemas(req, rsp, b, &o); problem != nil || !complete {
 		return problem, complete
 	}
-	return vm.Check(b, o), true
+	if problem := vm.Check(b, o); problem != nil {
+		return problem, true
+	}
+	return bootstrap.Check(composition, bootstrap.Observed{Machine: o.Machine, Class: class, Profile: profile}), true
 }
 
 // validators by the hash of their schema: reading one costs more than using it.

@@ -164,9 +164,14 @@ func (k *Keeper) keep(ctx context.Context, m *machinev1alpha1.Machine, r Request
 		}
 		e.lease = &l
 	}
-	if !r.Frozen {
-		e.secret, err = k.publish(ctx, m, newPublication(m, c, r, at, half, *e.lease), e.secret)
+	if r.Frozen {
+		return e, nil
 	}
+	p, err := newPublication(m, c, r, at, half, *e.lease)
+	if err != nil {
+		return e, err
+	}
+	e.secret, err = k.publish(ctx, m, p, e.secret)
 	return e, err
 }
 

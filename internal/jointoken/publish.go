@@ -35,7 +35,7 @@ type publication struct {
 	annotations map[string]string
 }
 
-func newPublication(m *machinev1alpha1.Machine, c Cluster, r Request, at endpoint, half credential, l lease) publication {
+func newPublication(m *machinev1alpha1.Machine, c Cluster, r Request, at endpoint, half credential, l lease) (publication, error) {
 	token := tokenOf(m, half)
 	p := publication{
 		data: map[string][]byte{
@@ -51,11 +51,15 @@ func newPublication(m *machinev1alpha1.Machine, c Cluster, r Request, at endpoin
 		},
 	}
 	if r.UserData != "" {
-		p.data[clusterv1alpha1.ConnectionUserData] = userdata.Filling{
+		filled, err := userdata.Filling{
 			Token: token, Server: at.server, CA: at.ca, UID: string(m.GetUID()), ConfigUID: string(c.ConfigUID),
-		}.Fill(r.UserData, r.Encoding)
+		}.Fill(r.UserData, userdata.Form{Encoding: r.Encoding, MaxBytes: r.MaxBytes})
+		if err != nil {
+			return p, err
+		}
+		p.data[clusterv1alpha1.ConnectionUserData] = filled
 	}
-	return p
+	return p, nil
 }
 
 // isIn reports whether the Secret was made from the same sources. The lease may be

@@ -2,9 +2,11 @@ package plan
 
 import (
 	"fmt"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	fn "github.com/drover-dev/drover/apis/fn/v1alpha1"
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 )
 
@@ -24,6 +26,29 @@ func NoComposition(class *machinev1alpha1.MachineClass) *Problem {
 		Message: fmt.Sprintf("MachineClass %q has spec.provider %q, for which there is no Composition of Machines: one must have the label %s: %s",
 			class.Name, class.Spec.Provider, machinev1alpha1.LabelProvider, class.Spec.Provider),
 	}
+}
+
+// NoProfile is the problem of a class whose OperatingSystemProfile does not exist.
+func NoProfile(class *machinev1alpha1.MachineClass, builtIn []string) *Problem {
+	return &Problem{
+		Reason: machinev1alpha1.ReasonProfileNotFound,
+		Message: fmt.Sprintf("MachineClass %q has spec.operatingSystem.profile %q: there is no OperatingSystemProfile of this name, and the built-in ones are %s",
+			class.Name, class.Spec.OperatingSystem.Profile, strings.Join(builtIn, ", ")),
+	}
+}
+
+// InputOf a step in the pipeline of a Composition, by the kind of the input. It returns nil
+// if there is none.
+func InputOf(composition Object, kind string) map[string]any {
+	pipeline, _, _ := unstructured.NestedSlice(composition.Object, "spec", "pipeline")
+	for _, s := range pipeline {
+		m, _ := s.(map[string]any)
+		input, _ := m["input"].(map[string]any)
+		if input["apiVersion"] == fn.Group+"/"+fn.Version && input["kind"] == kind {
+			return input
+		}
+	}
+	return nil
 }
 
 // ComposesMachines reports whether a Composition, or a revision of one, is for Machines.

@@ -36,6 +36,9 @@ type JoinRequest struct {
 	UserData string `json:"userData,omitempty"`
 	// Encoding of the user data in its Secret.
 	Encoding clusterv1alpha1.UserDataEncoding `json:"encoding,omitempty"`
+	// MaxBytes of the user data, compressed if the encoding does that, before base64. 0 is
+	// no limit.
+	MaxBytes int `json:"maxBytes,omitempty"`
 	// TTL of one lease of the token, at least one minute.
 	TTL metav1.Duration `json:"ttl"`
 	// MaxLife of the token, renewals included: the creation timeout and TokenSlack.

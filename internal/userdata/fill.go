@@ -2,6 +2,7 @@ package userdata
 
 import (
 	"encoding/base64"
+	"slices"
 	"strings"
 
 	clusterv1alpha1 "github.com/drover-dev/drover/apis/cluster/v1alpha1"
@@ -15,18 +16,25 @@ type Filling struct {
 	UID, ConfigUID string
 }
 
-// Fill returns the template with the values in place of its placeholders, encoded as a
-// whole.
-func (f Filling) Fill(template string, encoding clusterv1alpha1.UserDataEncoding) []byte {
-	filled := []byte(strings.NewReplacer(
+// placeholders that Fill replaces.
+var placeholders = []string{
+	clusterv1alpha1.PlaceholderToken, clusterv1alpha1.PlaceholderServer, clusterv1alpha1.PlaceholderCA,
+	clusterv1alpha1.PlaceholderUID, clusterv1alpha1.PlaceholderConfigUID,
+}
+
+// Fill returns the template with the values in place of its placeholders, plain or escaped
+// as in a data URL, encoded as a whole. It returns a TooLargeError if the cloud does not
+// take that much.
+func (f Filling) Fill(template string, form Form) ([]byte, error) {
+	values := []string{
 		clusterv1alpha1.PlaceholderToken, f.Token,
 		clusterv1alpha1.PlaceholderServer, f.Server,
 		clusterv1alpha1.PlaceholderCA, base64.StdEncoding.EncodeToString(f.CA),
 		clusterv1alpha1.PlaceholderUID, f.UID,
 		clusterv1alpha1.PlaceholderConfigUID, f.ConfigUID,
-	).Replace(template))
-	if encoding == clusterv1alpha1.UserDataBase64 {
-		return base64.StdEncoding.AppendEncode(nil, filled)
 	}
-	return filled
+	for _, v := range slices.Clone(values) {
+		values = append(values, escape(v))
+	}
+	return form.encode([]byte(strings.NewReplacer(values...).Replace(template)))
 }

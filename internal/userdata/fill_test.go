@@ -3,7 +3,10 @@ package userdata
 import (
 	"testing"
 
+	"github.com/vincent-petithory/dataurl"
+
 	clusterv1alpha1 "github.com/drover-dev/drover/apis/cluster/v1alpha1"
+	"github.com/drover-dev/drover/internal/gzipb64"
 )
 
 func TestFill(t *testing.T) {
@@ -31,10 +34,43 @@ func TestFill(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if got := string(f.Fill(template, tc.encoding)); got != tc.want {
-				t.Errorf("%s\nwant %q, got %q", tc.reason, tc.want, got)
+			got, err := f.Fill(template, Form{Encoding: tc.encoding})
+			if err != nil || string(got) != tc.want {
+				t.Errorf("%s\nwant %q, got %q, %v", tc.reason, tc.want, got, err)
 			}
 		})
+	}
+}
+
+func TestFillCompresses(t *testing.T) {
+	got, err := Filling{Token: "t"}.Fill("token: $(token)", Form{Encoding: clusterv1alpha1.UserDataGzipBase64})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if plain, err := gzipb64.Decode(string(got)); err != nil || string(plain) != "token: t" {
+		t.Errorf("%q, %v", plain, err)
+	}
+}
+
+func TestPlaceholdersSurviveADataURL(t *testing.T) {
+	f := Filling{Token: "t", Server: "https://[::1]:6443", CA: []byte{0xff, 0xef}, UID: "u", ConfigUID: "c"}
+	for _, template := range []string{"$(token)", "a $(server) b", "$(ca.crt|base64)", "$(joinToken.uid)", "$(config.uid)", "100% \"\u00e9\" <$(token)>\n"} {
+		plain, err := f.Fill(template, Form{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		filled, err := f.Fill(dataURL(File{Content: template}), Form{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		u, err := dataurl.DecodeString(string(filled))
+		if err != nil {
+			t.Errorf("%q becomes %q: %v", template, filled, err)
+			continue
+		}
+		if string(u.Data) != string(plain) {
+			t.Errorf("%q becomes %q, want %q", template, u.Data, plain)
+		}
 	}
 }
 

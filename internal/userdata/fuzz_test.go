@@ -5,10 +5,14 @@ import (
 	"encoding/json"
 	"errors"
 	"net/url"
+	"path"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
 
+	"github.com/coreos/ignition/v2/config/v3_3"
+	"github.com/vincent-petithory/dataurl"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
@@ -18,14 +22,13 @@ import (
 	kubeletv1 "k8s.io/kubelet/config/v1beta1"
 	"sigs.k8s.io/yaml"
 
-	clusterv1alpha1 "github.com/drover-dev/drover/apis/cluster/v1alpha1"
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 )
 
-// FuzzCloudInit renders user data from a Machine and a class that nobody validated. What
+// FuzzDocument renders user data from a Machine and a class that nobody validated. What
 // it refuses, it refuses by field; what it renders is a document that says what it was
 // told, and nothing that was slipped in.
-func FuzzCloudInit(f *testing.F) {
+func FuzzDocument(f *testing.F) {
 	f.Add("w-1", "v1.35.4", "https://10.0.0.1:6443", "token", "ca", "pool", "a", "dedicated", "batch", "NoSchedule", `{"maxPods": 20}`)
 	f.Add("", "", "", "", "", "", "", "", "", "", "")
 	f.Add("w\n#", "v1\nruncmd:", "https://[::1]:6443", "a: b", "-----BEGIN CERTIFICATE-----\n", "k8s.io/x", "a b --v=9", "a=b", "\"", "NoFlight", `{"registerWithTaints": [{"key": "a", "effect": "NoSchedule"}, null]}`)
@@ -44,7 +47,7 @@ func FuzzCloudInit(f *testing.F) {
 		if json.Valid([]byte(configuration)) && utf8.ValidString(configuration) { // The API server takes no other.
 			in.Kubelet.Configuration = &runtime.RawExtension{Raw: []byte(configuration)}
 		}
-		doc, err := CloudInit(in)
+		d, err := New(in)
 		if err != nil {
 			mustNameFields(t, err)
 			return
@@ -57,7 +60,20 @@ func FuzzCloudInit(f *testing.F) {
 			token = "123456.1234567890123456"
 		}
 		told := told{server: server, token: token, ca: ca}
-		checkDocument(t, in, told, Filling{Token: token, Server: server, CA: []byte(ca), UID: "u", ConfigUID: "c"}.Fill(string(doc), clusterv1alpha1.UserDataPlain))
+		for _, format := range []machinev1alpha1.ProvisioningFormat{machinev1alpha1.CloudInit, machinev1alpha1.Ignition} {
+			template, err := d.Encode(format)
+			if err != nil {
+				if strings.ContainsFunc(version, isControl) {
+					return
+				}
+				t.Fatal(err)
+			}
+			doc, err := Filling{Token: token, Server: server, CA: []byte(ca), UID: "u", ConfigUID: "c"}.Fill(string(template), Form{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			checkDocument(t, in, told, read(t, format, doc))
+		}
 	})
 }
 
@@ -78,19 +94,28 @@ func mustNameFields(t *testing.T, err error) {
 // told is what the target cluster says.
 type told struct{ server, token, ca string }
 
-func checkDocument(t *testing.T, in Input, told told, doc []byte) {
+// A written document is what a VM makes of user data.
+type written struct {
+	hostname string
+	files    map[string]string
+	// enabled units.
+	enabled []string
+}
+
+// read user data as cloud-init and Ignition do.
+func read(t *testing.T, format machinev1alpha1.ProvisioningFormat, doc []byte) written {
 	t.Helper()
-	if !strings.HasPrefix(string(doc), "#cloud-config\n") {
+	if format == machinev1alpha1.Ignition {
+		return readIgnition(t, doc)
+	}
+	if !strings.HasPrefix(string(doc), cloudConfigHeader) {
 		t.Fatalf("no #cloud-config: %s", doc)
 	}
 	got := cloudConfig{}
 	if err := yaml.UnmarshalStrict(doc, &got); err != nil {
 		t.Fatalf("no YAML: %v\n%s", err, doc)
 	}
-	if want := [][]string{{pathInstaller, in.Version}, {"systemctl", "daemon-reload"}, {"systemctl", "enable", "--now", "kubelet"}}; got.Hostname != in.Hostname || !equal(got.RunCmd, want) {
-		t.Errorf("hostname %q, commands %q", got.Hostname, got.RunCmd)
-	}
-	files := map[string]string{}
+	out := written{hostname: got.Hostname, files: map[string]string{}}
 	for _, f := range got.WriteFiles {
 		if f.Encoding == "b64" {
 			decoded, err := base64.StdEncoding.DecodeString(f.Content)
@@ -99,9 +124,51 @@ func checkDocument(t *testing.T, in Input, told told, doc []byte) {
 			}
 			f.Content = string(decoded)
 		}
-		files[f.Path] = f.Content
+		out.files[f.Path] = f.Content
 	}
-	if len(files) != 6 || files[pathCA] != told.ca {
+	start := got.RunCmd[len(got.RunCmd)-1]
+	if want := []string{"systemctl", "enable", "--now", "--no-block"}; len(start) < len(want) || !slices.Equal(start[:len(want)], want) {
+		t.Errorf("no unit is started: %q", start)
+	}
+	out.enabled = start[4:]
+	return out
+}
+
+// readIgnition takes the warnings of Ignition's own validator for errors.
+func readIgnition(t *testing.T, doc []byte) written {
+	t.Helper()
+	config, report, err := v3_3.Parse(doc)
+	if err != nil || len(report.Entries) > 0 {
+		t.Fatalf("Ignition: %v: %s\n%s", err, report, doc)
+	}
+	out := written{files: map[string]string{}}
+	for _, f := range config.Storage.Files {
+		u, err := dataurl.DecodeString(*f.Contents.Source)
+		if err != nil {
+			t.Fatalf("%s: %v", f.Path, err)
+		}
+		out.files[f.Path] = string(u.Data)
+	}
+	for _, u := range config.Systemd.Units {
+		if u.Contents != nil {
+			out.files[path.Join(dirUnits, u.Name)] = *u.Contents
+		}
+		if u.Enabled != nil && *u.Enabled {
+			out.enabled = append(out.enabled, u.Name)
+		}
+	}
+	out.hostname = strings.TrimSuffix(out.files["/etc/hostname"], "\n")
+	delete(out.files, "/etc/hostname")
+	return out
+}
+
+func checkDocument(t *testing.T, in Input, told told, got written) {
+	t.Helper()
+	files := got.files
+	if got.hostname != in.Hostname || !slices.Equal(got.enabled, []string{bootstrapUnitName}) {
+		t.Errorf("hostname %q, units %q", got.hostname, got.enabled)
+	}
+	if len(files) != 10 || files[pathCA] != told.ca {
 		t.Errorf("%d files, CA %q", len(files), files[pathCA])
 	}
 	kc, err := clientcmd.Load([]byte(files[pathBootstrapConfig]))
@@ -129,10 +196,4 @@ func checkDocument(t *testing.T, in Input, told told, doc []byte) {
 	if flags := files[pathKubeletFlags]; strings.Count(flags, "\n") != 1 || !strings.HasPrefix(flags, "KUBELET_EXTRA_ARGS=") {
 		t.Errorf("the flags are more than one line: %q", flags)
 	}
-}
-
-func equal(a, b [][]string) bool {
-	x, _ := json.Marshal(a)
-	y, _ := json.Marshal(b)
-	return string(x) == string(y)
 }

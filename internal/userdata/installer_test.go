@@ -41,12 +41,8 @@ func install(t *testing.T, sum, installed string) (got, output string, downloads
 			t.Fatal(err)
 		}
 	}
-	script := filepath.Join(dir, "install.sh")
-	if err := os.WriteFile(script, []byte(installer(mirror.URL+"/mirror/")), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.Command("sh", script, "v1.35.4")
-	cmd.Env = append(os.Environ(), "KUBELET="+path)
+	cmd := exec.Command("sh", "-c", installKubelet)
+	cmd.Env = append(os.Environ(), "KUBELET_PATH="+path, "KUBELET_VERSION=v1.35.4", "KUBELET_URL="+mirror.URL+"/mirror")
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		out = fmt.Appendf(out, "%v", err)

@@ -12,7 +12,7 @@ kind: Config
 clusters:
 - name: default
   cluster:
-    certificate-authority-data: ` + clusterv1alpha1.PlaceholderCA + `
+    certificate-authority: ` + pathCA + `
     server: "` + clusterv1alpha1.PlaceholderServer + `"
 users:
 - name: bootstrap

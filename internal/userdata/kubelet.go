@@ -20,7 +20,8 @@ const kubeletKind = "KubeletConfiguration"
 
 // kubeletUnit leaves the kubelet to systemd: it waits for the network, comes back
 // for ever, and takes its flags from a file that a user may edit.
-const kubeletUnit = `[Unit]
+func kubeletUnit(executable string) string {
+	return `[Unit]
 Description=kubelet: the Kubernetes node agent
 Documentation=https://kubernetes.io/docs/
 Wants=network-online.target
@@ -29,13 +30,14 @@ StartLimitIntervalSec=0
 
 [Service]
 EnvironmentFile=-` + pathKubeletFlags + `
-ExecStart=/usr/local/bin/kubelet --bootstrap-kubeconfig=` + pathBootstrapConfig + ` --kubeconfig=/etc/kubernetes/kubelet.conf --config=` + pathKubeletConfig + ` $KUBELET_EXTRA_ARGS
+ExecStart=` + executable + ` --bootstrap-kubeconfig=` + pathBootstrapConfig + ` --kubeconfig=/etc/kubernetes/kubelet.conf --config=` + pathKubeletConfig + ` $KUBELET_EXTRA_ARGS
 Restart=always
 RestartSec=5
 
 [Install]
 WantedBy=multi-user.target
 `
+}
 
 // kubeletConfiguration is Drover's defaults with the class's configuration over
 // them: only the API server's users may talk to the kubelet, what they may do is
@@ -63,6 +65,9 @@ func kubeletConfiguration(in Input, path *field.Path) (string, field.ErrorList) 
 	})
 	if err != nil {
 		return "", field.ErrorList{field.InternalError(path, err)}
+	}
+	if in.Profile != nil {
+		base["resolvConf"] = pathResolvConf
 	}
 	// The kubelet's own default is no read-only port, but for those that it reads
 	// from flags. Say it, where an auditor looks for it.

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-//go:embed provider-id.sh
+//go:embed scripts/provider-id.sh
 var providerIDScript string
 
 // providerIDWriter is the script that adds what the command prints to the kubelet's

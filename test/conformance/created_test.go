@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/gzipb64"
 	"github.com/drover-dev/drover/internal/names"
 	"github.com/drover-dev/drover/test/kit"
 )
@@ -111,13 +112,17 @@ func created(t *testing.T, _ Cloud, l *life) {
 	if decoded, err := base64.StdEncoding.DecodeString(string(rendered)); err == nil {
 		rendered = decoded // As the cloud wants it in the Secret.
 	}
+	plain := rendered
+	if unpacked, err := gzipb64.Decode(string(s.Data["userData"])); err == nil {
+		plain = unpacked // As its VMs uncompress it.
+	}
 	if vm.UserData == nil {
 		t.Log("the cloud shows user data to nobody: the Node that joined had it")
 	} else if string(vm.UserData) != string(rendered) {
 		t.Errorf("the VM reads %d bytes of user data, rendered were %d", len(vm.UserData), len(rendered))
 	}
-	if !strings.HasPrefix(string(rendered), "#cloud-config\n") {
-		t.Errorf("%d bytes in Secret %s are no cloud-config", len(rendered), s.Name)
+	if !strings.HasPrefix(string(plain), "#cloud-config\n") {
+		t.Errorf("%d bytes in Secret %s are no cloud-config", len(plain), s.Name)
 	}
 }
 

@@ -1,7 +1,6 @@
 package providers
 
 import (
-	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -11,6 +10,7 @@ import (
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/function/machinetest"
+	"github.com/drover-dev/drover/internal/gzipb64"
 )
 
 const azureGroup = "/subscriptions/00000000-0000-0000-0000-000000000000/resourceGroups/production-nodes/providers/Microsoft.Network/"
@@ -187,7 +187,7 @@ func TestACompanionThatAStaleWriteForgotIsComposedAgain(t *testing.T) {
 	forgotten("when its VM is there")
 }
 
-func TestTheUserDataOfAzureIsBase64InItsSecret(t *testing.T) {
+func TestTheUserDataOfAzureIsCompressedBase64InItsSecret(t *testing.T) {
 	p := newPlane(t, "azure", "")
 	p.TargetError = "connect failed: timeout"
 	p.Reconcile()
@@ -197,7 +197,7 @@ func TestTheUserDataOfAzureIsBase64InItsSecret(t *testing.T) {
 	p.TokenIsThere()
 	p.Reconcile()
 	customData := p.Connection[machinev1alpha1.ResourceUserData]["userData"]
-	userData, err := base64.StdEncoding.DecodeString(string(customData))
+	userData, err := gzipb64.Decode(string(customData))
 	if err != nil || !strings.HasPrefix(string(userData), "#cloud-config\n") {
 		t.Errorf("%.40q, %v", customData, err)
 	}

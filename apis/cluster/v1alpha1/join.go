@@ -27,7 +27,7 @@ const (
 )
 
 // A UserDataEncoding is the encoding of user data in its Secret.
-// +kubebuilder:validation:Enum=Plain;Base64
+// +kubebuilder:validation:Enum=Plain;Base64;GzipBase64
 type UserDataEncoding string
 
 // Encodings of user data.
@@ -36,4 +36,7 @@ const (
 	UserDataPlain UserDataEncoding = "Plain"
 	// UserDataBase64 is that of RFC 4648, with padding and without line breaks.
 	UserDataBase64 UserDataEncoding = "Base64"
+	// UserDataGzipBase64 is gzip in base64, for clouds whose API takes base64 and whose
+	// VMs uncompress user data.
+	UserDataGzipBase64 UserDataEncoding = "GzipBase64"
 )

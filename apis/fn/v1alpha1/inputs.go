@@ -95,10 +95,18 @@ type Bootstrap struct {
 	ProviderIDCommand string `json:"providerIDCommand,omitempty"`
 
 	// Encoding of the user data in its Secret. Base64 is for VM resources that pass
-	// the Secret's value on to an API that wants base64.
+	// the Secret's value on to an API that wants base64, GzipBase64 for those whose VMs
+	// also uncompress it.
 	// +optional
 	// +kubebuilder:default=Plain
 	Encoding clusterv1alpha1.UserDataEncoding `json:"encoding,omitempty"`
+
+	// MaxUserDataBytes is how much user data the cloud takes: compressed, if the encoding
+	// does that, and before base64. Larger user data is a problem of the class, before
+	// there is a VM. 0 is no limit.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	MaxUserDataBytes int32 `json:"maxUserDataBytes,omitempty"`
 }
 
 // A CloudProvider says who initialises Nodes.

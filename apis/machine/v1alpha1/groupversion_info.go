@@ -25,6 +25,8 @@ var (
 	MachineGroupGroupVersionKind      = SchemeGroupVersion.WithKind("MachineGroup")
 	MachineClassGroupVersionKind      = SchemeGroupVersion.WithKind("MachineClass")
 	OrphanCollectorGroupVersionKind   = SchemeGroupVersion.WithKind("OrphanCollector")
+
+	OperatingSystemProfileGroupVersionKind = SchemeGroupVersion.WithKind("OperatingSystemProfile")
 )
 
 // AddToScheme adds the kinds in this package to a scheme.
@@ -36,6 +38,7 @@ func AddToScheme(s *runtime.Scheme) error {
 		&MachineGroup{}, &MachineGroupList{},
 		&MachineClass{}, &MachineClassList{},
 		&OrphanCollector{}, &OrphanCollectorList{},
+		&OperatingSystemProfile{}, &OperatingSystemProfileList{},
 	)
 	metav1.AddToGroupVersion(s, SchemeGroupVersion)
 	return nil

@@ -41,10 +41,20 @@ const (
 	ReasonForProviderInvalid = "ForProviderInvalid"
 	// ReasonUserDataInvalid means that no user data can be made from the class and the Secret that
 	// it names.
-	//   - Kinds: Machine
-	//   - Of: Valid=False
+	//   - Kinds: Machine, MachineDeployment
+	//   - Of: Valid=False, Progressing=False, Stalled=True
 	//   - Do: Correct the class or the Secret.
 	ReasonUserDataInvalid = "UserDataInvalid"
+	// ReasonProfileNotFound means that the OperatingSystemProfile of the class does not exist.
+	//   - Kinds: Machine, MachineDeployment
+	//   - Of: Valid=False, Progressing=False, Stalled=True
+	//   - Do: Create the profile, or use a class that names a built-in one.
+	ReasonProfileNotFound = "ProfileNotFound"
+	// ReasonUserDataTooLarge means that the user data is larger than the cloud takes.
+	//   - Kinds: Machine, MachineDeployment
+	//   - Of: Valid=False, Progressing=False, Stalled=True
+	//   - Do: Shorten or remove the files that the message names.
+	ReasonUserDataTooLarge = "UserDataTooLarge"
 	// ReasonInvalidStrategy means that spec.strategy has a number that is not allowed.
 	//   - Kinds: MachineDeployment
 	//   - Of: Valid=False, Progressing=False, Stalled=True

@@ -19,6 +19,20 @@ const (
 	classCRD      = "../../../package/provider-drover/crds/machine.drover.dev_machineclasses.yaml"
 )
 
+const profileCRD = "../../../package/provider-drover/crds/machine.drover.dev_operatingsystemprofiles.yaml"
+
+const profile = `
+apiVersion: machine.drover.dev/v1alpha1
+kind: OperatingSystemProfile
+metadata: {name: acme-debian-12-v1}
+spec:
+  formats: [CloudInit]
+  containerd: [{major: 2}]
+  parameters: {mirror: {pattern: "[a-z]+"}}
+  files: [{path: /etc/motd, content: hello}]
+  steps: [{name: a, script: "#!/bin/sh\n"}]
+`
+
 const deployment = `
 apiVersion: machine.drover.dev/v1alpha1
 kind: MachineDeployment
@@ -68,6 +82,14 @@ func TestBadInputIsRefusedByTheSchema(t *testing.T) {
 		set    map[string]any
 		want   []string
 	}{
+		"ProfileWithABuiltInName": {profileCRD, profile, map[string]any{"metadata.name": "debian-12-v7"},
+			[]string{"names like debian-12-v1 are reserved"}},
+		"ProfileWithoutAVersion": {profileCRD, profile, map[string]any{"metadata.name": "acme-debian"},
+			[]string{"the name must end with a version"}},
+		"ProfileOfAnUnknownFormat": {profileCRD, profile, map[string]any{"spec.formats": []any{"Kickstart"}},
+			[]string{"spec.formats[0]", "Kickstart", "Ignition"}},
+		"ProfileOfContainerd3": {profileCRD, profile, map[string]any{"spec.containerd": []any{map[string]any{"major": int64(3)}}},
+			[]string{"spec.containerd[0].major", "3"}},
 		"NegativeReplicas": {deploymentXRD, deployment, map[string]any{"spec.replicas": int64(-1)},
 			[]string{"spec.replicas", "-1", "greater than or equal to 0"}},
 		"SurgeAndUnavailableBothZero": {deploymentXRD, deployment, map[string]any{"spec.strategy.rollingUpdate": map[string]any{"maxSurge": int64(0), "maxUnavailable": int64(0)}},
@@ -215,6 +237,7 @@ func TestWhatAVMWasMadeFromCannotChange(t *testing.T) {
 		"MachineCluster":         {machineCRD, machine, "spec.clusterRef.name", "other", "clusterRef is immutable"},
 		"DeploymentSelector":     {deploymentXRD, deployment, "spec.selector.matchLabels", map[string]any{"team": "a"}, "selector is immutable"},
 		"NamespaceOfACollector":  {collectorXRD, collector, "spec.namespace", "default", "namespace cannot be changed"},
+		"Profile":                {profileCRD, profile, "spec.description", "new", "an OperatingSystemProfile is immutable"},
 		"MachineClassOfProvider": {classCRD, class, "spec.forProvider.size", "large", "a MachineClass is immutable"},
 	}
 	for name, tc := range cases {

@@ -239,7 +239,7 @@ func TestAJoinTokenOfTheMachineIsAskedFor(t *testing.T) {
 	template := r.Bootstrap.Join.UserData
 	if diff := cmp.Diff(plan.Bootstrap{
 		Join: &plan.JoinRequest{
-			UserData: template, TTL: metav1.Duration{Duration: time.Hour}, MaxLife: metav1.Duration{Duration: 20*time.Minute + time.Hour},
+			UserData: template, MaxBytes: 65536, TTL: metav1.Duration{Duration: time.Hour}, MaxLife: metav1.Duration{Duration: 20*time.Minute + time.Hour},
 			Groups: []string{"system:bootstrappers:kubeadm:default-node-token"},
 		},
 		SecretName: p.Composed["vm"].GetName() + "-user-data", Key: "userData",

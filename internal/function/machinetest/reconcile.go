@@ -60,12 +60,17 @@ func (p *Plane) keepToken(r *plan.JoinRequest) (changed bool) {
 	case r.Revoked:
 		p.Revoked = true
 	default:
+		filled, err := userdata.Filling{
+			Token: token, Server: server, CA: []byte(ca), UID: string(p.Machine.GetUID()), ConfigUID: config,
+		}.Fill(r.UserData, userdata.Form{Encoding: r.Encoding, MaxBytes: r.MaxBytes})
+		if err != nil {
+			p.join.Error = err.Error()
+			return p.join != before
+		}
 		p.join.Hash = hash
 		p.Connection[machinev1alpha1.ResourceUserData] = map[string][]byte{
 			clusterv1alpha1.ConnectionToken: []byte(token), clusterv1alpha1.ConnectionServer: []byte(server), clusterv1alpha1.ConnectionCA: []byte(ca),
-			clusterv1alpha1.ConnectionUserData: userdata.Filling{
-				Token: token, Server: server, CA: []byte(ca), UID: string(p.Machine.GetUID()), ConfigUID: config,
-			}.Fill(r.UserData, r.Encoding),
+			clusterv1alpha1.ConnectionUserData: filled,
 		}
 	}
 	p.join.Published = p.join.Hash != "" && (r.Frozen || !p.Revoked)

@@ -8,6 +8,7 @@ import (
 
 	clusterv1alpha1 "github.com/drover-dev/drover/apis/cluster/v1alpha1"
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/osprofile"
 	"github.com/drover-dev/drover/internal/plan"
 )
 
@@ -17,6 +18,7 @@ const (
 	requirementCluster      = "cluster"
 	requirementCompositions = "compositions"
 	requirementInstallation = "installation"
+	requirementProfile      = "profile"
 )
 
 // Class requires a Machine's class. It returns nil and a problem if there is none: the
@@ -36,6 +38,32 @@ func (r Response) Class(req *fnv1.RunFunctionRequest, m *machinev1alpha1.Machine
 		return nil, &plan.Problem{Reason: machinev1alpha1.ReasonClassNotFound, Message: err.Error()}, true
 	}
 	return c, nil, true
+}
+
+// Profile returns the OperatingSystemProfile of a class: a built-in one, or else a required
+// object. It returns nil if the class names none, and a problem if there is none of that
+// name. The last result is false while Crossplane has not looked for it yet.
+func (r Response) Profile(req *fnv1.RunFunctionRequest, class *machinev1alpha1.MachineClass) (*machinev1alpha1.OperatingSystemProfile, *plan.Problem, bool) {
+	name := class.Spec.OperatingSystem.Profile
+	if name == "" {
+		return nil, nil, true
+	}
+	if p := osprofile.BuiltIn(name); p != nil {
+		return p, nil, true
+	}
+	r.RequireByName(requirementProfile, machinev1alpha1.SchemeGroupVersion.String(), machinev1alpha1.OperatingSystemProfileGroupVersionKind.Kind, "", name)
+	found, ok := Required(req, requirementProfile)
+	if !ok {
+		return nil, nil, false
+	}
+	if len(found) == 0 {
+		return nil, plan.NoProfile(class, osprofile.Names()), true
+	}
+	p, err := As[machinev1alpha1.OperatingSystemProfile](found[0])
+	if err != nil {
+		return nil, &plan.Problem{Reason: machinev1alpha1.ReasonProfileNotFound, Message: err.Error()}, true
+	}
+	return p, nil, true
 }
 
 // Composition requires the Compositions of a class's provider. It returns the one of the

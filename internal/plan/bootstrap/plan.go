@@ -1,10 +1,14 @@
 package bootstrap
 
 import (
+	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	clusterv1alpha1 "github.com/drover-dev/drover/apis/cluster/v1alpha1"
 	fn "github.com/drover-dev/drover/apis/fn/v1alpha1"
@@ -24,6 +28,8 @@ type Observed struct {
 	// VMMayExist.
 	Class        *machinev1alpha1.MachineClass
 	ClassProblem *plan.Problem
+	// Profile of the operating system, nil if the class names none.
+	Profile *machinev1alpha1.OperatingSystemProfile
 	// Join is what is known of the join token and the user data.
 	Join plan.JoinState
 	// VMMayExist from the moment that its provider began to create it.
@@ -43,8 +49,8 @@ type Settings struct {
 	// ExternalCloudProvider and ProviderIDCommand: see the input.
 	ExternalCloudProvider bool
 	ProviderIDCommand     string
-	// Encoding is how the Secret holds the user data.
-	Encoding clusterv1alpha1.UserDataEncoding
+	// Form of user data that the cloud takes.
+	Form userdata.Form
 }
 
 // SettingsOf an input.
@@ -53,7 +59,7 @@ func SettingsOf(input *fn.Bootstrap) Settings {
 		TokenTTL: input.TokenTTL.Duration, TokenGroups: input.TokenGroups,
 		ExternalCloudProvider: input.CloudProvider == fn.ExternalCloudProvider,
 		ProviderIDCommand:     input.ProviderIDCommand,
-		Encoding:              input.Encoding,
+		Form:                  userdata.Form{Encoding: input.Encoding, MaxBytes: int(input.MaxUserDataBytes)},
 	}
 	if s.TokenTTL <= 0 {
 		s.TokenTTL = fn.DefaultTokenTTL
@@ -76,7 +82,7 @@ func Plan(o Observed, settings Settings) plan.Bootstrap {
 		template, d.Problem = render(o, settings)
 	}
 	request := &plan.JoinRequest{
-		UserData: template, Encoding: settings.Encoding,
+		UserData: template, Encoding: settings.Form.Encoding, MaxBytes: settings.Form.MaxBytes,
 		TTL: metav1.Duration{Duration: settings.TokenTTL}, MaxLife: maxLife(o.Machine), Groups: settings.TokenGroups,
 		Revoked: !wantsToken(o),
 		// What cannot be rendered now stays as it is.
@@ -127,7 +133,7 @@ func render(o Observed, settings Settings) (string, *plan.Problem) {
 		return "", o.ClassProblem
 	}
 	m := o.Machine
-	b, err := userdata.CloudInit(userdata.Input{
+	d, err := userdata.New(userdata.Input{
 		Hostname:      names.OfMachine(m.Name, m.UID),
 		Version:       m.Spec.Version,
 		DownloadURL:   o.Class.Spec.OperatingSystem.KubeletDownloadURL,
@@ -135,12 +141,65 @@ func render(o Observed, settings Settings) (string, *plan.Problem) {
 		Taints:        m.Spec.Taints,
 		StartupTaints: m.Spec.StartupTaints,
 		Kubelet:       o.Class.Spec.Kubelet,
+		Profile:       o.Profile,
+		Parameters:    o.Class.Spec.OperatingSystem.Parameters,
 
 		ExternalCloudProvider: settings.ExternalCloudProvider,
 		ProviderIDCommand:     settings.ProviderIDCommand,
 	})
 	if err != nil {
-		return "", &plan.Problem{Reason: machinev1alpha1.ReasonUserDataInvalid, Message: fmt.Sprintf("class %q: %v", o.Class.Name, err)}
+		return "", problemOf(o.Class, err)
+	}
+	format, err := formatOf(o.Class, o.Profile)
+	if err != nil {
+		return "", problemOf(o.Class, err)
+	}
+	b, err := d.Encode(format)
+	if err != nil {
+		return "", problemOf(o.Class, err)
+	}
+	if err := d.CheckSize(string(b), settings.Form); err != nil {
+		return "", problemOf(o.Class, err)
 	}
 	return string(b), nil
+}
+
+// formatOf the user data: that of the class, or the first of the profile.
+func formatOf(class *machinev1alpha1.MachineClass, profile *machinev1alpha1.OperatingSystemProfile) (machinev1alpha1.ProvisioningFormat, error) {
+	format := class.Spec.OperatingSystem.Provisioning
+	switch {
+	case profile == nil || len(profile.Spec.Formats) == 0:
+		return format, nil
+	case format == "":
+		return profile.Spec.Formats[0], nil
+	case !slices.Contains(profile.Spec.Formats, format):
+		return "", field.NotSupported(field.NewPath("class", "spec", "operatingSystem", "provisioning"), format, profile.Spec.Formats)
+	}
+	return format, nil
+}
+
+// Check renders the user data of a specimen, and returns what is wrong with it. It returns
+// nil if the Composition has no step Bootstrap: then nothing is known of its user data.
+func Check(composition plan.Object, specimen Observed) *plan.Problem {
+	raw := plan.InputOf(composition, "Bootstrap")
+	if raw == nil {
+		return nil
+	}
+	input := &fn.Bootstrap{}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(raw, input); err != nil {
+		return &plan.Problem{
+			Reason:  machinev1alpha1.ReasonBindingInvalid,
+			Message: fmt.Sprintf("Composition %q, input Bootstrap: %v", composition.GetName(), err),
+		}
+	}
+	_, problem := render(specimen, SettingsOf(input))
+	return problem
+}
+
+func problemOf(class *machinev1alpha1.MachineClass, err error) *plan.Problem {
+	reason := machinev1alpha1.ReasonUserDataInvalid
+	if tooLarge := (*userdata.TooLargeError)(nil); errors.As(err, &tooLarge) {
+		reason = machinev1alpha1.ReasonUserDataTooLarge
+	}
+	return &plan.Problem{Reason: reason, Message: fmt.Sprintf("class %q: %v", class.Name, err)}
 }

@@ -235,3 +235,19 @@ func TestSettingsOfAnInput(t *testing.T) {
 		})
 	}
 }
+
+func TestUserDataThatTheCloudDoesNotTakeIsAProblem(t *testing.T) {
+	o := Observed{Machine: machine("Pending"), Class: class("")}
+	d := Plan(o, Settings{TokenTTL: time.Hour, Form: userdata.Form{MaxBytes: 2000}})
+	if d.Problem == nil || d.Problem.Reason != "UserDataTooLarge" || d.Join != nil {
+		t.Fatalf("problem %+v, request %+v", d.Problem, d.Join)
+	}
+	for _, want := range []string{`class "small": the user data has `, " bytes; the cloud takes at most 2000; the largest files: /opt/drover/bin/steps/00-install-kubelet ("} {
+		if !strings.Contains(d.Problem.Message, want) {
+			t.Errorf("want %q in %q", want, d.Problem.Message)
+		}
+	}
+	if d := Plan(o, Settings{TokenTTL: time.Hour, Form: userdata.Form{MaxBytes: 16384, Encoding: clusterv1alpha1.UserDataGzipBase64}}); d.Problem != nil || d.Join.MaxBytes != 16384 {
+		t.Errorf("problem %+v, request %+v", d.Problem, d.Join)
+	}
+}

@@ -3,7 +3,6 @@ package vm
 import (
 	"fmt"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	fn "github.com/drover-dev/drover/apis/fn/v1alpha1"
@@ -14,7 +13,7 @@ import (
 // BindingOf the VMs of a class in its Composition. Both results are nil if the Composition
 // has no such step: it is somebody else's, of which nothing is known.
 func BindingOf(composition plan.Object, class *machinev1alpha1.MachineClass) (*Binding, *plan.Problem) {
-	input := inputOf(composition)
+	input := plan.InputOf(composition, "Infrastructure")
 	if input == nil {
 		return nil, nil
 	}
@@ -39,19 +38,6 @@ func BindingOf(composition plan.Object, class *machinev1alpha1.MachineClass) (*B
 func Check(b *Binding, specimen Observed) *plan.Problem {
 	_, problem := render(b, specimen)
 	return problem
-}
-
-// inputOf this step in a Composition's pipeline, nil if there is none.
-func inputOf(composition plan.Object) map[string]any {
-	pipeline, _, _ := unstructured.NestedSlice(composition.Object, "spec", "pipeline")
-	for _, s := range pipeline {
-		m, _ := s.(map[string]any)
-		input, _ := m["input"].(map[string]any)
-		if input["apiVersion"] == fn.Group+"/"+fn.Version && input["kind"] == "Infrastructure" {
-			return input
-		}
-	}
-	return nil
 }
 
 // Specimen of a Machine that would be created now.

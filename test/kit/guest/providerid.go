@@ -18,8 +18,11 @@ const (
 	// header of cloud-init's documents.
 	header = "#cloud-config\n"
 	// script of Drover's user data that asks the cloud for the VM's providerID, and adds
-	// it to the file that it is called with.
-	script = "provider-id.sh"
+	// it to the file that a variable of its environment names.
+	script         = "-provider-id"
+	configVariable = "KUBELET_CONFIG"
+	// environment is the end of the name of the file with the variables of all scripts.
+	environment = ".env"
 )
 
 // runProviderID runs the script of the user data that writes the providerID into the
@@ -47,32 +50,31 @@ func runProviderID(ctx context.Context, userData []byte, r Request) ([]byte, err
 	return append([]byte(header), out...), err
 }
 
-// call finds the files that runcmd calls the script with: the script itself, and the
-// configuration.
+// call finds the script and the kubelet's configuration among the files.
 func call(doc map[string]any) (command, config map[string]any) {
 	files := map[string]map[string]any{}
+	configPath := ""
 	list, _ := doc["write_files"].([]any)
 	for _, f := range list {
-		if m, ok := f.(map[string]any); ok {
-			path, _ := m["path"].(string)
-			if _, ok := m["content"].(string); ok {
-				files[path] = m
-			}
-		}
-	}
-	commands, _ := doc["runcmd"].([]any)
-	for _, c := range commands {
-		words, _ := c.([]any)
-		if len(words) != 2 {
+		m, _ := f.(map[string]any)
+		path, _ := m["path"].(string)
+		content, ok := m["content"].(string)
+		if !ok {
 			continue
 		}
-		path, _ := words[0].(string)
-		argument, _ := words[1].(string)
-		if filepath.Base(path) == script && files[path] != nil && files[argument] != nil {
-			return files[path], files[argument]
+		files[path] = m
+		if strings.HasSuffix(path, script) {
+			command = m
+		}
+		if strings.HasSuffix(path, environment) {
+			_, rest, _ := strings.Cut(content, configVariable+`="`)
+			configPath, _, _ = strings.Cut(rest, `"`)
 		}
 	}
-	return nil, nil
+	if command == nil || files[configPath] == nil {
+		return nil, nil
+	}
+	return command, files[configPath]
 }
 
 // run the script as the VM does: its host name is the VM's, and all that it asks by HTTP
@@ -103,9 +105,9 @@ func run(ctx context.Context, command, config string, r Request) (string, error)
 		handler.ServeHTTP(w, req)
 	}))
 	defer service.Close()
-	cmd := exec.CommandContext(ctx, "sh", "-c", command, script, file)
+	cmd := exec.CommandContext(ctx, "sh", "-c", command)
 	// A try is enough: what the service does not know now it will never know.
-	cmd.Env = []string{"PATH=" + dir + ":" + os.Getenv("PATH"), "http_proxy=" + service.URL, "PAUSE=0"}
+	cmd.Env = []string{"PATH=" + dir + ":" + os.Getenv("PATH"), "http_proxy=" + service.URL, "PAUSE=0", configVariable + "=" + file}
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		return "", fmt.Errorf("the providerIDCommand of the Composition fails: %w: %s; it asked %s", err, out, strings.Join(compact(asked), ", "))

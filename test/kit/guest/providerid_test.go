@@ -6,16 +6,21 @@ import (
 	"strings"
 	"testing"
 
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/userdata"
 )
 
 // userData as Drover renders it for a cloud.
 func userData(t *testing.T, command string) []byte {
 	t.Helper()
-	b, err := userdata.CloudInit(userdata.Input{
+	d, err := userdata.New(userdata.Input{
 		Hostname: "workers-1", Version: "v1.35.4",
 		ExternalCloudProvider: true, ProviderIDCommand: command,
 	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := d.Encode(machinev1alpha1.CloudInit)
 	if err != nil {
 		t.Fatal(err)
 	}

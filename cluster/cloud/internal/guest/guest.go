@@ -1,4 +1,4 @@
-// Package guest runs what is inside simulated VMs: cloud-init, then a kubelet.
+// Package guest runs what is inside simulated VMs: the first boot, then a kubelet.
 package guest
 
 import (
@@ -8,8 +8,8 @@ import (
 
 	"k8s.io/utils/clock"
 
-	"github.com/drover-dev/drover/cluster/cloud/internal/cloudinit"
 	"github.com/drover-dev/drover/cluster/cloud/internal/kubelet"
+	"github.com/drover-dev/drover/cluster/cloud/internal/userdata"
 )
 
 // Host is what a guest needs of its VM.
@@ -81,15 +81,15 @@ func run(ctx context.Context, vm VM, host Host, c clock.WithTicker) {
 		}
 	}
 	say("booting %s on %s", vm.Facts.OSImage, vm.Facts.Name)
-	in, err := cloudinit.Parse(vm.UserData)
+	in, err := userdata.Parse(vm.UserData)
 	if err != nil {
-		say("cloud-init: %v", err)
+		say("first boot: %v", err)
 		return
 	}
-	say("cloud-init: wrote %d files", len(in.Files))
+	say("first boot: wrote %d files", len(in.Files))
 	for _, command := range in.Commands {
 		// Only the name: arguments of other people's commands may be secrets.
-		say("cloud-init: ran %s", strings.TrimSpace(command[0]))
+		say("first boot: ran %s", strings.TrimSpace(command[0]))
 	}
 	plan, err := kubelet.NewPlan(in, vm.Facts)
 	if err != nil {

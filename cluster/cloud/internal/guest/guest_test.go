@@ -47,11 +47,11 @@ func TestTheConsoleTellsHowFarTheBootCame(t *testing.T) {
 		userData string
 		want     string
 	}{
-		"NoUserData":    {"", "booting Debian on a\ncloud-init: there is no user data\n"},
-		"NoCloudConfig": {"#!/bin/sh", "booting Debian on a\ncloud-init: user data: its first line must be #cloud-config\n"},
-		"NothingStarted": {"#cloud-config\n", "booting Debian on a\ncloud-init: wrote 0 files\n" +
-			"kubelet.service: was never started: runcmd has no \"systemctl enable --now kubelet\"\n"},
-		"AFileIsMissing": {installed, "booting Debian on a\ncloud-init: wrote 2 files\ncloud-init: ran /opt/drover/install-kubelet.sh\ncloud-init: ran systemctl\n" +
+		"NoUserData":    {"", "booting Debian on a\nfirst boot: there is no user data\n"},
+		"NoCloudConfig": {"#!/bin/sh", "booting Debian on a\nfirst boot: user data: its first line must be #cloud-config\n"},
+		"NothingStarted": {"#cloud-config\n", "booting Debian on a\nfirst boot: wrote 0 files\n" +
+			"kubelet.service: was never started: nothing runs \"systemctl enable --now kubelet\"\n"},
+		"AFileIsMissing": {installed, "booting Debian on a\nfirst boot: wrote 2 files\nfirst boot: ran /opt/drover/install-kubelet.sh\nfirst boot: ran systemctl\n" +
 			"kubelet: --bootstrap-kubeconfig: /b is missing\n"},
 	}
 	for name, tc := range cases {

@@ -6,6 +6,7 @@ package kubelet
 import (
 	"fmt"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -16,12 +17,19 @@ import (
 	"k8s.io/apimachinery/pkg/util/version"
 	"k8s.io/client-go/rest"
 
-	"github.com/drover-dev/drover/cluster/cloud/internal/cloudinit"
+	"github.com/drover-dev/drover/cluster/cloud/internal/systemd"
+	"github.com/drover-dev/drover/cluster/cloud/internal/userdata"
 )
 
-// installer is the script that fetches the kubelet of the version it is called
-// with. Without it there is no kubelet on a VM.
-const installer = "install-kubelet.sh"
+// unit of the kubelet.
+const unit = "kubelet.service"
+
+// installer matches the script that fetches the kubelet of the version it is called
+// with, or else of the version in its environment. Without it there is no kubelet on a VM.
+var installer = regexp.MustCompile(`^([0-9]+-)?install-kubelet(\.sh)?$`)
+
+// versionVariable is the environment variable with the kubelet's version.
+const versionVariable = "KUBELET_VERSION"
 
 // Facts are what a VM knows of itself from its cloud.
 type Facts struct {
@@ -63,8 +71,11 @@ type Plan struct {
 
 // NewPlan reads what user data made of a VM. Its errors say what of it keeps the
 // kubelet from running, as the VM's console would.
-func NewPlan(in *cloudinit.Instance, facts Facts) (*Plan, error) {
-	argv, err := commandLine(in)
+func NewPlan(in *userdata.Instance, facts Facts) (*Plan, error) {
+	if !slices.ContainsFunc(in.Commands, startsKubelet) {
+		return nil, fmt.Errorf(`%s: was never started: nothing runs "systemctl enable --now kubelet"`, unit)
+	}
+	argv, _, err := systemd.CommandLine(in.Files, unit)
 	if err != nil {
 		return nil, err
 	}
@@ -91,24 +102,32 @@ func NewPlan(in *cloudinit.Instance, facts Facts) (*Plan, error) {
 	return p, nil
 }
 
-// installed is the version of the kubelet that runcmd put at the path which the
-// unit executes.
-func installed(in *cloudinit.Instance, executable string) (string, error) {
-	i := slices.IndexFunc(in.Commands, func(c []string) bool { return path.Base(c[0]) == installer })
+func startsKubelet(command []string) bool {
+	return slices.Contains(systemd.Started(command), unit)
+}
+
+// installed is the version of the kubelet that was put at the path which the unit
+// executes.
+func installed(in *userdata.Instance, executable string) (string, error) {
+	i := slices.IndexFunc(in.Commands, func(c []string) bool { return installer.MatchString(path.Base(c[0])) })
 	if i < 0 {
-		return "", fmt.Errorf(`%s: %s: no such file: runcmd has no "%s VERSION"`, unit, executable, installer)
+		return "", fmt.Errorf(`%s: %s: no such file: nothing runs "install-kubelet.sh VERSION"`, unit, executable)
 	}
 	c := in.Commands[i]
 	if _, ok := in.Files[c[0]]; !ok {
 		return "", fmt.Errorf("%s is missing: no kubelet was installed", c[0])
 	}
-	if len(c) < 2 {
+	v := in.Environment[versionVariable]
+	if len(c) > 1 {
+		v = c[1]
+	}
+	if v == "" {
 		return "", fmt.Errorf("%s: VERSION is missing: must be like v1.35.4", c[0])
 	}
-	if _, err := version.ParseSemantic(c[1]); err != nil || !strings.HasPrefix(c[1], "v") {
-		return "", fmt.Errorf("%s: invalid VERSION %q: must be like v1.35.4", c[0], c[1])
+	if _, err := version.ParseSemantic(v); err != nil || !strings.HasPrefix(v, "v") {
+		return "", fmt.Errorf("%s: invalid VERSION %q: must be like v1.35.4", c[0], v)
 	}
-	return c[1], nil
+	return v, nil
 }
 
 // nodeName is the first that is set, in the form that a kubelet gives it.

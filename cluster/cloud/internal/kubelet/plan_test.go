@@ -10,7 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
-	"github.com/drover-dev/drover/cluster/cloud/internal/cloudinit"
+	"github.com/drover-dev/drover/cluster/cloud/internal/userdata"
 )
 
 const (
@@ -28,8 +28,8 @@ var facts = Facts{
 }
 
 // instance is user data that joins, as cloud-init leaves it.
-func instance() *cloudinit.Instance {
-	return &cloudinit.Instance{
+func instance() *userdata.Instance {
+	return &userdata.Instance{
 		Files: map[string]string{
 			bootstrapFile: `{apiVersion: v1, kind: Config, current-context: c,
 				clusters: [{name: c, cluster: {server: "https://api:6443", certificate-authority: ` + caFile + `}}],
@@ -68,20 +68,20 @@ func TestPlan(t *testing.T) {
 		return r
 	}
 	cases := map[string]struct {
-		change func(*cloudinit.Instance)
+		change func(*userdata.Instance)
 		want   result
 	}{
 		"TheKubeletOfTheUserData": {want: base(nil)},
 		"TheHostNameOfTheUserDataNamesTheNodeWhenNoFlagDoes": {
-			change: func(in *cloudinit.Instance) { in.Files[envFile], in.Hostname = "", "Host-1" },
+			change: func(in *userdata.Instance) { in.Files[envFile], in.Hostname = "", "Host-1" },
 			want:   base(func(r *result) { r.Node, r.Labels, r.Taints = "host-1", map[string]string{}, nil }),
 		},
 		"TheNameOfTheVMIsTheLastResort": {
-			change: func(in *cloudinit.Instance) { in.Files[envFile] = "" },
+			change: func(in *userdata.Instance) { in.Files[envFile] = "" },
 			want:   base(func(r *result) { r.Node, r.Labels, r.Taints = "worker-1", map[string]string{}, nil }),
 		},
 		"FlagsWinOverTheConfiguration": {
-			change: func(in *cloudinit.Instance) {
+			change: func(in *userdata.Instance) {
 				in.Files[configFile] += "providerID: from-config\nrotateCertificates: true\nserverTLSBootstrap: true\nmaxPods: 5\n" +
 					"nodeLeaseDurationSeconds: 8\nnodeStatusReportFrequency: 1m\nregisterWithTaints: [{key: x, effect: NoSchedule}]\n"
 				in.Files[envFile] = `KUBELET_EXTRA_ARGS="--hostname-override w1 --provider-id=from-flag --node-ip=10.0.0.1 --register-node=false --node-labels tier=web"`
@@ -93,7 +93,7 @@ func TestPlan(t *testing.T) {
 			}),
 		},
 		"ADropInReplacesTheCommandLine": {
-			change: func(in *cloudinit.Instance) {
+			change: func(in *userdata.Instance) {
 				in.Files["/etc/systemd/system/kubelet.service.d/10-args.conf"] = "[Service]\nEnvironment=\"ARGS=--bootstrap-kubeconfig=" + bootstrapFile + " --kubeconfig=/k\"\n" +
 					"ExecStart=\nExecStart=/usr/local/bin/kubelet $ARGS $KUBELET_EXTRA_ARGS\n"
 			},
@@ -123,34 +123,34 @@ func TestPlan(t *testing.T) {
 }
 
 func TestPlanNamesWhatKeepsTheKubeletFromRunning(t *testing.T) {
-	without := func(file string) func(*cloudinit.Instance) {
-		return func(in *cloudinit.Instance) { delete(in.Files, file) }
+	without := func(file string) func(*userdata.Instance) {
+		return func(in *userdata.Instance) { delete(in.Files, file) }
 	}
-	replace := func(file, old, new string) func(*cloudinit.Instance) {
-		return func(in *cloudinit.Instance) {
+	replace := func(file, old, new string) func(*userdata.Instance) {
+		return func(in *userdata.Instance) {
 			if !strings.Contains(in.Files[file], old) {
 				panic("nothing to replace: " + old)
 			}
 			in.Files[file] = strings.ReplaceAll(in.Files[file], old, new)
 		}
 	}
-	extra := func(flags string) func(*cloudinit.Instance) {
-		return func(in *cloudinit.Instance) { in.Files[envFile] = "KUBELET_EXTRA_ARGS=" + flags }
+	extra := func(flags string) func(*userdata.Instance) {
+		return func(in *userdata.Instance) { in.Files[envFile] = "KUBELET_EXTRA_ARGS=" + flags }
 	}
-	commands := func(c ...[]string) func(*cloudinit.Instance) {
-		return func(in *cloudinit.Instance) { in.Commands = c }
+	commands := func(c ...[]string) func(*userdata.Instance) {
+		return func(in *userdata.Instance) { in.Commands = c }
 	}
 	start := []string{"systemctl", "start", "kubelet.service"}
 	cases := map[string]struct {
-		change func(*cloudinit.Instance)
+		change func(*userdata.Instance)
 		want   string
 	}{
-		"NotStarted":        {commands([]string{scriptFile, "v1.35.4"}, []string{"systemctl", "enable", "kubelet"}), `kubelet.service: was never started: runcmd has no "systemctl enable --now kubelet"`},
+		"NotStarted":        {commands([]string{scriptFile, "v1.35.4"}, []string{"systemctl", "enable", "kubelet"}), `kubelet.service: was never started: nothing runs "systemctl enable --now kubelet"`},
 		"NoUnit":            {without(unitFile), "kubelet.service: unit not found: /etc/systemd/system/kubelet.service is missing"},
 		"NoExecStart":       {replace(unitFile, "ExecStart=", "ExecStop="), "kubelet.service: has 0 ExecStart lines, must have one"},
-		"NoEnvironmentFile": {func(in *cloudinit.Instance) { replace(unitFile, "=-", "=")(in); without(envFile)(in) }, "kubelet.service: EnvironmentFile /etc/default/kubelet is missing"},
+		"NoEnvironmentFile": {func(in *userdata.Instance) { replace(unitFile, "=-", "=")(in); without(envFile)(in) }, "kubelet.service: EnvironmentFile /etc/default/kubelet is missing"},
 		"BrokenUnit":        {replace(unitFile, "Description=k", "Description"), "kubelet.service: /etc/systemd/system/kubelet.service: a line is neither a section nor an assignment"},
-		"NotInstalled":      {commands(start), `kubelet.service: /usr/local/bin/kubelet: no such file: runcmd has no "install-kubelet.sh VERSION"`},
+		"NotInstalled":      {commands(start), `kubelet.service: /usr/local/bin/kubelet: no such file: nothing runs "install-kubelet.sh VERSION"`},
 		"NoInstaller":       {without(scriptFile), "/opt/drover/install-kubelet.sh is missing: no kubelet was installed"},
 		"NoVersion":         {commands([]string{scriptFile}, start), "/opt/drover/install-kubelet.sh: VERSION is missing: must be like v1.35.4"},
 		"WrongVersion":      {commands([]string{scriptFile, "1.35"}, start), `/opt/drover/install-kubelet.sh: invalid VERSION "1.35": must be like v1.35.4`},
@@ -160,7 +160,7 @@ func TestPlanNamesWhatKeepsTheKubeletFromRunning(t *testing.T) {
 		"UnknownField":      {replace(configFile, "authentication", "authentification"), `kubelet: /var/lib/kubelet/config.yaml: error unmarshaling JSON: while decoding JSON: json: unknown field "authentification"`},
 		"OtherKind":         {replace(configFile, "kind: KubeletConfiguration", "kind: Kubelet"), "kubelet: /var/lib/kubelet/config.yaml: is kubelet.config.k8s.io/v1beta1 Kubelet, must be kubelet.config.k8s.io/v1beta1 KubeletConfiguration"},
 		"NoCA":              {without(caFile), "kubelet: authentication.x509.clientCAFile: /etc/kubernetes/pki/ca.crt is missing"},
-		"NoCAForKubeconfig": {func(in *cloudinit.Instance) {
+		"NoCAForKubeconfig": {func(in *userdata.Instance) {
 			without(caFile)(in)
 			replace(configFile, "authentication: {x509: {clientCAFile: "+caFile+"}}", "")(in)
 		}, "kubelet: /etc/kubernetes/bootstrap-kubelet.conf: certificate-authority: /etc/kubernetes/pki/ca.crt is missing"},
@@ -177,7 +177,7 @@ func TestPlanNamesWhatKeepsTheKubeletFromRunning(t *testing.T) {
 		"ForbiddenLabel":     {extra("--node-labels=node-role.kubernetes.io/worker=x"), `kubelet: --node-labels: "node-role.kubernetes.io/worker": a kubelet must not set this label of kubernetes.io`},
 		"TaintWithoutEffect": {extra("--register-with-taints=a=b"), `kubelet: --register-with-taints: invalid value "a=b": must be key=value:Effect or key:Effect`},
 		"TaintEffect":        {extra("--register-with-taints=a=b:Never"), `kubelet: --register-with-taints: invalid effect "Never": must be one of NoExecute, NoSchedule and PreferNoSchedule`},
-		"Reserved":           {func(in *cloudinit.Instance) { in.Files[configFile] += "kubeReserved: {cpu: much}\n" }, `kubelet: kubeReserved.cpu: invalid value "much": must be a quantity like 100Mi`},
+		"Reserved":           {func(in *userdata.Instance) { in.Files[configFile] += "kubeReserved: {cpu: much}\n" }, `kubelet: kubeReserved.cpu: invalid value "much": must be a quantity like 100Mi`},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

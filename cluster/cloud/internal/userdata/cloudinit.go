@@ -1,10 +1,7 @@
-// Package cloudinit reads user data as cloud-init does, as far as it makes a VM
-// a worker: host name, write_files and runcmd. Other keys are left alone.
-package cloudinit
+package userdata
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"path"
 	"strings"
@@ -13,16 +10,6 @@ import (
 )
 
 const header = "#cloud-config"
-
-// Instance is what user data makes of a VM.
-type Instance struct {
-	// Hostname is empty when the user data sets none.
-	Hostname string
-	// Files that were written, content by path.
-	Files map[string]string
-	// Commands that runcmd runs, in order: the words of each.
-	Commands [][]string
-}
 
 type config struct {
 	Hostname   string      `yaml:"hostname"`
@@ -38,16 +25,8 @@ type writeFile struct {
 	Append   bool   `yaml:"append"`
 }
 
-// Parse reads user data, plain or gzip. Its errors name the field, and never
-// quote content: there may be a token in it.
-func Parse(userData []byte) (*Instance, error) {
-	if len(userData) == 0 {
-		return nil, errors.New("there is no user data")
-	}
-	text, err := gunzipIfGzip(userData)
-	if err != nil {
-		return nil, fmt.Errorf("user data: %w", err)
-	}
+// parseCloudConfig reads a #cloud-config document.
+func parseCloudConfig(text []byte) (*Instance, error) {
 	if first, _, _ := bytes.Cut(text, []byte("\n")); strings.TrimRight(string(first), " \r") != header {
 		return nil, fmt.Errorf("user data: its first line must be %s", header)
 	}

@@ -1,4 +1,5 @@
-package kubelet
+// Package systemd reads units among the files of a VM, as far as they start services.
+package systemd
 
 import (
 	"fmt"
@@ -8,53 +9,64 @@ import (
 	"strings"
 
 	"mvdan.cc/sh/v3/shell"
-
-	"github.com/drover-dev/drover/cluster/cloud/internal/cloudinit"
 )
-
-const unit = "kubelet.service"
 
 // unitDirs in systemd's order of precedence.
 var unitDirs = []string{"/etc/systemd/system", "/run/systemd/system", "/usr/lib/systemd/system", "/lib/systemd/system"}
 
-// startedBy says whether a command starts the kubelet's unit.
-func startedBy(command []string) bool {
+// Started returns the services that a command starts, with their suffix.
+func Started(command []string) []string {
 	if path.Base(command[0]) != "systemctl" {
-		return false
+		return nil
 	}
 	starts := slices.ContainsFunc(command, func(w string) bool {
 		return w == "start" || w == "restart" || w == "reload-or-restart"
 	}) || slices.Contains(command, "enable") && slices.Contains(command, "--now")
-	return starts && (slices.Contains(command, unit) || slices.Contains(command, "kubelet"))
+	if !starts {
+		return nil
+	}
+	var out []string
+	for _, w := range command[1:] {
+		if !strings.HasPrefix(w, "-") && !slices.Contains(verbs, w) {
+			out = append(out, strings.TrimSuffix(w, suffix)+suffix)
+		}
+	}
+	return out
 }
 
-// commandLine is what systemd would execute for the kubelet's unit and its
-// drop-ins, with the environment filled in.
-func commandLine(in *cloudinit.Instance) ([]string, error) {
-	if !slices.ContainsFunc(in.Commands, startedBy) {
-		return nil, fmt.Errorf(`%s: was never started: runcmd has no "systemctl enable --now kubelet"`, unit)
-	}
-	service, err := serviceSection(in.Files)
+const suffix = ".service"
+
+// verbs of systemctl that start units.
+var verbs = []string{"start", "restart", "reload-or-restart", "enable"}
+
+// Has reports whether there is a file for a unit.
+func Has(files map[string]string, unit string) bool {
+	return slices.ContainsFunc(unitDirs, func(dir string) bool { _, ok := files[path.Join(dir, unit)]; return ok })
+}
+
+// CommandLine is what systemd executes for a service and its drop-ins, with the
+// environment filled in, and that environment.
+func CommandLine(files map[string]string, unit string) (argv []string, env map[string]string, err error) {
+	service, err := serviceSection(files, unit)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	start := service["ExecStart"]
 	if len(start) != 1 {
-		return nil, fmt.Errorf("%s: has %d ExecStart lines, must have one", unit, len(start))
+		return nil, nil, fmt.Errorf("%s: has %d ExecStart lines, must have one", unit, len(start))
 	}
-	env, err := environment(service, in.Files)
-	if err != nil {
-		return nil, err
+	if env, err = environment(service, files, unit); err != nil {
+		return nil, nil, err
 	}
 	words, err := shell.Fields(strings.TrimLeft(start[0], "-@:+!"), func(name string) string { return env[name] })
 	if err != nil || len(words) == 0 {
-		return nil, fmt.Errorf("%s: ExecStart is not a command line: %v", unit, err)
+		return nil, nil, fmt.Errorf("%s: ExecStart is not a command line: %v", unit, err)
 	}
-	return words, nil
+	return words, env, nil
 }
 
 // serviceSection is the [Service] section: the values by key, in order.
-func serviceSection(files map[string]string) (map[string][]string, error) {
+func serviceSection(files map[string]string, unit string) (map[string][]string, error) {
 	var sources []string
 	for _, dir := range unitDirs {
 		if _, ok := files[path.Join(dir, unit)]; ok {
@@ -65,7 +77,7 @@ func serviceSection(files map[string]string) (map[string][]string, error) {
 	if len(sources) == 0 {
 		return nil, fmt.Errorf("%s: unit not found: %s is missing", unit, path.Join(unitDirs[0], unit))
 	}
-	sources = append(sources, dropIns(files)...)
+	sources = append(sources, dropIns(files, unit)...)
 
 	out := map[string][]string{}
 	for _, s := range sources {
@@ -99,7 +111,7 @@ func serviceSection(files map[string]string) (map[string][]string, error) {
 
 // dropIns of all directories go in the order of their base names; of two with
 // the same the directory of higher precedence wins.
-func dropIns(files map[string]string) []string {
+func dropIns(files map[string]string, unit string) []string {
 	byName := map[string]string{}
 	for _, dir := range slices.Backward(unitDirs) {
 		for f := range files {
@@ -116,7 +128,7 @@ func dropIns(files map[string]string) []string {
 	return out
 }
 
-func environment(service map[string][]string, files map[string]string) (map[string]string, error) {
+func environment(service map[string][]string, files map[string]string, unit string) (map[string]string, error) {
 	out := map[string]string{}
 	for _, line := range service["Environment"] {
 		words, err := shell.Fields(line, func(string) string { return "" })
@@ -148,11 +160,14 @@ func environment(service map[string][]string, files map[string]string) (map[stri
 	return out, nil
 }
 
+// unescape what systemd unescapes between quotes.
+var unescape = strings.NewReplacer(`\\`, `\`, `\"`, `"`, `\$`, "$", "\\`", "`")
+
 // unquote takes the quotes off a value of an environment file, which, other
 // than in a shell, may have blanks without them.
 func unquote(v string) string {
 	if len(v) >= 2 && (v[0] == '"' || v[0] == '\'') && v[len(v)-1] == v[0] {
-		return v[1 : len(v)-1]
+		v = v[1 : len(v)-1]
 	}
-	return v
+	return unescape.Replace(v)
 }

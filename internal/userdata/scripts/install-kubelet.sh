@@ -1,10 +1,10 @@
 #!/bin/sh
-# Puts the kubelet of the given version in place, unless the image has it already.
+# Puts the kubelet of KUBELET_VERSION in place, unless the image has it already.
 set -eu
 
-version=$1
-url=@URL@
-kubelet=${KUBELET:-/usr/local/bin/kubelet}
+version=$KUBELET_VERSION
+url=$KUBELET_URL
+kubelet=$KUBELET_PATH
 
 if [ "$("$kubelet" --version 2>/dev/null)" = "Kubernetes $version" ]; then
   exit 0
@@ -22,7 +22,7 @@ s390x) arch=s390x ;;
 esac
 
 fetch() {
-  curl --fail --silent --show-error --location --connect-timeout 10 --retry 10 --retry-connrefused --output "$2" "$1"
+  curl --fail --silent --show-error --location --connect-timeout 10 --speed-limit 1000 --speed-time 30 --output "$2" "$1"
 }
 
 dir=$(mktemp -d)
@@ -36,4 +36,8 @@ if ! echo "$(cut -d ' ' -f 1 "$dir/sum")  $dir/kubelet" | sha256sum --check --st
   echo "the kubelet at $url does not have the checksum that is beside it" >&2
   exit 1
 fi
-install -D -m 0755 "$dir/kubelet" "$kubelet"
+install -D -m 0755 "$dir/kubelet" "$kubelet.new"
+mv "$kubelet.new" "$kubelet"
+if command -v restorecon >/dev/null; then
+  restorecon "$kubelet"
+fi

@@ -1,6 +1,8 @@
 package userdata
 
 import (
+	"bytes"
+	"encoding/json"
 	"flag"
 	"os"
 	"path/filepath"
@@ -35,7 +37,7 @@ func configuration(json string) func(*Input) {
 	return func(in *Input) { in.Kubelet.Configuration = &runtime.RawExtension{Raw: []byte(json)} }
 }
 
-func TestCloudInit(t *testing.T) {
+func TestDocumentsAreThoseOfTheGoldenFiles(t *testing.T) {
 	cases := map[string]Input{
 		"minimal": input(),
 		"full": input(func(in *Input) {
@@ -57,25 +59,61 @@ func TestCloudInit(t *testing.T) {
 		}, configuration(`{"maxPods": 60, "serverTLSBootstrap": false, "systemReserved": {"memory": "1Gi"}, "registerWithTaints": [{"key": "class", "effect": "NoSchedule"}, {"key": "dedicated", "value": "class", "effect": "NoSchedule"}], "authentication": {"webhook": {"cacheTTL": "2m"}}}`)),
 	}
 	for name, in := range cases {
-		t.Run(name, func(t *testing.T) {
-			got, err := CloudInit(in)
-			if err != nil {
-				t.Fatal(err)
-			}
-			golden := filepath.Join("testdata", name+".yaml")
-			if *update {
-				if err := os.WriteFile(golden, got, 0o600); err != nil {
-					t.Fatal(err)
-				}
-			}
-			want, err := os.ReadFile(golden)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(string(want), string(got)); diff != "" {
-				t.Errorf("-want +got, go test -update writes the golden file anew:\n%s", diff)
-			}
-		})
+		for format, ending := range endings {
+			t.Run(name+"/"+string(format), func(t *testing.T) {
+				compareGolden(t, name+ending, encoded(t, document(t, in), format))
+			})
+		}
+	}
+}
+
+// endings of golden files, by format.
+var endings = map[machinev1alpha1.ProvisioningFormat]string{
+	machinev1alpha1.CloudInit: ".yaml",
+	machinev1alpha1.Ignition:  ".ign",
+}
+
+func document(t *testing.T, in Input) Document {
+	t.Helper()
+	d, err := New(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+func encoded(t *testing.T, d Document, format machinev1alpha1.ProvisioningFormat) []byte {
+	t.Helper()
+	b, err := d.Encode(format)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// compareGolden holds got against a file of testdata. An Ignition document is indented
+// there, to be read.
+func compareGolden(t *testing.T, file string, got []byte) {
+	t.Helper()
+	if json.Valid(got) {
+		b := bytes.Buffer{}
+		if err := json.Indent(&b, got, "", " "); err != nil {
+			t.Fatal(err)
+		}
+		got = append(b.Bytes(), '\n')
+	}
+	golden := filepath.Join("testdata", file)
+	if *update {
+		if err := os.WriteFile(golden, got, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), string(got)); diff != "" {
+		t.Errorf("-want +got, go test -update writes the golden file anew:\n%s", diff)
 	}
 }
 
@@ -156,9 +194,9 @@ func TestBadInputIsNamed(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			got, err := CloudInit(tc.in)
+			got, err := New(tc.in)
 			if err == nil {
-				t.Fatalf("want an error, got:\n%s", got)
+				t.Fatalf("want an error, got:\n%+v", got)
 			}
 			for _, want := range tc.want {
 				if !strings.Contains(err.Error(), want) {
@@ -172,16 +210,12 @@ func TestBadInputIsNamed(t *testing.T) {
 // files of a rendered document, by their paths.
 func files(t *testing.T, in Input) map[string]string {
 	t.Helper()
-	b, err := CloudInit(in)
+	d, err := document(t, in).assembled()
 	if err != nil {
 		t.Fatal(err)
 	}
-	doc := cloudConfig{}
-	if err := yaml.UnmarshalStrict(b, &doc); err != nil {
-		t.Fatal(err)
-	}
 	out := map[string]string{}
-	for _, f := range doc.WriteFiles {
+	for _, f := range d.Files {
 		out[f.Path] = f.Content
 	}
 	return out

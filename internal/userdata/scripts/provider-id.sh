@@ -1,9 +1,13 @@
 #!/bin/sh
-# Writes the VM's providerID into a kubelet's configuration, as soon as the cloud tells it.
+# Writes the VM's providerID into the kubelet's configuration, as soon as the cloud tells it.
 set -eu
 
-config=$1
+config=$KUBELET_CONFIG
 pause=${PAUSE:-2}
+
+if grep -q '^providerID:' "$config"; then
+  exit 0
+fi
 
 ask() {
 @COMMAND@

@@ -1,0 +1,80 @@
+// Package osprofile holds the OperatingSystemProfiles that Drover has built in.
+//
+// They are data like those of users, and nothing else: a copy with another name works the
+// same. No package can install them as objects, because Crossplane's packages have
+// definitions only, so they are read where they are needed. A built-in profile never changes:
+// what has to change is a new version of it, beside the old one.
+package osprofile
+
+import (
+	"embed"
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+
+	"sigs.k8s.io/yaml"
+
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+)
+
+//go:embed profiles/*.yaml
+var files embed.FS
+
+const (
+	dir    = "profiles"
+	suffix = ".yaml"
+)
+
+// all profiles by name. They are read once, and must not be changed.
+var all = sync.OnceValue(func() map[string]*machinev1alpha1.OperatingSystemProfile {
+	entries, err := files.ReadDir(dir)
+	if err != nil {
+		panic(err) // It is embedded.
+	}
+	out := map[string]*machinev1alpha1.OperatingSystemProfile{}
+	for _, e := range entries {
+		b, err := files.ReadFile(path.Join(dir, e.Name()))
+		if err != nil {
+			panic(err)
+		}
+		p := &machinev1alpha1.OperatingSystemProfile{}
+		if err := yaml.UnmarshalStrict(b, p); err != nil {
+			panic(fmt.Errorf("%s: %w", e.Name(), err))
+		}
+		out[strings.TrimSuffix(e.Name(), suffix)] = Defaulted(p)
+	}
+	return out
+})
+
+// BuiltIn returns the built-in profile of a name, nil if there is none. It must not be
+// changed.
+func BuiltIn(name string) *machinev1alpha1.OperatingSystemProfile {
+	return all()[name]
+}
+
+// Names of the built-in profiles, sorted.
+func Names() []string {
+	return slices.Sorted(maps.Keys(all()))
+}
+
+// Defaulted sets what the API server sets in an object of a user.
+func Defaulted(p *machinev1alpha1.OperatingSystemProfile) *machinev1alpha1.OperatingSystemProfile {
+	if p.Spec.Kubelet.Path == "" {
+		p.Spec.Kubelet.Path = "/usr/local/bin/kubelet"
+	}
+	for _, r := range p.Spec.Containerd {
+		if r.Download != nil && r.Download.URL == "" {
+			r.Download.URL = "https://github.com/containerd/containerd/releases/download"
+		}
+	}
+	for name, parameter := range p.Spec.Parameters {
+		if parameter.Type == "" {
+			parameter.Type = machinev1alpha1.StringParameter
+			p.Spec.Parameters[name] = parameter
+		}
+	}
+	return p
+}

@@ -1,0 +1,90 @@
+package userdata
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// boot runs the bootstrap script in a folder with steps, as its unit does.
+func boot(t *testing.T, dir string) (output string, succeeded bool) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "sh", "-c", bootstrapScript)
+	cmd.Env = append(os.Environ(), "DROVER_STEPS="+filepath.Join(dir, "steps"), "DROVER_STAMPS="+filepath.Join(dir, "stamps"), "LOG="+filepath.Join(dir, "log"))
+	out, err := cmd.CombinedOutput()
+	return string(out), err == nil
+}
+
+func write(t *testing.T, content string, path ...string) {
+	t.Helper()
+	file := filepath.Join(path...)
+	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, []byte(content), 0o700); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestBootstrapContinuesWhereItStopped(t *testing.T) {
+	dir := t.TempDir()
+	write(t, "#!/bin/sh\necho first >>$LOG\n", dir, "steps", "00-first")
+	write(t, "#!/bin/sh\n[ -e $LOG.mirror ] || { echo 'no mirror' >&2; exit 7; }\necho second >>$LOG\n", dir, "steps", "01-second")
+	write(t, "#!/bin/sh\necho third >>$LOG\n", dir, "steps", "02-third")
+
+	for range 2 {
+		out, succeeded := boot(t, dir)
+		if succeeded || !strings.Contains(out, "no mirror\ndrover: step 01-second failed, and is tried again\n") || strings.Contains(out, "third") {
+			t.Errorf("while the mirror is away: succeeded %t, output %q", succeeded, out)
+		}
+	}
+	write(t, "", dir, "log.mirror")
+	for range 2 {
+		if out, succeeded := boot(t, dir); !succeeded {
+			t.Errorf("when the mirror is back: %s", out)
+		}
+	}
+	log, err := os.ReadFile(filepath.Join(dir, "log"))
+	if want := "first\nsecond\nthird\n"; err != nil || string(log) != want {
+		t.Errorf("the steps ran as %q, want %q: %v", log, want, err)
+	}
+}
+
+// TestBootstrapRepeatsAStepThatWasCutOff has the step itself kill the script, as a power
+// cut does: nobody knows how far the step came.
+func TestBootstrapRepeatsAStepThatWasCutOff(t *testing.T) {
+	dir := t.TempDir()
+	write(t, "#!/bin/sh\necho cut >>$LOG\n[ \"$(wc -l <$LOG)\" -gt 1 ] || kill -9 $PPID\n", dir, "steps", "00-cut")
+	if out, succeeded := boot(t, dir); succeeded {
+		t.Fatalf("the script was not cut off: %s", out)
+	}
+	if out, succeeded := boot(t, dir); !succeeded || !strings.Contains(out, "drover: all steps are done") {
+		t.Errorf("after the reboot: %s", out)
+	}
+}
+
+func TestEnvironmentFilesAreReadAlike(t *testing.T) {
+	values := map[string]string{
+		"PLAIN": "a b", "DOLLAR": "$(reboot) $HOME ${HOME}", "BACKTICK": "`reboot`", "QUOTES": `"it's"`, "BACKSLASH": `\n \\ \"`,
+		"LINES": "one\ntwo", "HASH": "# no comment", "UNICODE": "é", "EMPTY": "", "TAB": "a\tb", "EQUALS": "A=B",
+	}
+	text, err := environmentFile(values)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "env")
+	write(t, text, file)
+	for name, want := range values {
+		got, err := exec.CommandContext(t.Context(), "sh", "-c", `. "$1"; eval "printf %s \"\$$2\""`, "sh", file, name).CombinedOutput()
+		if err != nil || string(got) != want {
+			t.Errorf("%s: a shell reads %q, want %q: %v", name, got, want, err)
+		}
+	}
+	for _, bad := range []string{"a\x00b", "a\rb", "\x1b[2J", "\x7f"} {
+		if text, err := environmentFile(map[string]string{"BAD": bad}); err == nil {
+			t.Errorf("%q becomes %q", bad, text)
+		}
+	}
+}

@@ -1,0 +1,105 @@
+package userdata
+
+import (
+	_ "embed"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	clusterv1alpha1 "github.com/drover-dev/drover/apis/cluster/v1alpha1"
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+)
+
+// Input is all that user data is made of.
+type Input struct {
+	// Hostname of the VM, and so the name of its Node.
+	Hostname string
+	// Version of the kubelet, like v1.35.4.
+	Version string
+	// DownloadURL is where kubelets are, by version. See MachineClass.
+	DownloadURL string
+
+	// Profile of the operating system. Nil means that the image needs none.
+	Profile *machinev1alpha1.OperatingSystemProfile
+	// Parameters of the profile.
+	Parameters map[string]string
+
+	// Labels and taints that the Node shall have from its first moment. Labels that a
+	// kubelet may not set are left out.
+	Labels        map[string]string
+	Taints        []machinev1alpha1.Taint
+	StartupTaints []machinev1alpha1.Taint
+
+	// Kubelet settings of the class.
+	Kubelet machinev1alpha1.Kubelet
+
+	// ExternalCloudProvider means that the cloud's controller manager initialises the
+	// Node.
+	ExternalCloudProvider bool
+	// ProviderIDCommand is what a shell runs on the VM to learn the Node's providerID.
+	// The kubelet registers none if it is empty.
+	ProviderIDCommand string
+}
+
+// Where things are on a VM.
+const (
+	pathBootstrapConfig = "/etc/kubernetes/bootstrap-kubelet.conf"
+	pathCA              = "/etc/kubernetes/pki/ca.crt"
+	pathKubeletConfig   = "/var/lib/kubelet/config.yaml"
+	pathKubeletFlags    = "/etc/default/kubelet"
+	pathKubelet         = "/usr/local/bin/kubelet"
+	kubeletUnitName     = "kubelet.service"
+)
+
+// New returns the document of a VM, with placeholders for values that only the
+// Machine's controller knows. Its errors are a field.ErrorList
+// when fields of the Machine or of its class are to blame, with their paths in them:
+// spec is the Machine's, class.spec the class's, profile.spec that of the class's profile.
+func New(in Input) (Document, error) {
+	kubelet := pathKubelet
+	if in.Profile != nil && in.Profile.Spec.Kubelet.Path != "" {
+		kubelet = in.Profile.Spec.Kubelet.Path
+	}
+	flags, errs := kubeletFlags(in)
+	config, cerrs := kubeletConfiguration(in, field.NewPath("class", "spec", "kubelet"))
+	if errs = append(errs, cerrs...); len(errs) > 0 {
+		return Document{}, errs.ToAggregate()
+	}
+	d := Document{
+		Hostname: in.Hostname,
+		Files: []File{
+			{Path: pathBootstrapConfig, Mode: 0o600, Content: bootstrapKubeconfig},
+			{Path: pathCA, IsBase64: true, Content: clusterv1alpha1.PlaceholderCA},
+			{Path: pathKubeletConfig, Content: config},
+			{Path: pathKubeletFlags, Content: flags},
+		},
+		Units: []Unit{{Name: kubeletUnitName, Content: kubeletUnit(kubelet)}},
+		Steps: []Step{{Name: "install-kubelet", Script: installKubelet}},
+		Environment: map[string]string{
+			"KUBELET_VERSION": in.Version,
+			"KUBELET_URL":     strings.TrimRight(in.DownloadURL, "/"),
+			"KUBELET_PATH":    kubelet,
+			"KUBELET_CONFIG":  pathKubeletConfig,
+		},
+	}
+	if in.ProviderIDCommand != "" {
+		d.Steps = append(d.Steps, Step{Name: "provider-id", Script: providerIDWriter(in.ProviderIDCommand)})
+	}
+	d.Steps = append(d.Steps, Step{Name: "start-kubelet", Script: startKubelet})
+	if in.Profile != nil {
+		if errs := d.applyProfile(in); len(errs) > 0 {
+			return Document{}, errs.ToAggregate()
+		}
+	}
+	return d, nil
+}
+
+// installKubelet puts the kubelet in place.
+//
+//go:embed scripts/install-kubelet.sh
+var installKubelet string
+
+// startKubelet is the last step.
+//
+//go:embed scripts/start-kubelet.sh
+var startKubelet string

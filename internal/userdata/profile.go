@@ -1,0 +1,279 @@
+package userdata
+
+import (
+	_ "embed"
+	"fmt"
+	"maps"
+	"path"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+)
+
+// What a kubelet needs of every operating system.
+const (
+	pathResolvConf = "/etc/kubernetes/resolv.conf"
+
+	modules = "overlay\nbr_netfilter\n"
+
+	// A value that a kernel does not have is left out where the line starts with a -.
+	sysctls = `net.ipv4.ip_forward = 1
+net.bridge.bridge-nf-call-iptables = 1
+net.bridge.bridge-nf-call-ip6tables = 1
+-net.ipv6.conf.all.forwarding = 1
+-net.ipv6.conf.all.accept_ra = 2
+-net.ipv6.conf.default.accept_ra = 2
+fs.inotify.max_user_instances = 8192
+fs.inotify.max_user_watches = 524288
+vm.overcommit_memory = 1
+vm.panic_on_oom = 0
+kernel.panic = 10
+kernel.panic_on_oops = 1
+-kernel.keys.root_maxkeys = 1000000
+-kernel.keys.root_maxbytes = 25000000
+`
+
+	journal = "[Journal]\nSystemMaxUse=500M\n"
+)
+
+// prepareSystem is the first step of a VM with a profile.
+//
+//go:embed scripts/prepare.sh
+var prepareSystem string
+
+// applyProfile puts before the steps by which a machine joins what its operating system
+// needs for them.
+func (d *Document) applyProfile(in Input) field.ErrorList {
+	p := in.Profile.Spec
+	at := field.NewPath("profile", "spec")
+	release, err := releaseFor(p.Containerd, in.Version, field.NewPath("spec", "version"))
+	if err != nil {
+		return field.ErrorList{err}
+	}
+	parameters, errs := parametersOf(p.Parameters, in.Parameters, field.NewPath("class", "spec", "operatingSystem", "parameters"))
+	errs = append(errs, checkFiles(p.Files, at.Child("files"))...)
+	errs = append(errs, checkUnits(p.Units, at.Child("units"))...)
+	errs = append(errs, checkSteps(p.Steps, at.Child("steps"))...)
+	if len(errs) > 0 {
+		return errs
+	}
+
+	d.Files = append(d.Files,
+		File{Path: "/etc/modules-load.d/drover.conf", Content: modules},
+		File{Path: "/etc/sysctl.d/90-drover.conf", Content: sysctls},
+		File{Path: "/etc/systemd/journald.conf.d/drover.conf", Content: journal},
+		File{Path: pathContainerdConfig, Content: containerdConfig(release.Major)},
+	)
+	for _, f := range p.Files {
+		mode, _ := strconv.ParseInt(f.Mode, 8, 32)
+		d.Files = append(d.Files, File{Path: f.Path, Content: f.Content, Mode: int(mode)})
+	}
+	for _, u := range p.Units {
+		unit := Unit{Name: u.Name, Content: u.Content, Enabled: u.Enabled}
+		for _, drop := range u.DropIns {
+			unit.DropIns = append(unit.DropIns, DropIn(drop))
+		}
+		d.Units = append(d.Units, unit)
+	}
+	steps := []Step{{Name: "prepare", Script: prepareSystem}}
+	for _, s := range p.Steps {
+		steps = append(steps, Step{Name: s.Name, Script: s.Script})
+	}
+	if release.Download != nil {
+		d.Units = append(d.Units, Unit{Name: "containerd.service", Content: containerdUnit})
+		d.Environment["CONTAINERD_URL"] = strings.TrimRight(release.Download.URL, "/")
+		d.Environment["CONTAINERD_VERSION"] = release.Download.Version
+		steps = append(steps, Step{Name: "install-containerd", Script: installContainerd})
+	}
+	d.Steps = slices.Concat(steps, []Step{{Name: "start-containerd", Script: startContainerd}}, d.Steps)
+	d.Environment["CONTAINERD_MAJOR"] = strconv.Itoa(int(release.Major))
+	d.Environment["RESOLV_CONF"] = pathResolvConf
+	maps.Copy(d.Environment, parameters)
+	return nil
+}
+
+// parametersOf a profile as environment variables: the values of the class, or the
+// defaults.
+func parametersOf(schema map[string]machinev1alpha1.ProfileParameter, values map[string]string, at *field.Path) (map[string]string, field.ErrorList) {
+	var errs field.ErrorList
+	out := map[string]string{}
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		if _, ok := schema[name]; !ok {
+			errs = append(errs, field.NotSupported(at, name, slices.Sorted(maps.Keys(schema))))
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(schema)) {
+		p := schema[name]
+		if !parameterName.MatchString(name) {
+			errs = append(errs, field.Invalid(field.NewPath("profile", "spec", "parameters"), name, "must be in camelCase, of at most 63 letters and digits"))
+			continue
+		}
+		value, isSet := values[name]
+		switch {
+		case !isSet && p.Default == nil:
+			errs = append(errs, field.Required(at.Key(name), "the profile has no default for it"))
+			continue
+		case !isSet:
+			value = *p.Default
+		}
+		if err := checkParameter(p, value, at.Key(name)); err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		variable := VariableOf(name)
+		if _, ok := out[variable]; ok {
+			errs = append(errs, field.Duplicate(field.NewPath("profile", "spec", "parameters").Key(name), variable))
+		}
+		out[variable] = value
+	}
+	return out, errs
+}
+
+var parameterName = regexp.MustCompile(`^[a-z][A-Za-z0-9]{0,62}$`)
+
+var upper = regexp.MustCompile(`([a-z0-9])([A-Z])`)
+
+// VariableOf a parameter in the environment of steps.
+func VariableOf(parameter string) string {
+	return "PARAMETER_" + strings.ToUpper(upper.ReplaceAllString(parameter, "${1}_${2}"))
+}
+
+func checkParameter(p machinev1alpha1.ProfileParameter, value string, at *field.Path) *field.Error {
+	if strings.ContainsFunc(value, isControl) {
+		return field.Invalid(at, value, "must have no control characters")
+	}
+	if err := checkContent(value, at); err != nil {
+		return err
+	}
+	switch p.Type {
+	case machinev1alpha1.IntegerParameter:
+		if _, err := strconv.ParseInt(value, 10, 64); err != nil {
+			return field.Invalid(at, value, "must be an integer")
+		}
+	case machinev1alpha1.BooleanParameter:
+		if value != "true" && value != "false" {
+			return field.NotSupported(at, value, []string{"true", "false"})
+		}
+	}
+	if len(p.Enum) > 0 && !slices.Contains(p.Enum, value) {
+		return field.NotSupported(at, value, p.Enum)
+	}
+	if p.Pattern != "" {
+		r, err := regexp.Compile(`^(?:` + p.Pattern + `)$`)
+		if err != nil {
+			return field.Invalid(at, value, fmt.Sprintf("the pattern of the profile is no regular expression: %v", err))
+		}
+		if !r.MatchString(value) {
+			return field.Invalid(at, value, fmt.Sprintf("must match %q", p.Pattern))
+		}
+	}
+	return nil
+}
+
+// reserved folders hold the files by which a machine joins. They come from Drover only, so
+// that a profile can neither forget nor break them.
+var reserved = []string{"/etc/kubernetes", "/var/lib/kubelet", "/opt/drover", "/etc/drover", "/var/lib/drover"}
+
+// reservedFiles beside them.
+var reservedFiles = []string{pathKubeletFlags, pathContainerdConfig, "/etc/hostname"}
+
+// reservedUnits are Drover's own.
+var reservedUnits = []string{kubeletUnitName, bootstrapUnitName}
+
+func checkFiles(files []machinev1alpha1.MachineFile, at *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	for i, f := range files {
+		p := at.Index(i)
+		switch {
+		case !path.IsAbs(f.Path) || path.Clean(f.Path) != f.Path || strings.ContainsFunc(f.Path, isControl):
+			errs = append(errs, field.Invalid(p.Child("path"), f.Path, "must be an absolute path without . and .."))
+		case isReserved(f.Path):
+			errs = append(errs, field.Forbidden(p.Child("path"), f.Path+" is one of the files by which a machine joins, which Drover writes"))
+		}
+		if f.Mode != "" {
+			if mode, err := strconv.ParseInt(f.Mode, 8, 32); err != nil || mode < 1 || mode > 0o777 {
+				errs = append(errs, field.Invalid(p.Child("mode"), f.Mode, "must be permissions in octal, like 0644"))
+			}
+		}
+		if err := checkContent(f.Content, p.Child("content")); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	return errs
+}
+
+// isReserved reports whether a file is one of Drover's own, or changes a unit of Drover.
+func isReserved(file string) bool {
+	below := func(dir string) bool { return file == dir || strings.HasPrefix(file, dir+"/") }
+	ofUnit := func(unit string) bool {
+		return path.Base(file) == unit || path.Base(path.Dir(file)) == unit+".d"
+	}
+	return slices.ContainsFunc(reserved, below) || slices.Contains(reservedFiles, file) || slices.ContainsFunc(reservedUnits, ofUnit)
+}
+
+var unitName = regexp.MustCompile(`^[A-Za-z0-9:_.@-]+\.(service|socket|timer|mount|path|target|slice)$`)
+
+func checkUnits(units []machinev1alpha1.MachineUnit, at *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	for i, u := range units {
+		p := at.Index(i)
+		if !unitName.MatchString(u.Name) {
+			errs = append(errs, field.Invalid(p.Child("name"), u.Name, "must be the name of a unit of systemd, with its suffix"))
+		}
+		if slices.Contains(reservedUnits, u.Name) {
+			errs = append(errs, field.Forbidden(p.Child("name"), "Drover writes the unit "+u.Name))
+		}
+		if err := checkContent(u.Content, p.Child("content")); err != nil {
+			errs = append(errs, err)
+		}
+		for j, d := range u.DropIns {
+			if !strings.HasSuffix(d.Name, ".conf") || strings.ContainsAny(d.Name, "/ \t\r\n") {
+				errs = append(errs, field.Invalid(p.Child("dropIns").Index(j).Child("name"), d.Name, "must be a file name that ends with .conf"))
+			}
+			if err := checkContent(d.Content, p.Child("dropIns").Index(j).Child("content")); err != nil {
+				errs = append(errs, err)
+			}
+		}
+	}
+	return errs
+}
+
+var stepName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`)
+
+func checkSteps(steps []machinev1alpha1.MachineStep, at *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	for i, s := range steps {
+		p := at.Index(i)
+		if !stepName.MatchString(s.Name) {
+			errs = append(errs, field.Invalid(p.Child("name"), s.Name, "must be lower case letters, digits and dashes"))
+		}
+		if !strings.HasPrefix(s.Script, "#!/") {
+			errs = append(errs, field.Invalid(p.Child("script"), field.OmitValueType{}, "its first line must name an interpreter, like #!/bin/sh"))
+		}
+		if err := checkContent(s.Script, p.Child("script")); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	return errs
+}
+
+// checkContent refuses placeholders: what a user writes must not become a token, not even
+// by accident. A carriage return would not survive YAML.
+func checkContent(content string, at *field.Path) *field.Error {
+	for _, p := range placeholders {
+		for _, form := range []string{p, escape(p)} {
+			if strings.Contains(content, form) {
+				return field.Invalid(at, field.OmitValueType{}, fmt.Sprintf("must not have %s, which stands for a value that only Drover fills in", form))
+			}
+		}
+	}
+	if strings.ContainsFunc(content, isControl) {
+		return field.Invalid(at, field.OmitValueType{}, "must have no control characters except tabs and line feeds")
+	}
+	return nil
+}

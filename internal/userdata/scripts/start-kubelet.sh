@@ -1,0 +1,6 @@
+#!/bin/sh
+# Starts the kubelet, now and at each boot.
+set -eu
+
+systemctl daemon-reload
+systemctl enable --now kubelet.service

@@ -1,0 +1,134 @@
+package userdata
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/base64"
+	"fmt"
+	"slices"
+	"strings"
+
+	clusterv1alpha1 "github.com/drover-dev/drover/apis/cluster/v1alpha1"
+	"github.com/drover-dev/drover/internal/gzipb64"
+)
+
+// A Form is how a cloud takes user data.
+type Form struct {
+	// Encoding of the user data in its Secret.
+	Encoding clusterv1alpha1.UserDataEncoding
+	// MaxBytes of the user data, compressed if the encoding does that, before base64. 0 is
+	// no limit.
+	MaxBytes int
+}
+
+// A TooLargeError means that a cloud does not take user data of this size.
+type TooLargeError struct {
+	Bytes, MaxBytes int
+	Compressed      bool
+	// Largest files, the largest first; may be empty.
+	Largest []FileSize
+}
+
+// A FileSize is a file and its size before any encoding.
+type FileSize struct {
+	Path  string
+	Bytes int
+}
+
+func (e *TooLargeError) Error() string {
+	b := strings.Builder{}
+	compressed := ""
+	if e.Compressed {
+		compressed = ", compressed"
+	}
+	fmt.Fprintf(&b, "the user data has %d bytes%s; the cloud takes at most %d", e.Bytes, compressed, e.MaxBytes)
+	for i, f := range e.Largest {
+		separator := ", "
+		if i == 0 {
+			separator = "; the largest files: "
+		}
+		fmt.Fprintf(&b, "%s%s (%d bytes)", separator, f.Path, f.Bytes)
+	}
+	return b.String()
+}
+
+// encode filled user data for its Secret.
+func (f Form) encode(filled []byte) ([]byte, error) {
+	encoded, size := filled, len(filled)
+	switch f.Encoding {
+	case clusterv1alpha1.UserDataBase64:
+		encoded = base64.StdEncoding.AppendEncode(nil, filled)
+	case clusterv1alpha1.UserDataGzipBase64:
+		text, err := gzipb64.Encode(filled)
+		if err != nil {
+			return nil, err
+		}
+		encoded = []byte(text)
+		size = base64.StdEncoding.DecodedLen(len(text)) - strings.Count(text[max(0, len(text)-2):], "=")
+	}
+	if f.MaxBytes > 0 && size > f.MaxBytes {
+		return nil, &TooLargeError{Bytes: size, MaxBytes: f.MaxBytes, Compressed: f.Encoding == clusterv1alpha1.UserDataGzipBase64}
+	}
+	return encoded, nil
+}
+
+// SizeOf a template that is filled with values of the size that those of a cluster have as
+// a rule, in bytes as MaxBytes counts them.
+func (f Form) SizeOf(template string) (int, error) {
+	encoded, err := typical.Fill(template, Form{Encoding: f.Encoding})
+	if err != nil || f.Encoding != clusterv1alpha1.UserDataBase64 && f.Encoding != clusterv1alpha1.UserDataGzipBase64 {
+		return len(encoded), err
+	}
+	plain, err := base64.StdEncoding.DecodeString(string(encoded))
+	return len(plain), err
+}
+
+// typical values: a CA bundle has one certificate. A larger bundle is found when the
+// Machine's user data is filled, which is before its VM is created too.
+var typical = Filling{
+	Token: "0123ab.0123456789abcdef", Server: "https://0123456789abcdef0123456789abcdef.example.org:6443",
+	CA: noise(1200), UID: "01234567-89ab-cdef-0123-456789abcdef", ConfigUID: "fedcba98-7654-3210-fedc-ba9876543210",
+}
+
+// noise is bytes that cannot be compressed, always the same.
+func noise(n int) []byte {
+	var out []byte
+	for block := sha256.Sum256(nil); len(out) < n; block = sha256.Sum256(block[:]) {
+		out = append(out, block[:]...)
+	}
+	return out[:n]
+}
+
+// mostNamed files of user data that is too large.
+const mostNamed = 3
+
+// CheckSize returns a TooLargeError if the cloud does not take the document, as encoded in
+// the template.
+func (d Document) CheckSize(template string, form Form) error {
+	size, err := form.SizeOf(template)
+	if err != nil || form.MaxBytes <= 0 || size <= form.MaxBytes {
+		return err
+	}
+	return &TooLargeError{
+		Bytes: size, MaxBytes: form.MaxBytes, Compressed: form.Encoding == clusterv1alpha1.UserDataGzipBase64,
+		Largest: d.largest(),
+	}
+}
+
+func (d Document) largest() []FileSize {
+	d, err := d.assembled()
+	if err != nil {
+		return nil
+	}
+	var all []FileSize
+	for _, f := range d.Files {
+		all = append(all, FileSize{f.Path, len(f.Content)})
+	}
+	for _, u := range d.Units {
+		for _, f := range u.files() {
+			all = append(all, FileSize{f.Path, len(f.Content)})
+		}
+	}
+	slices.SortStableFunc(all, func(a, b FileSize) int { return cmp.Compare(b.Bytes, a.Bytes) })
+	return all[:min(mostNamed, len(all))]
+}
