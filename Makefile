@@ -7,6 +7,7 @@ WORK ?= .work
 BIN := $(CURDIR)/$(WORK)/bin
 PACKAGES := $(CURDIR)/$(WORK)/packages
 CLUSTER := $(CURDIR)/$(WORK)/cluster
+REAL_VMS := $(CURDIR)/$(WORK)/real-vms
 VERSION ?= v0.1.0
 
 KUBERNETES_VERSION := v1.35.4
@@ -40,6 +41,11 @@ demo: build packages ## Start a local control plane, install Drover and bring up
 demo-down: ## Stop the demo and delete all that it made.
 	@if [ -x $(BIN)/drover-cluster ]; then $(BIN)/drover-cluster down --dir $(CLUSTER) --purge; else rm -rf $(CLUSTER); fi
 
+.PHONY: demo-real
+demo-real: build packages real-vms ## Start a local control plane and let three real Debian machines join, run a pod each, roll and go.
+	$(BIN)/drover-cluster up --dir $(CLUSTER) --bin $(BIN) --packages $(PACKAGES) --real-vms $(REAL_VMS)
+	$(BIN)/demo --launcher $(BIN)/drover-cluster --dir $(CLUSTER) --real --timeout 30m
+
 .PHONY: build
 build: binaries $(BIN)/drover-kube $(BIN)/crossplane $(BIN)/crossplane-manifests ## Build all binaries, Kubernetes and Crossplane included (minutes, the first time).
 
@@ -50,7 +56,7 @@ binaries:
 	@mkdir -p $(BIN)
 	go build -ldflags "-s -w" -o $(BIN)/ ./cmd/...
 	cd cluster && go build -ldflags "-s -w" -o $(BIN)/ ./cmd/...
-	cd cluster/cloud && go build -ldflags "-s -w" -o $(BIN)/local-cloud .
+	cd cluster/cloud && go build -ldflags "-s -w" -o $(BIN)/local-cloud . && go build -ldflags "-s -w" -o $(BIN)/ ./cmd/...
 
 $(BIN)/drover-kube: $(wildcard cluster/kubernetes/*.go) cluster/kubernetes/go.mod
 	@mkdir -p $(BIN)
@@ -66,6 +72,18 @@ $(BIN)/crossplane-manifests: cluster/go.mod
 	cd cluster && go mod download github.com/crossplane/crossplane/v2
 	rm -rf $@ && cp -r "$$(cd cluster && go list -m -f '{{.Dir}}' github.com/crossplane/crossplane/v2)/cluster" $@
 	chmod -R u+w $@ && touch $@
+
+# What real VMs boot and download. The image is built once for each list of packages, by root,
+# from Debian's packages; the tools that it needs are installed where apt-get is.
+.PHONY: real-vms
+real-vms: binaries $(BIN)/kubelet ## Build the image of the local cloud's real VMs, and their kubelet and container images (minutes, the first time).
+	$(BIN)/vm-image build --dir $(REAL_VMS)/images
+	$(BIN)/vm-image mirror --dir $(REAL_VMS)/mirror --release $(KUBERNETES_VERSION) $(BIN)/kubelet
+	$(BIN)/vm-image mirror --dir $(REAL_VMS)/mirror --image registry.k8s.io/pause:3.10 $(BIN)/pause
+
+$(BIN)/kubelet: cluster/kubernetes/go.mod
+	@mkdir -p $(BIN)
+	cd cluster/kubernetes && go build -ldflags "$(KUBE_LDFLAGS)" -o $@ k8s.io/kubernetes/cmd/kubelet
 
 .PHONY: packages
 packages: binaries ## Build the Configuration, Function and Provider packages into .work/packages.
@@ -155,8 +173,8 @@ fuzz: ## Give garbage to all that decodes what others wrote, FUZZTIME=30s to eac
 	done
 
 .PHONY: e2e
-e2e: build packages ## Run the end-to-end tests and the golden renders on a local control plane.
-	DROVER_BIN=$(BIN) DROVER_PACKAGES=$(PACKAGES) go test -count=1 -parallel 4 -timeout 45m ./test/...
+e2e: build packages real-vms ## Run the end-to-end tests and the golden renders on a local control plane.
+	DROVER_BIN=$(BIN) DROVER_PACKAGES=$(PACKAGES) DROVER_REAL_VMS=$(REAL_VMS) go test -count=1 -parallel 4 -timeout 45m ./test/...
 
 .PHONY: conformance
 conformance: build packages ## Hold all providers, or PROVIDER=aws, against what Drover promises of each, and print the table.

@@ -24,6 +24,8 @@ import (
 	"github.com/drover-dev/drover/cluster/cloud/internal/api"
 	"github.com/drover-dev/drover/cluster/cloud/internal/cloud"
 	"github.com/drover-dev/drover/cluster/cloud/internal/guest"
+	"github.com/drover-dev/drover/cluster/cloud/internal/hypervisor"
+	"github.com/drover-dev/drover/cluster/cloud/internal/real"
 )
 
 type flags struct {
@@ -32,13 +34,18 @@ type flags struct {
 	TokenFile    string        `type:"path" help:"File with the API's token. A file that is not there is made, with a new token. Default: token in the directory."`
 	CreateTime   time.Duration `default:"0s" help:"How long a VM is Pending."`
 	BootTime     time.Duration `default:"2s" help:"How long a VM boots before it reads its user data."`
+	RealVMs      string        `name:"real-vms" type:"path" help:"Folder with the images of real VMs and the mirror that serves them, as make real-vms builds it. Default: simulated VMs only."`
 	ShutdownTime time.Duration `default:"0s" help:"How long a VM is Terminating. The times are of a new cloud: one that exists keeps its settings."`
 	Debug        bool          `help:"Log more."`
 }
 
 func main() {
+	// Not a command of kong's: what follows is a hypervisor's command line.
+	if len(os.Args) > 2 && os.Args[1] == hypervisor.GuardCommand {
+		os.Exit(hypervisor.RunGuard(os.Args[2:]))
+	}
 	var f flags
-	k := kong.Parse(&f, kong.Name("local-cloud"), kong.Description("A small cloud of simulated virtual machines."))
+	k := kong.Parse(&f, kong.Name("local-cloud"), kong.Description("A small cloud of virtual machines, simulated or real."))
 	k.FatalIfErrorf(run(f))
 }
 
@@ -77,11 +84,16 @@ func run(f flags) error {
 	clk := clock.RealClock{}
 	guests := guest.New(clk)
 	defer guests.Close()
+	machines, err := realVMs(f)
+	if err != nil {
+		return err
+	}
+	defer machines.Close()
 	c, err := cloud.Open(f.Dir, localcloud.Settings{
 		CreateTime:   localcloud.Duration(f.CreateTime),
 		BootTime:     localcloud.Duration(f.BootTime),
 		ShutdownTime: localcloud.Duration(f.ShutdownTime),
-	}, guests, clk, log)
+	}, guests, machines, clk, log)
 	if err != nil {
 		return fmt.Errorf("--dir: %w", err)
 	}
@@ -90,6 +102,19 @@ func run(f flags) error {
 	defer stop()
 	go c.Run(ctx)
 	return serve(ctx, listener, api.New(c, token, clk, log), log)
+}
+
+// realVMs runs VMs of the images in the folder, or none.
+func realVMs(f flags) (*real.Machines, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	o := real.Options{Dir: filepath.Join(f.Dir, "machines"), Hypervisors: hypervisor.All(hypervisor.Guard{Path: self})}
+	if f.RealVMs != "" {
+		o.Images, o.Mirror = filepath.Join(f.RealVMs, "images"), filepath.Join(f.RealVMs, "mirror")
+	}
+	return real.New(o), nil
 }
 
 // serve answers calls until the context ends, and then those that it has begun.

@@ -1,13 +1,17 @@
 package main
 
 import (
+	"os"
 	"strings"
 	"testing"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/localcloud"
 )
 
 func TestTheTableTellsPhaseNodeVersionAndAge(t *testing.T) {
@@ -45,5 +49,41 @@ func TestADeploymentIsSettledWhenAllOfTheNewestIsAvailable(t *testing.T) {
 	}
 	if settled(nil) {
 		t.Error("there is no deployment at all")
+	}
+}
+
+func TestTheExamplesOfRealMachinesFitTogether(t *testing.T) {
+	read := func(name string, into any) {
+		t.Helper()
+		b, err := os.ReadFile("../../examples/local-real/" + name + ".yaml")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := yaml.UnmarshalStrict(b, into); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+	}
+	classes := map[string]bool{}
+	for _, name := range []string{"machineclass", "machineclass-medium"} {
+		class := machinev1alpha1.MachineClass{}
+		read(name, &class)
+		classes[class.Name] = true
+		if want := "http://" + localcloud.GatewayAddress + "/release"; class.Spec.OperatingSystem.KubeletDownloadURL != want {
+			t.Errorf("%s downloads kubelets from %q, want %q", name, class.Spec.OperatingSystem.KubeletDownloadURL, want)
+		}
+		if !strings.Contains(string(class.Spec.ForProvider.Raw), `"`+localcloud.ImageDebian12Real+`"`) {
+			t.Errorf("%s boots %s", name, class.Spec.ForProvider.Raw)
+		}
+	}
+	md, ds := machinev1alpha1.MachineDeployment{}, appsv1.DaemonSet{}
+	read("machinedeployment", &md)
+	read("daemonset", &ds)
+	if md.Name != realName || ds.Name != realName || !classes[md.Spec.Template.Spec.ClassRef.Name] || !strings.Contains(rollPatch, `"real-medium"`) || !classes["real-medium"] {
+		t.Errorf("names do not fit: %s, %s, %s and %v", md.Name, ds.Name, md.Spec.Template.Spec.ClassRef.Name, classes)
+	}
+	for k, v := range ds.Spec.Template.Spec.NodeSelector {
+		if string(md.Spec.Template.Spec.Metadata.Labels[k]) != v {
+			t.Errorf("the pods are for Nodes with %s=%s, which the machines do not have", k, v)
+		}
 	}
 }

@@ -16,6 +16,7 @@ import (
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	clusterv1alpha1 "github.com/drover-dev/drover/apis/cluster/v1alpha1"
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/localplane"
 )
@@ -24,6 +25,7 @@ func main() {
 	launcher := flag.String("launcher", ".work/bin/drover-cluster", "the launcher of the local control plane")
 	dir := flag.String("dir", ".work/cluster", "the folder of the running local control plane")
 	root := flag.String("root", ".", "the folder of the repository, whose files are applied")
+	realVMs := flag.Bool("real", false, "let real machines join, run a pod each, roll and go")
 	timeout := flag.Duration("timeout", 10*time.Minute, "how long to wait until all Nodes are Ready")
 	flag.Parse()
 
@@ -31,13 +33,13 @@ func main() {
 	defer stop()
 	ctx, cancel := context.WithTimeout(ctx, *timeout)
 	defer cancel()
-	if err := run(ctx, *launcher, *dir, *root); err != nil {
+	if err := run(ctx, *launcher, *dir, *root, *realVMs); err != nil {
 		fmt.Fprintln(os.Stderr, "demo:", err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, launcher, dir, root string) error {
+func run(ctx context.Context, launcher, dir, root string, realVMs bool) error {
 	plane, err := localplane.Read(ctx, launcher, dir)
 	if err != nil {
 		return err
@@ -63,15 +65,29 @@ func run(ctx context.Context, launcher, dir, root string) error {
 	if err := localplane.Account(ctx, c, *plane.LocalCloud); err != nil {
 		return err
 	}
-	for _, f := range []string{"providerconfig", "clusterproviderconfig", "machineclass", "machinedeployment"} {
-		if err := apply(ctx, c, filepath.Join(root, "examples", "local", f+".yaml")); err != nil {
-			return err
-		}
+	if err := applyLocal(ctx, c, root, "providerconfig", "clusterproviderconfig"); err != nil {
+		return err
+	}
+	if realVMs {
+		return runReal(ctx, c, plane, root, os.Stdout)
+	}
+	if err := applyLocal(ctx, c, root, "machineclass", "machinedeployment"); err != nil {
+		return err
 	}
 	if err := follow(ctx, c, os.Stdout); err != nil {
 		return err
 	}
 	return whatNext(os.Stdout, filepath.Dir(launcher), plane.Control.Kubeconfig)
+}
+
+// applyLocal applies examples of the local cloud.
+func applyLocal(ctx context.Context, c client.Client, root string, names ...string) error {
+	for _, f := range names {
+		if err := apply(ctx, c, filepath.Join(root, "examples", "local", f+".yaml")); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func apply(ctx context.Context, c client.Client, file string) error {
@@ -81,7 +97,7 @@ func apply(ctx context.Context, c client.Client, file string) error {
 
 func scheme() *runtime.Scheme {
 	s := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, machinev1alpha1.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, clusterv1alpha1.AddToScheme, machinev1alpha1.AddToScheme} {
 		if err := add(s); err != nil {
 			panic(err)
 		}

@@ -18,10 +18,22 @@ const (
 // DefaultZone is the zone of a VM that asks for none.
 const DefaultZone = "zone-a"
 
-// Images that every local cloud has. ListImages answers with all there are.
+// Images that every local cloud has: simulated ones. ListImages answers with all there are.
 const (
 	ImageUbuntu2404 = "ubuntu-24.04"
 	ImageDebian12   = "debian-12"
+)
+
+// ImageDebian12Real is a real Debian, in a local cloud that was started with its image.
+const ImageDebian12Real = "debian-12-real"
+
+// Addresses in the network of a real VM.
+const (
+	// GatewayAddress is the router, and answers with what the VM downloads: kubelets and
+	// container images.
+	GatewayAddress = "10.200.0.1"
+	// HostAddress is the loopback interface of the computer that the local cloud runs on.
+	HostAddress = "10.200.0.2"
 )
 
 // Sizes that a VM can have.
@@ -46,8 +58,9 @@ const (
 	StateRunning State = "Running"
 	// StateTerminating: deletion was asked for, the VM is shutting down.
 	StateTerminating State = "Terminating"
-	// StateFailed: the creation failed after it was accepted; VM.Error says
-	// why. The VM stays, and counts for the quota, until it is deleted.
+	// StateFailed: the creation failed after it was accepted, or a VM of a real
+	// image ended by itself; VM.Error says why. The VM stays, and counts for the
+	// quota, until it is deleted.
 	StateFailed State = "Failed"
 )
 
@@ -129,9 +142,21 @@ type VMList struct {
 	Unreachable []string `json:"unreachable,omitempty"`
 }
 
+// ImageKind is how VMs of an image run.
+type ImageKind string
+
+// The kinds of images.
+const (
+	// ImageSimulated: the cloud does what an operating system and a kubelet would do.
+	ImageSimulated ImageKind = "Simulated"
+	// ImageReal: a hypervisor boots an operating system.
+	ImageReal ImageKind = "Real"
+)
+
 // Image is what a VM can boot.
 type Image struct {
-	Name string `json:"name"`
+	Name string    `json:"name"`
+	Kind ImageKind `json:"kind,omitempty"`
 	// KubernetesVersions that the image brings along. Others are downloaded
 	// at boot, so that every version can run on every image.
 	KubernetesVersions []string `json:"kubernetesVersions,omitempty"`

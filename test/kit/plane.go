@@ -82,6 +82,7 @@ func Up(ctx context.Context, o Options) (*Plane, error) {
 	}
 	p.Dir = dir
 	args := append([]string{"up", "--bin", p.bin, "--packages", p.packages}, o.Args...)
+	args = append(args, realVMArgs()...)
 	if o.Target {
 		args = append(args, "--target")
 	}

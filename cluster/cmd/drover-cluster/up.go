@@ -32,6 +32,7 @@ type runFlags struct {
 	CircuitBreakerBurst      float64 `help:"Crossplane's --circuit-breaker-burst; 0 is its default." placeholder:"N"`
 	CircuitBreakerRefillRate float64 `help:"Crossplane's --circuit-breaker-refill-rate; 0 is its default." placeholder:"R"`
 	MaxConcurrentReconciles  int     `help:"Crossplane's --max-concurrent-reconciles; 0 is its default." placeholder:"N"`
+	RealVMs                  string  `name:"real-vms" type:"path" help:"Folder with the images and the mirror of the local cloud's real VMs, as make real-vms builds it." placeholder:"DIR"`
 	Audit                    string  `default:"" enum:",Metadata,Request,RequestResponse" help:"Write an audit log of all writes to each API server, at this level." placeholder:"LEVEL"`
 }
 
@@ -100,6 +101,9 @@ func (c *upCommand) spawn(dir layout.Dir) (chan error, error) {
 		fmt.Sprintf("--circuit-breaker-refill-rate=%g", c.CircuitBreakerRefillRate),
 		fmt.Sprintf("--max-concurrent-reconciles=%d", c.MaxConcurrentReconciles),
 		"--audit="+c.Audit)
+	if c.RealVMs != "" {
+		cmd.Args = append(cmd.Args, "--real-vms="+c.RealVMs)
+	}
 	cmd.Dir = string(dir)
 	cmd.Env = process.Environment()
 	cmd.Stdout, cmd.Stderr = out, out
@@ -173,6 +177,6 @@ func (c *superviseCommand) Run(ctx context.Context) error {
 	return supervisor.Run(ctx, supervisor.Options{
 		Dir: dir, Bin: c.Bin, Target: c.Target,
 		CircuitBreakerBurst: c.CircuitBreakerBurst, CircuitBreakerRefillRate: c.CircuitBreakerRefillRate,
-		MaxConcurrentReconciles: c.MaxConcurrentReconciles, Audit: c.Audit,
+		MaxConcurrentReconciles: c.MaxConcurrentReconciles, RealVMs: c.RealVMs, Audit: c.Audit,
 	}, log.New(os.Stderr, "", log.LstdFlags|log.Lmicroseconds))
 }

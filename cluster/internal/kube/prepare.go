@@ -24,6 +24,10 @@ import (
 // away, unlike those of system:masters.
 const adminGroup = "drover:cluster-admins"
 
+// realVMs is the address at which the local cloud's real VMs reach this computer's loopback
+// interface: localcloud.HostAddress.
+var realVMs = net.IPv4(10, 200, 0, 2)
+
 // A ControlPlane is one API server with its etcd, controllers and scheduler.
 type ControlPlane struct {
 	// Name is the component's name.
@@ -60,7 +64,7 @@ func (k ControlPlane) Prepare(now time.Time) error {
 	if !files.Exists(k.Dir.PKI("apiserver.key")) {
 		pair, err := ca.Server("kube-apiserver",
 			[]string{"localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc", "kubernetes.default.svc.cluster.local"},
-			[]net.IP{net.IPv4(127, 0, 0, 1), net.IPv4(10, 0, 0, 1)}, now)
+			[]net.IP{net.IPv4(127, 0, 0, 1), net.IPv4(10, 0, 0, 1), realVMs}, now)
 		if err != nil {
 			return err
 		}

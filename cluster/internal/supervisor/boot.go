@@ -177,10 +177,14 @@ func (s *supervisor) bootLocalCloud(ctx context.Context) (string, error) {
 		}
 	}
 	address := fmt.Sprintf("127.0.0.1:%d", s.ports[LocalCloud])
+	args := []string{"--dir", s.Dir.LocalCloud(), "--listen", address, "--token-file", s.Dir.LocalCloudToken()}
+	if s.RealVMs != "" {
+		args = append(args, "--real-vms", s.RealVMs)
+	}
 	return "local cloud is ready on http://" + address, s.launch(ctx, process.Spec{
 		Name:  LocalCloud,
 		Path:  s.binary("local-cloud"),
-		Args:  []string{"--dir", s.Dir.LocalCloud(), "--listen", address, "--token-file", s.Dir.LocalCloudToken()},
+		Args:  args,
 		Log:   s.Dir.Log(LocalCloud),
 		Ready: func(ctx context.Context) error { return probe.TCP(ctx, address) },
 	}, componentTimeout)

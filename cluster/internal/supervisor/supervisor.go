@@ -48,6 +48,8 @@ type Options struct {
 	CircuitBreakerBurst, CircuitBreakerRefillRate float64
 	// MaxConcurrentReconciles is Crossplane's; 0 means its default.
 	MaxConcurrentReconciles int
+	// RealVMs is the folder of the local cloud's real VMs; empty for none.
+	RealVMs string
 	// Audit is the level of the audit logs of both API servers; empty for none.
 	Audit string
 }

@@ -52,7 +52,7 @@ func TestAMarkedMachineIsDeletedAmidAnUpdateInPlace(t *testing.T) {
 	}
 	isUpdating := func(m *machinev1alpha1.Machine) bool { return m.Status.Phase == machinev1alpha1.MachineUpdating }
 	until(func() bool { return count(c.Available) == replicas })
-	c.Settled(c.Deployment())
+	c.Settled(c)
 	c.Update(roll)
 	until(func() bool {
 		for _, m := range c.Machines() {

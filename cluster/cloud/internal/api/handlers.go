@@ -5,8 +5,6 @@ import (
 	"strings"
 
 	"github.com/drover-dev/drover/internal/localcloud"
-
-	"github.com/drover-dev/drover/cluster/cloud/internal/cloud"
 )
 
 func (s *server) createVM(r *http.Request) (int, any, error) {
@@ -73,7 +71,8 @@ func (s *server) console(r *http.Request) (int, any, error) {
 }
 
 func (s *server) listImages(*http.Request) (int, any, error) {
-	return http.StatusOK, localcloud.ImageList{Items: cloud.Images()}, nil
+	images, err := s.cloud.Images()
+	return http.StatusOK, localcloud.ImageList{Items: images}, err
 }
 
 func (s *server) getHistory(*http.Request) (int, any, error) {

@@ -21,6 +21,7 @@ import (
 
 	"github.com/drover-dev/drover/cluster/cloud/internal/cloud"
 	"github.com/drover-dev/drover/cluster/cloud/internal/guest"
+	"github.com/drover-dev/drover/cluster/cloud/internal/real"
 )
 
 type noGuests struct{}
@@ -28,11 +29,19 @@ type noGuests struct{}
 func (noGuests) Start(guest.VM, guest.Host) {}
 func (noGuests) Stop(string)                {}
 
+type noMachines struct{}
+
+func (noMachines) ImageNames() ([]string, error) { return nil, nil }
+func (noMachines) Start(real.VM, real.Host)      {}
+func (noMachines) Stop(string)                   {}
+func (noMachines) Delete(string)                 {}
+func (noMachines) Keep([]string) error           { return nil }
+
 func serve(t *testing.T) (url string, client *localcloud.Client, clock *clocktesting.FakeClock) {
 	t.Helper()
 	clock = clocktesting.NewFakeClock(time.Unix(1e9, 0))
 	log := slog.New(slog.DiscardHandler)
-	c, err := cloud.Open(t.TempDir(), localcloud.Settings{BootTime: localcloud.Duration(2 * time.Second)}, noGuests{}, clock, log)
+	c, err := cloud.Open(t.TempDir(), localcloud.Settings{BootTime: localcloud.Duration(2 * time.Second)}, noGuests{}, noMachines{}, clock, log)
 	must(t, err)
 	srv := httptest.NewServer(New(c, "secret", clock, log))
 	t.Cleanup(srv.Close)

@@ -9,7 +9,7 @@ import (
 	"github.com/drover-dev/drover/internal/localcloud"
 )
 
-// images by name, with what a Node calls each.
+// images that are simulated, by name, with what a Node calls each.
 var images = map[string]string{
 	localcloud.ImageUbuntu2404: "Ubuntu 24.04.3 LTS",
 	localcloud.ImageDebian12:   "Debian GNU/Linux 12 (bookworm)",
@@ -23,11 +23,24 @@ var sizes = map[string]size{
 	localcloud.SizeLarge:  {resource.MustParse("4"), resource.MustParse("16Gi")},
 }
 
-// Images lists what a VM can boot.
-func Images() []localcloud.Image {
+// Images lists what a VM can boot: first the simulated images, then the real ones that were
+// built.
+func (c *Cloud) Images() ([]localcloud.Image, error) {
 	out := []localcloud.Image{}
 	for _, name := range slices.Sorted(maps.Keys(images)) {
-		out = append(out, localcloud.Image{Name: name})
+		out = append(out, localcloud.Image{Name: name, Kind: localcloud.ImageSimulated})
 	}
-	return out
+	names, err := c.machines.ImageNames()
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range names {
+		out = append(out, localcloud.Image{Name: name, Kind: localcloud.ImageReal})
+	}
+	return out, nil
+}
+
+func isSimulated(image string) bool {
+	_, ok := images[image]
+	return ok
 }

@@ -21,13 +21,25 @@ import (
 
 	"github.com/drover-dev/drover/cluster/cloud/internal/guest"
 	"github.com/drover-dev/drover/cluster/cloud/internal/kubelet"
+	"github.com/drover-dev/drover/cluster/cloud/internal/real"
 	"github.com/drover-dev/drover/cluster/cloud/internal/store"
 )
 
-// Guests runs what is in VMs; Start and Stop do not wait.
+// Guests runs what is in simulated VMs; Start and Stop do not wait.
 type Guests interface {
 	Start(guest.VM, guest.Host)
 	Stop(id string)
+}
+
+// Machines runs real VMs; Start, Stop and Delete do not wait.
+type Machines interface {
+	ImageNames() ([]string, error)
+	Start(real.VM, real.Host)
+	Stop(id string)
+	// Delete stops a VM, and deletes its disk.
+	Delete(id string)
+	// Keep deletes what there is of other VMs.
+	Keep(ids []string) error
 }
 
 // account is what the cloud keeps besides its VMs.
@@ -44,6 +56,7 @@ const accountFile = "account"
 type Cloud struct {
 	clock    clock.Clock
 	guests   Guests
+	machines Machines
 	log      *slog.Logger
 	vmFiles  *store.Dir
 	files    *store.Dir
@@ -58,11 +71,11 @@ type Cloud struct {
 
 // Open reads the cloud that a directory holds, or makes a new one with these
 // settings. VMs that were running run on.
-func Open(dir string, settings localcloud.Settings, guests Guests, c clock.Clock, log *slog.Logger) (*Cloud, error) {
+func Open(dir string, settings localcloud.Settings, guests Guests, machines Machines, c clock.Clock, log *slog.Logger) (*Cloud, error) {
 	if err := validateSettings(settings); err != nil {
 		return nil, err
 	}
-	cl := &Cloud{clock: c, guests: guests, log: log, consoles: consoles{filepath.Join(dir, "consoles")}, history: history{filepath.Join(dir, "history")},
+	cl := &Cloud{clock: c, guests: guests, machines: machines, log: log, consoles: consoles{filepath.Join(dir, "consoles")}, history: history{filepath.Join(dir, "history")},
 		wake: make(chan struct{}, 1), vms: map[string]*Record{}, account: account{Settings: settings}}
 	var err error
 	if cl.files, err = store.Open(dir); err != nil {
@@ -79,6 +92,9 @@ func Open(dir string, settings localcloud.Settings, guests Guests, c clock.Clock
 	}
 	ids, err := cl.vmFiles.Names()
 	if err != nil {
+		return nil, err
+	}
+	if err := machines.Keep(ids); err != nil {
 		return nil, err
 	}
 	for _, id := range ids {
@@ -158,7 +174,7 @@ func (c *Cloud) put(r Record) error {
 	case r.on():
 		c.start(&r, old != nil && !old.Booted)
 	case old != nil && old.on():
-		c.guests.Stop(r.VM.ID)
+		c.stop(&r)
 	}
 	return nil
 }
@@ -171,9 +187,22 @@ func (c *Cloud) remove(id string) error {
 	if err := c.vmFiles.Delete(id); err != nil {
 		return err
 	}
+	isReal := c.vms[id].Real
 	delete(c.vms, id)
-	c.guests.Stop(id)
+	if isReal {
+		c.machines.Delete(id)
+	} else {
+		c.guests.Stop(id)
+	}
 	return c.consoles.remove(id)
+}
+
+func (c *Cloud) stop(r *Record) {
+	if r.Real {
+		c.machines.Stop(r.VM.ID)
+		return
+	}
+	c.guests.Stop(r.VM.ID)
 }
 
 func (c *Cloud) start(r *Record, firstBoot bool) {
@@ -181,6 +210,13 @@ func (c *Cloud) start(r *Record, firstBoot bool) {
 	providerID := r.VM.ProviderID
 	if r.NoProviderID {
 		providerID = ""
+	}
+	if r.Real {
+		c.machines.Start(real.VM{
+			ID: r.VM.ID, Name: r.VM.Name, Image: r.VM.Image, IP: ip(r.Network), ProviderID: providerID, UserData: r.UserData,
+			CPUs: int(s.cpu.Value()), MemoryMiB: int(s.memory.Value() >> 20),
+		}, host{c, r.VM.ID})
+		return
 	}
 	c.guests.Start(guest.VM{
 		Facts: kubelet.Facts{
@@ -197,7 +233,11 @@ func (c *Cloud) Create(req localcloud.CreateVMRequest) (vm localcloud.VM, lose *
 	if req.Zone == "" {
 		req.Zone = localcloud.DefaultZone
 	}
-	if err := validateCreate(&req); err != nil {
+	available, err := c.Images()
+	if err != nil {
+		return vm, nil, err
+	}
+	if err := validateCreate(&req, available); err != nil {
 		return vm, nil, err
 	}
 	c.mu.Lock()
@@ -244,7 +284,7 @@ func (c *Cloud) newRecord(req localcloud.CreateVMRequest, network int, e effects
 			ID: id, Name: req.Name, Image: req.Image, Size: req.Size, Zone: req.Zone, Tags: maps.Clone(req.Tags),
 			State: localcloud.StatePending, ProviderID: "local:///" + req.Zone + "/" + id, CreatedAt: now,
 		},
-		UserData: req.UserData, Network: network, NeverBoots: e.neverBoots, NoProviderID: e.noProviderID,
+		UserData: req.UserData, Network: network, Real: !isSimulated(req.Image), NeverBoots: e.neverBoots, NoProviderID: e.noProviderID,
 	}
 	r.RunAt = now.Add(time.Duration(c.account.Settings.CreateTime))
 	r.BootAt = r.RunAt.Add(time.Duration(c.account.Settings.BootTime) + e.bootLater)

@@ -16,6 +16,7 @@ import (
 
 	"github.com/drover-dev/drover/cluster/cloud/internal/guest"
 	"github.com/drover-dev/drover/cluster/cloud/internal/kubelet"
+	"github.com/drover-dev/drover/cluster/cloud/internal/real"
 )
 
 // guests notes what is started and stopped, and runs nothing.
@@ -29,12 +30,35 @@ func (g *guests) Start(vm guest.VM, h guest.Host) {
 }
 func (g *guests) Stop(id string) { delete(g.running, id) }
 
+// machines notes what is started, stopped and deleted.
+type machines struct {
+	running map[string]real.VM
+	hosts   map[string]real.Host
+	deleted []string
+	kept    []string
+}
+
+func (m *machines) ImageNames() ([]string, error) {
+	return []string{localcloud.ImageDebian12Real}, nil
+}
+func (m *machines) Start(vm real.VM, h real.Host) { m.running[vm.ID], m.hosts[vm.ID] = vm, h }
+func (m *machines) Stop(id string)                { delete(m.running, id) }
+func (m *machines) Delete(id string) {
+	m.Stop(id)
+	m.deleted = append(m.deleted, id)
+}
+func (m *machines) Keep(ids []string) error {
+	m.kept = ids
+	return nil
+}
+
 type bench struct {
 	*Cloud
-	t      *testing.T
-	dir    string
-	clock  *clocktesting.FakeClock
-	guests *guests
+	t        *testing.T
+	dir      string
+	clock    *clocktesting.FakeClock
+	guests   *guests
+	machines *machines
 }
 
 var settings = localcloud.Settings{
@@ -53,8 +77,9 @@ func newBench(t *testing.T) *bench {
 func (b *bench) restart() {
 	b.t.Helper()
 	b.guests = &guests{running: map[string]guest.VM{}, hosts: map[string]guest.Host{}}
+	b.machines = &machines{running: map[string]real.VM{}, hosts: map[string]real.Host{}}
 	var err error
-	b.Cloud, err = Open(b.dir, settings, b.guests, b.clock, slog.New(slog.DiscardHandler))
+	b.Cloud, err = Open(b.dir, settings, b.guests, b.machines, b.clock, slog.New(slog.DiscardHandler))
 	b.must(err)
 }
 
@@ -482,7 +507,7 @@ func TestBadInputNamesTheFieldAndWhatIsAllowed(t *testing.T) {
 		"NoName":       {create(func(r *localcloud.CreateVMRequest) { r.Name = "" }), `name: invalid value "": must be a host name: 1 to 63 lowercase letters, digits, "-" and "."`},
 		"BadName":      {create(func(r *localcloud.CreateVMRequest) { r.Name = "A_b" }), `name: invalid value "A_b": must be a host name: 1 to 63 lowercase letters, digits, "-" and "."`},
 		"LongName":     {create(func(r *localcloud.CreateVMRequest) { r.Name = long[:64] }), `name: invalid value "` + long[:64] + `": must be a host name: 1 to 63 lowercase letters, digits, "-" and "."`},
-		"Image":        {create(func(r *localcloud.CreateVMRequest) { r.Image = "dos" }), `image: invalid value "dos": must be one of debian-12, ubuntu-24.04`},
+		"Image":        {create(func(r *localcloud.CreateVMRequest) { r.Image = "dos" }), `image: invalid value "dos": must be one of debian-12, ubuntu-24.04, debian-12-real`},
 		"Size":         {create(func(r *localcloud.CreateVMRequest) { r.Size = "" }), `size: invalid value "": must be one of large, medium, small`},
 		"Zone":         {create(func(r *localcloud.CreateVMRequest) { r.Zone = "a.b" }), `zone: invalid value "a.b": must be a DNS label: lowercase letters, digits and "-"`},
 		"UserData":     {create(func(r *localcloud.CreateVMRequest) { r.UserData = make([]byte, 65537) }), `userData: invalid value "65537 bytes": must be at most 65536 bytes`},

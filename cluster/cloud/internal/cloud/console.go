@@ -10,8 +10,12 @@ import (
 	"time"
 )
 
-// maxConsole is how much of the end of a console log is shown.
-const maxConsole = 64 << 10
+const (
+	// maxConsole is how much of the end of a console log is shown.
+	maxConsole = 64 << 10
+	// maxConsoleFile is the size at which a log is cut to what is shown.
+	maxConsoleFile = 1 << 20
+)
 
 // consoles are text files, one a VM.
 type consoles struct{ dir string }
@@ -22,7 +26,20 @@ func (c consoles) write(id string, now time.Time, format string, args ...any) er
 		return fmt.Errorf("open console: %w", err)
 	}
 	_, err = fmt.Fprintf(f, "%s %s\n", now.UTC().Format(time.RFC3339), fmt.Sprintf(format, args...))
-	return errors.Join(err, f.Close())
+	info, serr := f.Stat()
+	if err = errors.Join(err, serr, f.Close()); err != nil || info.Size() < maxConsoleFile {
+		return err
+	}
+	return c.cut(id)
+}
+
+// cut a log that grew long: a guest may write for ever.
+func (c consoles) cut(id string) error {
+	tail, err := c.read(id)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(c.file(id), []byte(tail), 0o600)
 }
 
 func (c consoles) read(id string) (string, error) {

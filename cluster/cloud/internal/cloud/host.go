@@ -3,6 +3,8 @@ package cloud
 import (
 	"fmt"
 
+	"github.com/drover-dev/drover/internal/localcloud"
+
 	"github.com/drover-dev/drover/cluster/cloud/internal/kubelet"
 )
 
@@ -30,7 +32,23 @@ func (h host) Save(s kubelet.State) error {
 	return nil
 }
 
-// Console implements guest.Host.
+// Fail implements real.Host. The VM stays, as Failed, until it is deleted.
+func (h host) Fail(message string) {
+	h.cloud.mu.Lock()
+	defer h.cloud.mu.Unlock()
+	r, ok := h.cloud.vms[h.id]
+	if !ok || !r.on() {
+		return
+	}
+	next := *r
+	next.VM.State, next.VM.Error = localcloud.StateFailed, &localcloud.VMError{Code: localcloud.CodeInternal, Message: message}
+	if err := h.cloud.put(next); err != nil {
+		h.cloud.log.Error("cannot keep the failure of a VM", "vm", h.id, "err", err)
+	}
+	h.cloud.note(h.id, "failed: %s", message)
+}
+
+// Console implements guest.Host and real.Host.
 func (h host) Console(format string, args ...any) {
 	h.cloud.mu.Lock()
 	defer h.cloud.mu.Unlock()

@@ -26,6 +26,8 @@ type Record struct {
 	// GoneAt is when it is gone, once it is Terminating.
 	GoneAt *time.Time `json:"goneAt,omitempty"`
 
+	// Real is true for a VM of an image of that kind.
+	Real           bool `json:"real,omitempty"`
 	NeverBoots     bool `json:"neverBoots,omitempty"`
 	NoProviderID   bool `json:"noProviderID,omitempty"`
 	KubeletStopped bool `json:"kubeletStopped,omitempty"`

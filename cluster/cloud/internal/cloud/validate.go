@@ -19,12 +19,16 @@ func invalid(field string, value any, must string) *localcloud.Error {
 
 func oneOf(names []string) string { return "one of " + strings.Join(names, ", ") }
 
-func validateCreate(r *localcloud.CreateVMRequest) error {
+func validateCreate(r *localcloud.CreateVMRequest, available []localcloud.Image) error {
 	if len(r.Name) > localcloud.MaxNameLength || len(validation.IsDNS1123Subdomain(r.Name)) > 0 {
 		return invalid("name", r.Name, fmt.Sprintf(`a host name: 1 to %d lowercase letters, digits, "-" and "."`, localcloud.MaxNameLength))
 	}
-	if _, ok := images[r.Image]; !ok {
-		return invalid("image", r.Image, oneOf(slices.Sorted(maps.Keys(images))))
+	var names []string
+	for _, i := range available {
+		names = append(names, i.Name)
+	}
+	if !slices.Contains(names, r.Image) {
+		return invalid("image", r.Image, oneOf(names))
 	}
 	if _, ok := sizes[r.Size]; !ok {
 		return invalid("size", r.Size, oneOf(slices.Sorted(maps.Keys(sizes))))

@@ -1,0 +1,127 @@
+package hypervisor
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"time"
+)
+
+const (
+	// probeInit is a program of the image that writes probeMarker and stays.
+	probeInit   = "/usr/local/sbin/boot-probe"
+	probeMarker = "boot-probe: the kernel runs programs"
+	probeMemory = 256
+)
+
+// A Verdict is what was found out about a hypervisor.
+type Verdict struct {
+	Name string
+	// Problem is why it was refused; nil for the chosen one.
+	Problem error
+}
+
+// Choose returns the first hypervisor that boots the image within its deadline, or nil, and
+// why it took that one. A device or a program proves nothing: nested virtualisation can show
+// a KVM device with which no stock kernel boots.
+func Choose(ctx context.Context, all []Hypervisor, i Image, deadline func(Hypervisor) time.Duration) (Hypervisor, []Verdict) {
+	var verdicts []Verdict
+	for _, h := range all {
+		err := Probe(ctx, h, i, deadline(h))
+		verdicts = append(verdicts, Verdict{Name: h.Name(), Problem: err})
+		if err == nil {
+			return h, verdicts
+		}
+	}
+	return nil, verdicts
+}
+
+// Deadline of a hypervisor's probe. A healthy one needs 2 s, and QEMU without KVM 20 s, of an
+// idle CPU.
+func Deadline(h Hypervisor) time.Duration {
+	switch h := h.(type) {
+	case qemu:
+		if h.kvm {
+			return 20 * time.Second
+		}
+		return 3 * time.Minute
+	default:
+		return time.Minute
+	}
+}
+
+// Probe boots the image until its first program runs.
+func Probe(ctx context.Context, h Hypervisor, i Image, deadline time.Duration) error {
+	if err := h.Check(i); err != nil {
+		return err
+	}
+	dir, err := os.MkdirTemp("", "boot-probe-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	w := &watch{marker: []byte(probeMarker), seen: make(chan struct{})}
+	m, err := h.Start(VM{Dir: dir, Image: i, CPUs: 1, MemoryMiB: probeMemory, Arguments: []string{"init=" + probeInit}}, w)
+	if err != nil {
+		return err
+	}
+	defer m.Stop()
+	select {
+	case <-w.seen:
+		return nil
+	case <-m.Done():
+		// Both may have happened.
+		select {
+		case <-w.seen:
+			return nil
+		default:
+		}
+		return fmt.Errorf("the VM ended before its first program ran (%w)%s", orUnknown(m.Err()), w.last())
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(deadline):
+		return fmt.Errorf("the kernel ran no program within %s%s", deadline, w.last())
+	}
+}
+
+func orUnknown(err error) error {
+	if err == nil {
+		return errors.New("without an error")
+	}
+	return err
+}
+
+// watch is a console that waits for a marker.
+type watch struct {
+	marker []byte
+	seen   chan struct{}
+
+	mu   sync.Mutex
+	once sync.Once
+	text []byte
+}
+
+func (w *watch) Write(p []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.text = append(w.text, p...)
+	if bytes.Contains(w.text, w.marker) {
+		w.once.Do(func() { close(w.seen) })
+	}
+	return len(p), nil
+}
+
+// last is what the console showed last, as the end of a sentence.
+func (w *watch) last() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	lines := strings.FieldsFunc(string(w.text), func(r rune) bool { return r == '\n' || r == '\r' })
+	if len(lines) == 0 {
+		return "; its console is empty"
+	}
+	return fmt.Sprintf("; its console ends with %q", strings.TrimSpace(lines[len(lines)-1]))
+}

@@ -1,0 +1,232 @@
+package real
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/drover-dev/drover/cluster/cloud/internal/hypervisor"
+	"github.com/drover-dev/drover/cluster/cloud/internal/network"
+)
+
+func TestMain(m *testing.M) {
+	if len(os.Args) > 2 && os.Args[1] == hypervisor.GuardCommand {
+		os.Exit(hypervisor.RunGuard(os.Args[2:]))
+	}
+	os.Exit(m.Run())
+}
+
+// script is a hypervisor whose VMs are shell scripts.
+type script struct {
+	text  string
+	check error
+	calls *int
+}
+
+func (script) Name() string { return "script" }
+func (s script) Check(hypervisor.Image) error {
+	if s.calls != nil {
+		*s.calls++
+	}
+	return s.check
+}
+func (script) Protocol() network.Protocol { return network.Packets }
+func (s script) Start(vm hypervisor.VM, console io.Writer) (*hypervisor.Machine, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	text := "KERNEL='" + strings.Join(vm.Arguments, " ") + "'; " + s.text
+	if slices.Contains(vm.Arguments, "init=/usr/local/sbin/boot-probe") {
+		text = "echo 'boot-probe: the kernel runs programs'; sleep 600"
+	}
+	return hypervisor.Guard{Path: self}.Start(vm.Dir, nil, []string{"sh", "-c", text}, console)
+}
+
+// host notes what is told to it.
+type host struct {
+	mu     sync.Mutex
+	lines  []string
+	failed []string
+}
+
+func (h *host) Console(format string, args ...any) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.lines = append(h.lines, fmt.Sprintf(format, args...))
+}
+
+func (h *host) Fail(message string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.failed = append(h.failed, message)
+}
+
+func (h *host) console() string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return strings.Join(h.lines, "\n")
+}
+
+func (h *host) failures() []string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return slices.Clone(h.failed)
+}
+
+func eventually(t *testing.T, what string, is func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(time.Minute); !is(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("not within a minute: ", what)
+		}
+	}
+}
+
+func machinesWith(t *testing.T, dir string, h ...hypervisor.Hypervisor) *Machines {
+	t.Helper()
+	m := New(Options{Dir: dir, Images: t.TempDir(), Mirror: t.TempDir(), Hypervisors: h})
+	t.Cleanup(m.Close)
+	return m
+}
+
+var vm = VM{ID: "vm-1", Name: "w1", Image: "debian-12-real", IP: "10.200.0.10", CPUs: 1, MemoryMiB: 256}
+
+func TestAVMRunsUntilItIsDeleted(t *testing.T) {
+	dir, h := t.TempDir(), &host{}
+	m := machinesWith(t, dir, script{text: `printf '\033[32mOK\033[0m booted %s\r\n\n' "$(cat boots 2>/dev/null)"; echo again >>boots; sleep 600`})
+	m.Start(vm, h)
+	m.Start(vm, h) // It runs already.
+	eventually(t, "the first boot", func() bool { return strings.Contains(h.console(), "OK booted") })
+	if got, want := h.console(), "hypervisor: script: chosen, it booted the image\nOK booted "; got != want {
+		t.Errorf("console %q, want %q", got, want)
+	}
+
+	m.Stop(vm.ID)
+	m.Start(vm, h)
+	eventually(t, "a second boot with the same disk", func() bool { return strings.Contains(h.console(), "booted again") })
+
+	m.Delete(vm.ID)
+	eventually(t, "the folder is gone", func() bool {
+		_, err := os.Stat(filepath.Join(dir, vm.ID))
+		return errors.Is(err, os.ErrNotExist)
+	})
+	if f := h.failures(); len(f) > 0 {
+		t.Errorf("a VM that is stopped has failed: %q", f)
+	}
+}
+
+func TestTheConsoleHidesTheSecretOfTheMetadata(t *testing.T) {
+	h := &host{}
+	machinesWith(t, t.TempDir(), script{text: `echo "$KERNEL"; sleep 600`}).Start(vm, h)
+	eventually(t, "the command line", func() bool { return strings.Contains(h.console(), "ds=nocloud-net") })
+	if !strings.HasSuffix(h.console(), "ds=nocloud-net;s=http://10.200.0.1/nocloud/SECRET/") {
+		t.Error(h.console())
+	}
+}
+
+func TestAVMThatEndsFails(t *testing.T) {
+	for text, want := range map[string]string{
+		"exit 1": "the VM ended by itself: exit status 1",
+		"exit 0": "the VM ended by itself: its operating system powered it off",
+	} {
+		h := &host{}
+		machinesWith(t, t.TempDir(), script{text: text}).Start(vm, h)
+		eventually(t, "the failure", func() bool { return len(h.failures()) > 0 })
+		if got := h.failures()[0]; got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
+
+func TestAVMThatNoHypervisorBootsFails(t *testing.T) {
+	h, calls := &host{}, 0
+	m := machinesWith(t, t.TempDir(), script{check: errors.New("qemu is not installed"), calls: &calls})
+	m.Start(vm, h)
+	other := vm
+	other.ID = "vm-2"
+	m.Start(other, h)
+	eventually(t, "two failures", func() bool { return len(h.failures()) == 2 })
+	if got, want := h.failures()[0], "image debian-12-real cannot be booted on this host: script: refused: qemu is not installed"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if calls != 1 {
+		t.Errorf("the hypervisor was tried %d times for one image", calls)
+	}
+}
+
+func TestCloseEndsAllAndKeepsTheDisks(t *testing.T) {
+	dir, h := t.TempDir(), &host{}
+	m := machinesWith(t, dir, script{text: "echo booted; echo data >disk; sleep 600"})
+	m.Start(vm, h)
+	eventually(t, "the boot", func() bool { return strings.Contains(h.console(), "booted") })
+	m.Close()
+	m.Start(vm, h) // After the end nothing starts.
+	if _, err := os.Stat(filepath.Join(dir, vm.ID)); err != nil {
+		t.Error(err)
+	}
+	if f := h.failures(); len(f) > 0 {
+		t.Errorf("a VM has failed by the end of the daemon: %q", f)
+	}
+}
+
+func TestKeepDeletesTheRest(t *testing.T) {
+	dir := t.TempDir()
+	for _, id := range []string{"vm-1", "vm-2"} {
+		if err := os.Mkdir(filepath.Join(dir, id), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	m := machinesWith(t, dir)
+	if err := m.Keep([]string{"vm-2"}); err != nil {
+		t.Fatal(err)
+	}
+	if left, _ := filepath.Glob(filepath.Join(dir, "*")); !slices.Equal(left, []string{filepath.Join(dir, "vm-2")}) {
+		t.Errorf("left: %q", left)
+	}
+}
+
+func TestTheGatewayServesMetadataAndMirror(t *testing.T) {
+	m := machinesWith(t, t.TempDir())
+	h, err := m.handler(VM{ID: "vm-1", Name: "w1", UserData: []byte("data"), ProviderID: "local:///a/vm-1"}, "s3cret")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, status := range map[string]int{
+		"/nocloud/s3cret/user-data": http.StatusOK, "/nocloud/other/user-data": http.StatusNotFound,
+		"/v1/provider-id": http.StatusOK, "/v2/": http.StatusOK, "/release/no": http.StatusNotFound,
+	} {
+		if got := statusOf(h, path); got != status {
+			t.Errorf("%s: got %d, want %d", path, got, status)
+		}
+	}
+}
+
+func statusOf(h http.Handler, path string) int {
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, nil))
+	return w.Code
+}
+
+func TestLinesHaveALimit(t *testing.T) {
+	var got []string
+	l := &lines{write: func(s string) { got = append(got, s) }}
+	for _, p := range []string{"a", "b\n\n", strings.Repeat("x", maxLine+10), "\n\xff\n"} {
+		if _, err := l.Write([]byte(p)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := []string{"ab", strings.Repeat("x", maxLine), strings.Repeat("x", 10), "?"}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q", got)
+	}
+}
