@@ -308,12 +308,12 @@ func (s *story) play(words []string, line string) error {
 		}
 		spec(func(d *machinev1alpha1.MachineDeploymentSpec) {
 			d.RollbackTo = &machinev1alpha1.RollbackTo{Revision: n}
-		})
-		for _, r := range w.Deployment().Status.Revisions {
-			if r.Revision == n {
-				w.BackTo = &r
+			for _, r := range w.Deployment().Status.Revisions {
+				if r.Revision == n {
+					w.BackTo = &r
+				}
 			}
-		}
+		})
 	case "cloud refuses":
 		w.Cloud.Refuses, w.Cloud.RefusesIn = arg(2), arg(4)
 	case "cloud accepts":
