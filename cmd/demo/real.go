@@ -10,6 +10,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1alpha1 "github.com/drover-dev/drover/apis/cluster/v1alpha1"
@@ -109,15 +110,9 @@ func podsRun(ctx context.Context, c client.Client) (bool, error) {
 }
 
 func await(ctx context.Context, what string, is func() (bool, error)) error {
-	for {
-		ok, err := is()
-		if ok || err != nil {
-			return err
-		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("not so: %s: %w", what, ctx.Err())
-		case <-time.After(500 * time.Millisecond):
-		}
+	err := wait.PollUntilContextCancel(ctx, 500*time.Millisecond, true, func(context.Context) (bool, error) { return is() })
+	if wait.Interrupted(err) {
+		return fmt.Errorf("not so: %s: %w", what, err)
 	}
+	return err
 }

@@ -236,11 +236,13 @@ func checkClass(req *fnv1.RunFunctionRequest, rsp step.Response, composition pla
 	}
 	o := vm.Specimen(class, template)
 	profile, problem, looked := rsp.Profile(req, class)
-	if problem != nil || !looked {
-		return problem, looked
+	if problem != nil {
+		return problem, true
 	}
-	if problem, complete := requireSchemas(req, rsp, b, &o); problem != nil || !complete {
-		return problem, complete
+	// Schemas are required in the same call as the profile: each further call has all
+	// requirements in its request once more, and Crossplane makes six at most.
+	if problem, complete := requireSchemas(req, rsp, b, &o); problem != nil || !complete || !looked {
+		return problem, complete && looked
 	}
 	if problem := vm.Check(b, o); problem != nil {
 		return problem, true

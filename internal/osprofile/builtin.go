@@ -63,11 +63,11 @@ func Names() []string {
 // Defaulted sets what the API server sets in an object of a user.
 func Defaulted(p *machinev1alpha1.OperatingSystemProfile) *machinev1alpha1.OperatingSystemProfile {
 	if p.Spec.Kubelet.Path == "" {
-		p.Spec.Kubelet.Path = "/usr/local/bin/kubelet"
+		p.Spec.Kubelet.Path = machinev1alpha1.DefaultKubeletPath
 	}
 	for _, r := range p.Spec.Containerd {
 		if r.Download != nil && r.Download.URL == "" {
-			r.Download.URL = "https://github.com/containerd/containerd/releases/download"
+			r.Download.URL = machinev1alpha1.DefaultContainerdURL
 		}
 	}
 	for name, parameter := range p.Spec.Parameters {

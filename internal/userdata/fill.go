@@ -26,6 +26,17 @@ var placeholders = []string{
 // as in a data URL, encoded as a whole. It returns a TooLargeError if the cloud does not
 // take that much.
 func (f Filling) Fill(template string, form Form) ([]byte, error) {
+	encoded, size, err := form.encode(f.fill(template))
+	if err != nil {
+		return nil, err
+	}
+	if e := form.tooLarge(size); e != nil {
+		return nil, e
+	}
+	return encoded, nil
+}
+
+func (f Filling) fill(template string) []byte {
 	values := []string{
 		clusterv1alpha1.PlaceholderToken, f.Token,
 		clusterv1alpha1.PlaceholderServer, f.Server,
@@ -36,5 +47,5 @@ func (f Filling) Fill(template string, form Form) ([]byte, error) {
 	for _, v := range slices.Clone(values) {
 		values = append(values, escape(v))
 	}
-	return form.encode([]byte(strings.NewReplacer(values...).Replace(template)))
+	return []byte(strings.NewReplacer(values...).Replace(template))
 }

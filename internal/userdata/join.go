@@ -47,7 +47,6 @@ const (
 	pathCA              = "/etc/kubernetes/pki/ca.crt"
 	pathKubeletConfig   = "/var/lib/kubelet/config.yaml"
 	pathKubeletFlags    = "/etc/default/kubelet"
-	pathKubelet         = "/usr/local/bin/kubelet"
 	kubeletUnitName     = "kubelet.service"
 )
 
@@ -56,7 +55,7 @@ const (
 // when fields of the Machine or of its class are to blame, with their paths in them:
 // spec is the Machine's, class.spec the class's, profile.spec that of the class's profile.
 func New(in Input) (Document, error) {
-	kubelet := pathKubelet
+	kubelet := machinev1alpha1.DefaultKubeletPath
 	if in.Profile != nil && in.Profile.Spec.Kubelet.Path != "" {
 		kubelet = in.Profile.Spec.Kubelet.Path
 	}

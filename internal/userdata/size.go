@@ -52,35 +52,34 @@ func (e *TooLargeError) Error() string {
 	return b.String()
 }
 
-// encode filled user data for its Secret.
-func (f Form) encode(filled []byte) ([]byte, error) {
-	encoded, size := filled, len(filled)
+// encode filled user data for its Secret, and return its size in bytes as MaxBytes counts them.
+func (f Form) encode(filled []byte) (encoded []byte, size int, err error) {
 	switch f.Encoding {
 	case clusterv1alpha1.UserDataBase64:
-		encoded = base64.StdEncoding.AppendEncode(nil, filled)
+		return base64.StdEncoding.AppendEncode(nil, filled), len(filled), nil
 	case clusterv1alpha1.UserDataGzipBase64:
 		text, err := gzipb64.Encode(filled)
 		if err != nil {
-			return nil, err
+			return nil, 0, err
 		}
-		encoded = []byte(text)
-		size = base64.StdEncoding.DecodedLen(len(text)) - strings.Count(text[max(0, len(text)-2):], "=")
+		return []byte(text), base64.StdEncoding.DecodedLen(len(text)) - strings.Count(text[max(0, len(text)-2):], "="), nil
 	}
-	if f.MaxBytes > 0 && size > f.MaxBytes {
-		return nil, &TooLargeError{Bytes: size, MaxBytes: f.MaxBytes, Compressed: f.Encoding == clusterv1alpha1.UserDataGzipBase64}
+	return filled, len(filled), nil
+}
+
+// tooLarge returns the error of user data of a size, nil if the cloud takes it.
+func (f Form) tooLarge(size int) *TooLargeError {
+	if f.MaxBytes <= 0 || size <= f.MaxBytes {
+		return nil
 	}
-	return encoded, nil
+	return &TooLargeError{Bytes: size, MaxBytes: f.MaxBytes, Compressed: f.Encoding == clusterv1alpha1.UserDataGzipBase64}
 }
 
 // SizeOf a template that is filled with values of the size that those of a cluster have as
 // a rule, in bytes as MaxBytes counts them.
 func (f Form) SizeOf(template string) (int, error) {
-	encoded, err := typical.Fill(template, Form{Encoding: f.Encoding})
-	if err != nil || f.Encoding != clusterv1alpha1.UserDataBase64 && f.Encoding != clusterv1alpha1.UserDataGzipBase64 {
-		return len(encoded), err
-	}
-	plain, err := base64.StdEncoding.DecodeString(string(encoded))
-	return len(plain), err
+	_, size, err := f.encode(typical.fill(template))
+	return size, err
 }
 
 // typical values: a CA bundle has one certificate. A larger bundle is found when the
@@ -106,13 +105,14 @@ const mostNamed = 3
 // the template.
 func (d Document) CheckSize(template string, form Form) error {
 	size, err := form.SizeOf(template)
-	if err != nil || form.MaxBytes <= 0 || size <= form.MaxBytes {
+	if err != nil {
 		return err
 	}
-	return &TooLargeError{
-		Bytes: size, MaxBytes: form.MaxBytes, Compressed: form.Encoding == clusterv1alpha1.UserDataGzipBase64,
-		Largest: d.largest(),
+	if e := form.tooLarge(size); e != nil {
+		e.Largest = d.largest()
+		return e
 	}
+	return nil
 }
 
 func (d Document) largest() []FileSize {

@@ -19,6 +19,11 @@ const (
 	DefaultDrainTimeout = 2 * time.Hour
 	// DefaultHookTimeout is the default of Drain.HookTimeout.
 	DefaultHookTimeout = 2 * time.Hour
+	// DefaultKubeletPath is the default of ProfileKubelet.Path. Images without a profile have their
+	// kubelet there, too.
+	DefaultKubeletPath = "/usr/local/bin/kubelet"
+	// DefaultContainerdURL is the default of ContainerdDownload.URL.
+	DefaultContainerdURL = "https://github.com/containerd/containerd/releases/download"
 )
 
 // Defaults that no schema has, because they depend on other fields.

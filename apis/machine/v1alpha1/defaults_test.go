@@ -38,6 +38,8 @@ func TestDefaultsAreThoseOfTheSchemas(t *testing.T) {
 		{[]string{setXRD, machineCRD}, "spec.inPlaceUpdate.timeout", v1alpha1.DefaultUpdateTimeout},
 		{[]string{deploymentXRD, setXRD, machineCRD}, "spec.drain.timeout", v1alpha1.DefaultDrainTimeout},
 		{[]string{deploymentXRD, setXRD, machineCRD}, "spec.drain.hookTimeout", v1alpha1.DefaultHookTimeout},
+		{[]string{profileCRD}, "spec.kubelet.path", v1alpha1.DefaultKubeletPath},
+		{[]string{profileCRD}, "spec.containerd.download.url", v1alpha1.DefaultContainerdURL},
 		{[]string{inputs + "bootstraps.yaml"}, "tokenTTL", fn.DefaultTokenTTL},
 		{[]string{inputs + "bootstraps.yaml"}, "tokenGroups", []any{fn.DefaultTokenGroup}},
 		{[]string{inputs + "lifecycles.yaml"}, "returnGrace", fn.DefaultReturnGrace},
@@ -95,6 +97,9 @@ func defaultsOf(t *testing.T, file string) map[string]any {
 func addDefaults(out map[string]any, field string, schema map[string]any) {
 	if d, ok := schema["default"]; ok {
 		out[field] = d
+	}
+	if items, ok := schema["items"].(map[string]any); ok {
+		addDefaults(out, field, items)
 	}
 	properties, _ := schema["properties"].(map[string]any)
 	for name, p := range properties {

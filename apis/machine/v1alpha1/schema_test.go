@@ -16,6 +16,7 @@ const (
 	collectorXRD  = "../xrds/machine.drover.dev_orphancollectors.yaml"
 	setXRD        = "../xrds/machine.drover.dev_machinesets.yaml"
 	machineCRD    = "../../../package/provider-drover/crds/machine.drover.dev_machines.yaml"
+	profileCRD    = "../../../package/provider-drover/crds/machine.drover.dev_operatingsystemprofiles.yaml"
 	classCRD      = "../../../package/provider-drover/crds/machine.drover.dev_machineclasses.yaml"
 )
 

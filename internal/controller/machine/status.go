@@ -247,7 +247,7 @@ func (r *Reconciler) reportFatal(ctx context.Context, m *machinev1alpha1.Machine
 	set := conditionsOf(d.Conditions)
 	for _, c := range status.Conditions {
 		if !isSystem(c.Type) && !slices.ContainsFunc(set, func(s metav1.Condition) bool { return s.Type == c.Type }) {
-			set = append(set, metav1.Condition{Type: c.Type, Status: metav1.ConditionUnknown, Reason: string(machinev1alpha1.ReasonFatalResult), Message: "A step of the pipeline failed before it set this condition"})
+			set = append(set, metav1.Condition{Type: c.Type, Status: metav1.ConditionUnknown, Reason: machinev1alpha1.ReasonFatalResult, Message: "A step of the pipeline failed before it set this condition"})
 		}
 	}
 	setConditions(&status, m.GetGeneration(), append(set, conditionOf(xpv1.ReconcileError(fatal)))...)

@@ -4,7 +4,6 @@
 package hypervisor
 
 import (
-	"fmt"
 	"io"
 	"path/filepath"
 	"strings"
@@ -75,11 +74,9 @@ func commandLine(vm VM, own ...string) string {
 	return strings.Join(append(args, vm.Arguments...), " ")
 }
 
-// metadataURL must end in a slash: cloud-init appends the names of the documents.
-func metadataArgument(url string) string { return fmt.Sprintf("ds=nocloud-net;s=%s", url) }
-
-// WithMetadata tells cloud-init where the VM's metadata is.
+// WithMetadata returns the VM with the URL of its metadata on the kernel's command line. The URL
+// must end in a slash: cloud-init appends the names of the documents.
 func (vm VM) WithMetadata(url string) VM {
-	vm.Arguments = append([]string{metadataArgument(url)}, vm.Arguments...)
+	vm.Arguments = append([]string{"ds=nocloud-net;s=" + url}, vm.Arguments...)
 	return vm
 }
