@@ -9,7 +9,9 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	kerrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/json"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/drover-dev/drover/apis/machine/v1alpha1"
@@ -65,7 +67,11 @@ func (r *reporter) report(ctx context.Context, key types.NamespacedName) (time.D
 		return d.CallAgain, nil
 	}
 	// Crossplane writes conditions too: nothing that it wrote meanwhile is overwritten.
-	err = r.client.Status().Patch(ctx, obj, client.MergeFromWithOptions(was, client.MergeFromWithOptimisticLock{}))
+	patch, err := withoutEmptyMessages(obj, client.MergeFromWithOptions(was, client.MergeFromWithOptimisticLock{}))
+	if err != nil {
+		return 0, err
+	}
+	err = r.client.Status().Patch(ctx, obj, patch)
 	switch {
 	case kerrors.IsConflict(err):
 		return afterConflict, nil
@@ -80,6 +86,34 @@ func (r *reporter) report(ctx context.Context, key types.NamespacedName) (time.D
 		r.record.Event(obj, event.Normal(event.Reason(e.Reason), e.Message))
 	}
 	return d.CallAgain, nil
+}
+
+// withoutEmptyMessages returns a merge patch whose conditions have no empty messages.
+// Crossplane's type of a condition leaves an empty message out, and metav1's does not: one that
+// is written here would be answered by a write of Crossplane that takes it away.
+func withoutEmptyMessages(obj client.Object, p client.Patch) (client.Patch, error) {
+	data, err := p.Data(obj)
+	if err != nil {
+		return nil, err
+	}
+	patch := map[string]any{}
+	if err := json.Unmarshal(data, &patch); err != nil {
+		return nil, fmt.Errorf("cannot decode patch: %w", err)
+	}
+	conditions, _, err := unstructured.NestedSlice(patch, "status", "conditions")
+	if err != nil || len(conditions) == 0 {
+		return p, err
+	}
+	for _, c := range conditions {
+		if c, ok := c.(map[string]any); ok && c["message"] == "" {
+			delete(c, "message")
+		}
+	}
+	if err := unstructured.SetNestedSlice(patch, conditions, "status", "conditions"); err != nil {
+		return nil, err
+	}
+	data, err = json.Marshal(patch)
+	return client.RawPatch(types.MergePatchType, data), err
 }
 
 // isRoot reports whether no MachineDeployment that controls the object is being deleted.

@@ -115,7 +115,10 @@ func (p *plan) decide() Decision {
 	}
 	d.Ready = p.isComplete()
 	d.Conditions = p.conditions(d.Status)
-	d.Events = p.allEvents(d.Conditions)
 	d.CallAgain = p.callAgain(d.Status)
+	if until, held := p.holdMessages(d.Conditions); held {
+		d.CallAgain = min(d.CallAgain, until)
+	}
+	d.Events = p.allEvents(d.Conditions)
 	return d
 }
