@@ -50,9 +50,9 @@ const (
 	// Failed, so that the cluster-autoscaler takes another group. Drover sets it.
 	AnnotationExhausted = Group + "/exhausted"
 
-	// AnnotationDeletionCost is an integer, 0 if absent: among the Machines of a set
-	// that is scaled down those of lower cost go first. It is to a Machine what
-	// controller.kubernetes.io/pod-deletion-cost is to a Pod.
+	// AnnotationDeletionCost is an integer, 0 if absent: among the equally available
+	// Machines of a set that is scaled down those of lower cost go first. It is to a
+	// Machine what controller.kubernetes.io/pod-deletion-cost is to a Pod.
 	AnnotationDeletionCost = Group + "/deletion-cost"
 
 	// AnnotationPreserve on a Machine or its Node keeps it for analysis: now,

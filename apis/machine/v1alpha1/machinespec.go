@@ -236,8 +236,8 @@ const (
 
 // Deletion says which Machines go first when there are too many. Before its order
 // comes what Machines say of themselves: those marked by the annotation
-// machine.drover.dev/delete-machine, a lower machine.drover.dev/deletion-cost, and
-// those in trouble; preserved ones come last.
+// machine.drover.dev/delete-machine, those in trouble, and a lower
+// machine.drover.dev/deletion-cost; preserved ones come last.
 type Deletion struct {
 	// Order among Machines that are equal otherwise.
 	// +kubebuilder:default=Newest

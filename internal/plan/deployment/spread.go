@@ -13,18 +13,23 @@ func (p *plan) isRescaled() bool {
 // the rollout replaces, unless the new set is not proven: then all sets grow in proportion
 // to their sizes, and the capacity does not wait for the new template. A scale-down
 // concerns the old sets, whose Machines the rollout deletes anyway, or, if the new set is not
-// proven, all sets in proportion: an unproven template has no larger share than before.
+// proven, all sets in proportion: an unproven template has no larger share than before. Of as
+// many Machines as replicas is lowered by, the marked ones are deleted in any case, though the
+// surge leaves room for them: each was chosen, and the new set would keep its own for good.
 func (p *plan) rescale() {
+	before := *p.Deployment.Status.DesiredReplicas
 	toMost := p.bounds.most() - sum(p.sets, (*set).desiredReplicas)
-	grows := p.bounds.replicas > *p.Deployment.Status.DesiredReplicas
 	unsettled := slices.ContainsFunc(p.sets, func(s *set) bool { return !s.isSettled() })
+	fewer := min(max(0, before-p.bounds.replicas), sum(p.sets, p.marked))
 	switch {
-	case unsettled || toMost > 0 && p.Safety.Frozen:
-		p.scaledFor = *p.Deployment.Status.DesiredReplicas
-	case toMost > 0 && grows && !p.isProven():
+	case unsettled:
+		p.scaledFor = before
+	case toMost < 0 || fewer > 0:
+		p.scaleDownAll(max(0, -toMost), fewer)
+	case toMost > 0 && p.Safety.Frozen:
+		p.scaledFor = before
+	case toMost > 0 && p.bounds.replicas > before && !p.isProven():
 		p.scaleUpProportionally(min(toMost, p.room(p.bounds.most())))
-	case toMost < 0:
-		p.scaleDownAll(-toMost)
 	default:
 		p.rollingUpdate()
 	}
@@ -50,13 +55,16 @@ func (p *plan) scaleUpProportionally(n int32) {
 	}
 }
 
-// scaleDownAll deletes marked Machines first, and never more available ones than there
-// are above the least: others then take their place.
-func (p *plan) scaleDownAll(n int32) {
+// scaleDownAll deletes n Machines, of which the first are marked, and in any case so many
+// marked ones. Of the others it never deletes more available ones than there are above the
+// least: others then take their place.
+func (p *plan) scaleDownAll(n, marked int32) {
+	marked = max(n, marked)
 	for _, s := range p.sets {
-		m := min(p.marked(s), n)
+		m := min(p.marked(s), marked)
 		p.reduceDesired(s, m)
-		n -= m
+		marked -= m
+		n = max(0, n-m)
 	}
 	less := p.shares(n)
 	if p.isProven() {

@@ -8,6 +8,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	shared "github.com/drover-dev/drover/internal/plan"
 )
 
 func by(t machinev1alpha1.StrategyType) deploymentOption {
@@ -48,8 +49,9 @@ func updated(n int32) setOption {
 }
 
 type strategyCase struct {
-	d    *machinev1alpha1.MachineDeployment
-	sets []Set
+	d      *machinev1alpha1.MachineDeployment
+	sets   []Set
+	frozen bool
 	// decided is what the sets will be told.
 	decided counts
 }
@@ -58,7 +60,7 @@ func testStrategy(t *testing.T, cases map[string]strategyCase) {
 	t.Helper()
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			d := Plan(now, Observed{Deployment: tc.d, Sets: tc.sets, ClassFound: true})
+			d := Plan(now, Observed{Deployment: tc.d, Sets: tc.sets, ClassFound: true, Safety: shared.Safety{Frozen: tc.frozen}})
 			if diff := cmp.Diff(tc.decided, decided(d)); diff != "" {
 				t.Errorf("decided: -want +got:\n%s", diff)
 			}
@@ -411,6 +413,32 @@ func TestScalingInARollout(t *testing.T) {
 			d:       deployment(9, ints(2, 2), scaledFor(10)),
 			sets:    []Set{machineSet("v1", 1, 6), machineSet("v2", 2, 6, marked(1))},
 			decided: counts{"v1": 6, "v2": 5},
+		},
+		"DownByNoMoreThanTheSurgeTakesMarkedMachinesOfTheNewSet": {
+			d:       deployment(9, ints(2, 2), scaledFor(10)),
+			sets:    []Set{machineSet("v1", 1, 4), machineSet("v2", 2, 6, marked(1))},
+			decided: counts{"v1": 4, "v2": 5},
+		},
+		"DownByMoreThanTheSurgeTakesAllMarkedMachines": {
+			d:       deployment(6, ints(2, 2), scaledFor(10)),
+			sets:    []Set{machineSet("v1", 1, 4), machineSet("v2", 2, 6, marked(4))},
+			decided: counts{"v1": 4, "v2": 2},
+		},
+		"DownTakesNoMoreMarkedMachinesThanReplicasIsLoweredBy": {
+			d:       deployment(9, ints(2, 2), scaledFor(10)),
+			sets:    []Set{machineSet("v1", 1, 4, marked(1)), machineSet("v2", 2, 6, marked(2))},
+			decided: counts{"v1": 3, "v2": 6},
+		},
+		"FrozenTakesMarkedMachinesThoughThereIsRoomForMore": {
+			d:       deployment(9, ints(2, 2), scaledFor(10)),
+			frozen:  true,
+			sets:    []Set{machineSet("v1", 1, 4), machineSet("v2", 2, 6, marked(1))},
+			decided: counts{"v1": 4, "v2": 5},
+		},
+		"UpTakesNoMarkedMachine": {
+			d:       deployment(12, ints(2, 0), scaledFor(6)),
+			sets:    []Set{machineSet("v1", 1, 5), machineSet("v2", 2, 2, marked(1))},
+			decided: counts{"v1": 5, "v2": 9},
 		},
 		"ToNothingTakesAll": {
 			d:       deployment(0, ints(2, 0), scaledFor(6)),

@@ -163,7 +163,7 @@ type plan struct {
 	resources []Resource
 	// orphans that something is done about, and those that are merely found.
 	taken, left []machinev1alpha1.Orphan
-	// waiting for something that no event tells of.
+	// waiting for the end of a Machine or VM resource of which no event tells.
 	waiting bool
 }
 
@@ -299,11 +299,7 @@ func (p *plan) adopt() {
 	room := max(0, maxInFlight-len(p.taken))
 	for _, u := range p.Inventory.Unclaimed {
 		i := slices.IndexFunc(p.left, func(o machinev1alpha1.Orphan) bool { return o.ExternalName == u.ExternalName })
-		switch {
-		case i < 0 || !p.isProven(u.VM) || p.isHeld(u.VM):
-			continue
-		case room == 0:
-			p.waiting = true
+		if i < 0 || room == 0 || !p.isProven(u.VM) || p.isHeld(u.VM) {
 			continue
 		}
 		room--

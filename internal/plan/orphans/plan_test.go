@@ -209,6 +209,21 @@ func TestPlan(t *testing.T) {
 			observed(erase, seen(unclaimed("a"), unclaimed("b")), taken(adopted("c", mayDelete, terminating)), func(o *Observed) { o.Collector.Spec.MaxOrphans = 2 }),
 			"[a:observe b:observe] [a:Adopted b:Adopted c:Deleting] Deleting",
 		},
+		"AnAdoptedVMWhoseMachineIsThereDoesNotCount": {
+			observed(erase, seen(unclaimed("b")), taken(adopted("a", mayDelete, func(a *Adopted) { a.Machine = true })), claimed(0)),
+			"[a:observe b:observe] [a:Adopted b:Adopted] Deleting",
+		},
+		"AnAdoptedVMOfAnInstallationThatIsNotProvenToBeGoneDoesNotCount": {
+			observed(erase, seen(unclaimed("b")), taken(adopted("a", formerAdopted, mayDelete)), claimed(0)),
+			"[a:observe b:observe] [a:Adopted b:Adopted] Deleting",
+		},
+		"ConfirmedAdoptedVMsDoNotCount": {
+			observed(erase, taken(adopted("a"), adopted("b")), claimed(0), confirmed("a")), "[a:delete b:delete] [a:Adopted b:Adopted] Deleting",
+		},
+		"TheStatusIsSortedByNameWhateverTheCloudSays": {
+			observed(erase, seen(unclaimed("d", formerUnclaimed), unclaimed("c", formerUnclaimed)), taken(adopted("b"), adopted("a"))),
+			"[a:delete b:delete] [a:Adopted b:Adopted c:Found d:Found] Deleting",
+		},
 		"ACollectorThatIsBeingDeletedAdoptsNothing": {
 			observed(erase, seen(unclaimed("a")), func(o *Observed) { o.Collector.DeletionTimestamp = &metav1.Time{Time: noon} }), "[] [a:Found] Reported",
 		},
@@ -237,7 +252,7 @@ func TestNoMoreThanTenAreDeletedAtOnce(t *testing.T) {
 	if len(d.Resources) != 9 || d.Status.Orphans != 32 || len(d.Status.VirtualMachines) != 20 || d.CallAgain != shared.InFlight {
 		t.Errorf("%d resources, %d orphans, %d in the status, again after %s", len(d.Resources), d.Status.Orphans, len(d.Status.VirtualMachines), d.CallAgain)
 	}
-	if got := d.Ignored(); len(got) != 10 || !slices.Contains(got, "x") || !slices.Contains(got, "y") {
+	if got := d.Ignored(); len(got) != 10 || !slices.IsSorted(got) || !slices.Contains(got, "x") || !slices.Contains(got, "y") {
 		t.Errorf("the inventory ignores %v", got)
 	}
 	if m := d.Conditions[0].Message; !strings.Contains(m, "32 VMs") || !strings.Contains(m, "and 27 more") {
@@ -286,6 +301,92 @@ func TestACollectorIsReadyOnceItKnowsItsVMs(t *testing.T) {
 	}
 }
 
+func TestTheStatusSaysWhatAnOrphanWaitsFor(t *testing.T) {
+	const erase = machinev1alpha1.OrphanDelete
+	trouble := func(text string) change[Adopted] { return func(a *Adopted) { a.Trouble = text } }
+	for name, tc := range map[string]struct {
+		o    Observed
+		want string
+	}{
+		"for nothing":                  {observed(erase, taken(adopted("a"))), ""},
+		"for its provider":             {observed(erase, taken(adopted("a", trouble("no rights")))), "no rights"},
+		"for the list":                 {observed(erase, taken(adopted("a", trouble("no rights"))), func(o *Observed) { o.Inventory.Problem = "the list failed" }), "the list failed"},
+		"for the next list":            {observed(erase, taken(adopted("a", trouble("no rights"))), func(o *Observed) { o.Inventory.Pending = true }), "no rights"},
+		"for a person":                 {observed(erase, taken(adopted("a"), adopted("b")), claimed(0)), tooMany},
+		"for a provider that is brief": {observed(erase, taken(adopted("a", trouble(strings.Repeat("x", 256))))), strings.Repeat("x", 256)},
+		"for one that is not":          {observed(erase, taken(adopted("a", trouble(strings.Repeat("x", 257))))), strings.Repeat("x", 256) + "..."},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := Plan(tc.o).Status.VirtualMachines[0].Message; got != tc.want {
+				t.Errorf("%q, want %q", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestWhenOrphansAreLookedForAgain(t *testing.T) {
+	const erase = machinev1alpha1.OrphanDelete
+	machine := func(u *Unclaimed) { u.Machine = true }
+	for name, tc := range map[string]struct {
+		o    Observed
+		want time.Duration
+	}{
+		"at rest":                            {observed(erase), shared.AtRest},
+		"soon while a VM is adopted":         {observed(erase, taken(adopted("a"))), shared.InFlight},
+		"soon while one is to be":            {observed(erase, seen(unclaimed("a"))), shared.InFlight},
+		"soon while one is given back":       {observed(erase, taken(adopted("a", func(a *Adopted) { a.Machine = true }))), shared.InFlight},
+		"soon after a list that failed":      {observed(erase, func(o *Observed) { o.Inventory.Problem = "it failed" }), shared.InFlight},
+		"soon before a list that is to come": {observed(erase, func(o *Observed) { o.Inventory.Pending = true }), shared.InFlight},
+		// No event tells that the Machine is gone.
+		"soon while its Machine holds a VM that is an orphan without": {observed(erase, seen(unclaimed("a", machine))), shared.InFlight},
+		"not for a VM that was seen once":                             {observed(erase, seen(unclaimed("a", machine, func(u *Unclaimed) { u.ConfirmedAt = nil }))), shared.AtRest},
+		"not for a VM of no Machine":                                  {observed(erase, seen(unclaimed("a", machine, func(u *Unclaimed) { u.Owner = Owner{} }))), shared.AtRest},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := Plan(tc.o).CallAgain; got != tc.want {
+				t.Errorf("after %s, want %s", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestAConditionLastsUntilTheCloudWasLookedAtAgain(t *testing.T) {
+	was := metav1.Condition{Type: machinev1alpha1.ConditionOrphansFound, Status: "True", Reason: machinev1alpha1.ReasonReported, Message: "1 VM"}
+	for name, tc := range map[string]struct {
+		world change[Observed]
+		want  string
+	}{
+		"a list that is to come":         {func(o *Observed) { o.Inventory.Pending = true }, "True Reported: 1 VM"},
+		"a list":                         {seen(), "False NoOrphans: "},
+		"a list that failed":             {func(o *Observed) { o.Inventory.Problem = "it failed" }, "Unknown InventoryUnavailable: it failed"},
+		"one that is to come and failed": {func(o *Observed) { o.Inventory.Pending, o.Inventory.Problem = true, "it failed" }, "Unknown InventoryUnavailable: it failed"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := observed(machinev1alpha1.OrphanReport, tc.world)
+			o.Collector.Status.Conditions = []metav1.Condition{was}
+			c := Plan(o).Conditions[0]
+			if got := c.Status + " " + c.Reason + ": " + c.Message; got != tc.want {
+				t.Errorf("%q, want %q", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestAMessageNamesFiveVMs(t *testing.T) {
+	for n, want := range map[int]string{
+		5: "VM d of Machine ns/m-d, VM e of Machine ns/m-e; with",
+		6: "VM d of Machine ns/m-d, VM e of Machine ns/m-e, and 1 more; with",
+	} {
+		var us []Unclaimed
+		for i := range n {
+			us = append(us, unclaimed(string(rune('a'+i))))
+		}
+		if got := Plan(observed(machinev1alpha1.OrphanReport, seen(us...))).Conditions[0].Message; !strings.Contains(got, want) {
+			t.Errorf("of %d: %q, want %q", n, got, want)
+		}
+	}
+}
+
 func TestAMessageNamesWhatHoldsOrphans(t *testing.T) {
 	few := Plan(observed(machinev1alpha1.OrphanDelete, seen(unclaimed("a"), unclaimed("b")), claimed(7)))
 	if want := "2 are not confirmed, and 1 may be deleted without: the least of spec.maxOrphans, 10, and a fifth of the 7 claimed VMs"; !strings.Contains(few.Conditions[0].Message, want) {
@@ -311,6 +412,48 @@ func TestWhatWasFoundIsRememberedWhileTheListFails(t *testing.T) {
 	}
 }
 
+func TestWhileTheListFailsTheStatusForgetsNoOrphanAndInventsNone(t *testing.T) {
+	o := observed(machinev1alpha1.OrphanDelete, taken(adopted("a")), func(o *Observed) { o.Inventory.Problem = "the list failed" })
+	found, adopted := machinev1alpha1.OrphanFound, machinev1alpha1.OrphanAdopted
+	o.Collector.Status = machinev1alpha1.OrphanCollectorStatus{
+		Installation: "ours", Unclaimed: 40, Orphans: 30,
+		// a is adopted since, b was adopted and is given back, and c is only found.
+		VirtualMachines: []machinev1alpha1.Orphan{{ExternalName: "a", State: found}, {ExternalName: "b", State: adopted}, {ExternalName: "c", State: found}},
+	}
+	d := Plan(o)
+	if got, want := says(d), "[a:observe] [a:Adopted c:Found] InventoryUnavailable"; got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+	if s := d.Status; s.Unclaimed != 40 || s.Orphans != 30 || s.Installation != "ours" || s.ObservedGeneration != 3 {
+		t.Errorf("got %+v", s)
+	}
+	o.Inventory.Problem = ""
+	if s := Plan(o).Status; s.Unclaimed != 0 || s.Orphans != 1 {
+		t.Errorf("once it is back: %+v", s)
+	}
+}
+
+func TestTooManyOrphansAreAWarningOnce(t *testing.T) {
+	o := observed(machinev1alpha1.OrphanDelete, seen(unclaimed("a"), unclaimed("b")), claimed(0))
+	warnings := func() []string {
+		var out []string
+		for _, e := range Plan(o).Events {
+			if e.Warning && e.Reason == machinev1alpha1.ReasonTooManyOrphans {
+				out = append(out, e.Message)
+			}
+		}
+		return out
+	}
+	c := Plan(o).Conditions[0]
+	if got := warnings(); !slices.Equal(got, []string{c.Message}) {
+		t.Errorf("warnings %q, want %q", got, c.Message)
+	}
+	o.Collector.Status.Conditions = []metav1.Condition{{Type: c.Type, Status: metav1.ConditionStatus(c.Status), Reason: c.Reason, Message: c.Message}}
+	if got := warnings(); len(got) > 0 {
+		t.Errorf("again: %q", got)
+	}
+}
+
 // TestEventsTellWhatChanged follows a VM from the first event to the last.
 func TestEventsTellWhatChanged(t *testing.T) {
 	c := observed(machinev1alpha1.OrphanReport).Collector
@@ -332,6 +475,8 @@ func TestEventsTellWhatChanged(t *testing.T) {
 		{"OnItsWay", machinev1alpha1.OrphanDelete, taken(adopted("a", mayDelete, terminating)), ""},
 		{"Gone", machinev1alpha1.OrphanDelete, func(*Observed) {}, "OrphanGone: Gone: VM a of Machine ns/m-a"},
 		{"AtRest", machinev1alpha1.OrphanDelete, func(*Observed) {}, ""},
+		{"FoundAnew", machinev1alpha1.OrphanReport, seen(unclaimed("a")), "OrphanFound: No Machine has VM a of Machine ns/m-a"},
+		{"SomebodyDeletedIt", machinev1alpha1.OrphanReport, seen(), ""},
 	}
 	for _, s := range stages {
 		o := observed(s.policy, s.world)

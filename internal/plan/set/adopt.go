@@ -1,15 +1,10 @@
 package set
 
 import (
-	"fmt"
 	"slices"
-	"strings"
-
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	shared "github.com/drover-dev/drover/internal/plan"
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	shared "github.com/drover-dev/drover/internal/plan"
 )
 
 // adopt Machines that match the selector and that nobody controls. They are named in the
@@ -27,26 +22,4 @@ func (p *plan) adopt() {
 			Message: "Adopting " + list(p.takesOn) + ", which spec.selector matches and nobody controls",
 		})
 	}
-}
-
-// exclusive is False while Machines match the selector that somebody else controls. A
-// set that never saw any does not have it.
-func (f *fleet) exclusive() *shared.Condition {
-	c := shared.Condition{Type: machinev1alpha1.ConditionSelectorExclusive, Status: "True", Reason: machinev1alpha1.ReasonExclusive}
-	if len(f.Foreign) > 0 {
-		// The Machines may come and go: who controls them says enough.
-		var by []string
-		for _, m := range f.Foreign {
-			owner := metav1.GetControllerOfNoCopy(m)
-			by = append(by, owner.Kind+" "+owner.Name)
-		}
-		slices.Sort(by)
-		c.Status, c.Reason = "False", machinev1alpha1.ReasonControlledByOthers
-		c.Message = fmt.Sprintf("Machines that spec.selector matches are controlled by %s, and left alone", strings.Join(slices.Compact(by), ", "))
-		return &c
-	}
-	if !c.IsKnown(f.Set.Status.Conditions) {
-		return nil
-	}
-	return &c
 }

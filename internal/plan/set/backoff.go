@@ -2,7 +2,6 @@ package set
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"time"
 
@@ -126,23 +125,4 @@ func errorCode(m Machine) string {
 
 func failedWithoutVM(r machinev1alpha1.FailureReason) bool {
 	return r == machinev1alpha1.FailureCreateFailed || r == machinev1alpha1.FailureCreateUnknown || r == machinev1alpha1.FailureCapacityTimeout
-}
-
-func backingOffEvent(b machinev1alpha1.Backoff) shared.Event {
-	times := "once"
-	if b.Failures > 1 {
-		times = fmt.Sprintf("%d times in a row", b.Failures)
-	}
-	return shared.Event{
-		Warning: true,
-		Reason:  machinev1alpha1.EventBackingOff,
-		Message: fmt.Sprintf("Creation failed %s, first with %s: the next Machine is created in %s", times, text(b.ErrorCode, b.Message), delay(b)),
-	}
-}
-
-func text(code, message string) string {
-	if message == "" {
-		return code
-	}
-	return code + ": " + message
 }

@@ -3,7 +3,6 @@ package set
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -152,8 +151,12 @@ func TestATemplateThatFailsIsTriedLessAndLessOften(t *testing.T) {
 		if got, want := reasons(d), []string{"BackingOff", "ReplacingMachine"}; !slices.Equal(got, want) {
 			t.Fatalf("attempt %d: events %v", i, d.Events)
 		}
-		if !strings.HasSuffix(d.Events[0].Message, "first with Transient: no more (request 0): the next Machine is created in "+delay.String()) {
-			t.Errorf("attempt %d: %s", i, d.Events[0].Message)
+		times := "once"
+		if i > 0 {
+			times = fmt.Sprintf("%d times in a row", i+1)
+		}
+		if want := fmt.Sprintf("Creation failed %s, first with Transient: no more (request 0): the next Machine is created in %s", times, delay); d.Events[0].Message != want {
+			t.Errorf("attempt %d: %q, want %q", i, d.Events[0].Message, want)
 		}
 		if d = w.reconcile(); d.CallAgain > shared.InFlight || len(w.ms) != 0 || len(d.Events) > 0 {
 			t.Fatalf("attempt %d: calls again after %s, %d Machines, events %v", i, d.CallAgain, len(w.ms), d.Events)
@@ -193,6 +196,11 @@ func TestABackoffEnds(t *testing.T) {
 		}
 		return s
 	}
+	// over is the backoff, of a set of one Machine.
+	over := func(s *machinev1alpha1.MachineSet) {
+		s.Spec.Replicas = 1
+		s.Status.Backoff.Until = metav1.NewTime(now)
+	}
 	cases := map[string]struct {
 		set      *machinev1alpha1.MachineSet
 		change   setOption
@@ -219,17 +227,36 @@ func TestABackoffEnds(t *testing.T) {
 			backingOff(machinev1alpha1.FailureCreateFailed),
 			func(s *machinev1alpha1.MachineSet) { s.Spec.Template.Spec.ClassRef.Name = "large" }, nil, true,
 		},
+		"WithAnotherFailureDomain": {
+			backingOff(machinev1alpha1.FailureCreateFailed),
+			func(s *machinev1alpha1.MachineSet) { inZone("b")(s) }, nil, true,
+		},
 		"NotWithASettingThatNoVMIsMadeFrom": {
 			backingOff(machinev1alpha1.FailureCreateFailed),
 			func(s *machinev1alpha1.MachineSet) {
 				s.Spec.Template.Spec.Metadata.Labels = map[string]string{"a": "b"}
 			}, nil, false,
 		},
+		"WithAVMThatIsAsOldAsTheFailure": {
+			backingOff(machinev1alpha1.FailureCreateFailed), nil, []Machine{machine("a", provisioning, withVM, age(115*time.Second))}, true,
+		},
+		"NotWhileAMachineIsOnItsWayThoughNoneIsMissing": {
+			backingOff(machinev1alpha1.FailureCreateFailed), over, []Machine{machine("a", provisioning)}, false,
+		},
+		"NotWhileAFailedMachineIsToBeReplaced": {
+			backingOff(machinev1alpha1.FailureCreateFailed, noBudget), over, []Machine{machine("a", failed, worked)}, false,
+		},
+		"WithAFailedMachineThatIsPreserved": {
+			backingOff(machinev1alpha1.FailureCreateFailed), over, []Machine{machine("a", failed, worked, asks(preserveNow))}, true,
+		},
+		"NotBeforeItsTimeThoughNothingIsMissing": {
+			backingOff(machinev1alpha1.FailureCreateFailed), func(s *machinev1alpha1.MachineSet) { s.Spec.Replicas = 1 }, []Machine{machine("a", running)}, false,
+		},
+		"NotWhileAMachineIsMissing": {
+			backingOff(machinev1alpha1.FailureCreateFailed), func(s *machinev1alpha1.MachineSet) { s.Status.Backoff.Until = metav1.NewTime(now) }, []Machine{machine("a", running)}, false,
+		},
 		"WhenNothingIsMissingAnyMore": {
-			backingOff(machinev1alpha1.FailureCreateFailed), func(s *machinev1alpha1.MachineSet) {
-				s.Spec.Replicas = 1
-				s.Status.Backoff.Until = metav1.NewTime(now)
-			}, []Machine{machine("a", running)}, true,
+			backingOff(machinev1alpha1.FailureCreateFailed), over, []Machine{machine("a", running)}, true,
 		},
 	}
 	for name, tc := range cases {
@@ -304,11 +331,21 @@ func TestReplicaFailureTellsOfACreationInError(t *testing.T) {
 		t.Errorf("got %+v", c)
 	}
 
-	t.Run("AndTheSameErrorInOtherWordsIsNoNews", func(t *testing.T) {
-		o.Set.Status.Conditions = []metav1.Condition{{Type: c.Type, Status: metav1.ConditionStatus(c.Status), Reason: c.Reason, Message: c.Message}}
-		o.Machines = []Machine{machine("b", provisioning, age(2*time.Hour), inErrorOf("QuotaExceeded", "request 2: no more"))}
-		if got := condition(Plan(now, o), machinev1alpha1.ConditionReplicaFailure); got != c {
-			t.Errorf("got %+v", got)
-		}
-	})
+	o.Machines = []Machine{machine("b", provisioning, age(2*time.Hour), inErrorOf("QuotaExceeded", "request 2: no more"))}
+	for name, tc := range map[string]struct {
+		before metav1.Condition
+		want   string
+	}{
+		"TheSameErrorInOtherWordsIsNoNews": {metav1.Condition{Status: "True", Reason: c.Reason, Message: c.Message}, c.Message},
+		"AnotherErrorIs":                   {metav1.Condition{Status: "True", Reason: "Internal", Message: "oops"}, "Machine b: request 2: no more"},
+		"AnErrorAfterASuccessIs":           {metav1.Condition{Status: "False", Reason: c.Reason, Message: c.Message}, "Machine b: request 2: no more"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tc.before.Type = c.Type
+			o.Set.Status.Conditions = []metav1.Condition{tc.before}
+			if got := condition(Plan(now, o), machinev1alpha1.ConditionReplicaFailure); got.Message != tc.want {
+				t.Errorf("%q, want %q", got.Message, tc.want)
+			}
+		})
+	}
 }

@@ -2,13 +2,16 @@ package set
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	shared "github.com/drover-dev/drover/internal/plan"
+	"github.com/drover-dev/drover/internal/plan/remediation"
 )
 
 const (
@@ -59,4 +62,75 @@ func (p *plan) replicaFailure() shared.Condition {
 		c.Message = told.Message
 	}
 	return c
+}
+
+// exhaustedCondition is nil for a set that never met with it.
+func (p *plan) exhaustedCondition() *shared.Condition {
+	told := meta.FindStatusCondition(p.Set.Status.Conditions, machinev1alpha1.ConditionCapacityExhausted)
+	e := p.exhausted
+	if e == nil {
+		if told == nil {
+			return nil
+		}
+		return &shared.Condition{Type: machinev1alpha1.ConditionCapacityExhausted, Status: "False", Reason: machinev1alpha1.ReasonRoomAvailable}
+	}
+	c := &shared.Condition{Type: machinev1alpha1.ConditionCapacityExhausted, Status: "True", Reason: e.Code, Message: inDomain(e.FailureDomain) + ": " + p.exhaustedBy}
+	// The same error in other words is no news.
+	if told != nil && told.Reason == e.Code && p.Set.Status.Exhausted != nil && p.Set.Status.Exhausted.FailureDomain == e.FailureDomain {
+		c.Message = told.Message
+	}
+	return c
+}
+
+// updatedCondition tells how far the updates are; nil for a set that has none.
+func (p *plan) updatedCondition() *shared.Condition {
+	if !p.updatesInPlace() {
+		return nil
+	}
+	c := &shared.Condition{Type: machinev1alpha1.ConditionUpdated, Status: "True", Reason: machinev1alpha1.ReasonUpToDate}
+	var failed []string
+	for _, m := range p.kept {
+		if !p.isOutdated(m) {
+			continue
+		}
+		c.Status, c.Reason = "False", machinev1alpha1.ReasonUpdating
+		if updateFailed(m) {
+			failed = append(failed, m.Name+" ("+m.Status.Update.Message+")")
+		}
+	}
+	if len(failed) > 0 {
+		c.Reason, c.Message = machinev1alpha1.ReasonUpdateFailed, "The update failed of "+list(failed)
+	}
+	return c
+}
+
+// exclusive is False while Machines match the selector that somebody else controls. A
+// set that never saw any does not have it.
+func (f *fleet) exclusive() *shared.Condition {
+	c := shared.Condition{Type: machinev1alpha1.ConditionSelectorExclusive, Status: "True", Reason: machinev1alpha1.ReasonExclusive}
+	if len(f.Foreign) > 0 {
+		// The Machines may come and go: who controls them says enough.
+		var by []string
+		for _, m := range f.Foreign {
+			owner := metav1.GetControllerOfNoCopy(m)
+			by = append(by, owner.Kind+" "+owner.Name)
+		}
+		slices.Sort(by)
+		c.Status, c.Reason = "False", machinev1alpha1.ReasonControlledByOthers
+		c.Message = fmt.Sprintf("Machines that spec.selector matches are controlled by %s, and left alone", strings.Join(slices.Compact(by), ", "))
+		return &c
+	}
+	if !c.IsKnown(f.Set.Status.Conditions) {
+		return nil
+	}
+	return &c
+}
+
+func (p *plan) remediationAllowed() *shared.Condition {
+	return remediation.Condition(p.limits, p.unlimited, remediation.State{
+		Machines:  int32(len(p.kept)),
+		Starting:  int32(p.starting()),
+		Unhealthy: p.unhealthy(),
+		Waiting:   int32(len(p.waiting())),
+	}, p.Set.Status.Conditions)
 }

@@ -81,6 +81,8 @@ func TestCreationStartsSlowly(t *testing.T) {
 		"AMachineHangsAMinuteAfterItWasRefused":         {set(100), [][]Machine{several(1, provisioning, refusedUntil(now.Add(-59*time.Second)))}, 0},
 		"ThoseThatHangDoNotHoldARefusedTemplate":        {set(100), [][]Machine{several(2, provisioning), {machine("x", provisioning, quota)}}, 0},
 		"AfterFailedJoinsAVMIsNoProof":                  {set(100, failingToJoin), [][]Machine{several(1, joining, age(4*time.Minute))}, 0},
+		"AFailedMachineThatIsPreservedIsNoTrial":        {set(100, failingToJoin), [][]Machine{several(1, failed, withVM, age(4*time.Minute), asks(preserveNow))}, 1},
+		"OneThatIsOrderedIsOnTrialBeforeItIsSeen":       {set(100, failing(40), creating("b")), nil, 0},
 		"AndAMachineHangsThatDoesNotJoinForFiveMinutes": {set(100, failingToJoin), [][]Machine{several(1, joining, age(5*time.Minute))}, 2},
 		"AVMOpensTheWindowThoughItDoesNotRun":           {set(100), [][]Machine{several(1, provisioning, withVM)}, 99},
 		"WhatIsInFlightCountsAfterAFailure":             {set(100, failing(1)), [][]Machine{several(7, joining), several(2, pending, age(0))}, 2},

@@ -6,10 +6,10 @@
 //
 //   - machines.go has what one Machine says of itself.
 //   - fleet.go has the facts: a set and its Machines, computed once, which no stage changes.
-//   - order.go (which Machine is deleted first), adopt.go, preserve.go, replace.go, create.go
-//     (how fast Machines are created), backoff.go (when not at all), exhausted.go (when there
-//     is no room) and inplace.go have the stages. A stage adds to a plan and calls no other.
-//   - desired.go has the Machines as they are wanted.
+//   - adopt.go, preserve.go, scale.go (with order.go: which Machine is deleted first), replace.go,
+//     create.go (how fast Machines are created), backoff.go (when not at all), exhausted.go (when
+//     there is no room) and inplace.go have the stages. A stage adds to a plan and calls no other.
+//   - desired.go has the Machines as they are desired.
 //   - status.go, conditions.go, kstatus.go and events.go report.
 //   - plan.go has the list of the stages, and decides.
 //   - group.go composes the decision as one MachineGroup.

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
@@ -56,7 +55,7 @@ func (p *plan) exhaust() {
 // Machine that waits for its VM, or of the last one that was given up.
 func (p *plan) outOfRoom() (code, message string) {
 	for _, m := range p.kept {
-		if isInFlight(m) && inError(m) && !p.isOutdated(m) && fn.ErrorCode(errorCode(m)).IsExhausted() {
+		if isInFlight(m) && !p.isOutdated(m) && fn.ErrorCode(errorCode(m)).IsExhausted() {
 			return errorCode(m), fmt.Sprintf("Machine %s: %s", m.Name, m.Status.LastOperation.Description)
 		}
 	}
@@ -77,31 +76,6 @@ func (p *plan) hasRoomSince(since metav1.Time) bool {
 }
 
 func (f *fleet) failureDomain() string { return ptr.Deref(f.Set.Spec.Template.Spec.FailureDomain, "") }
-
-// exhaustedCondition is nil for a set that never met with it.
-func (p *plan) exhaustedCondition() *shared.Condition {
-	told := meta.FindStatusCondition(p.Set.Status.Conditions, machinev1alpha1.ConditionCapacityExhausted)
-	e := p.exhausted
-	if e == nil {
-		if told == nil {
-			return nil
-		}
-		return &shared.Condition{Type: machinev1alpha1.ConditionCapacityExhausted, Status: "False", Reason: machinev1alpha1.ReasonRoomAvailable}
-	}
-	c := &shared.Condition{Type: machinev1alpha1.ConditionCapacityExhausted, Status: "True", Reason: e.Code, Message: inDomain(e.FailureDomain) + ": " + p.exhaustedBy}
-	// The same error in other words is no news.
-	if told != nil && told.Status == metav1.ConditionTrue && told.Reason == e.Code && p.Set.Status.Exhausted != nil && p.Set.Status.Exhausted.FailureDomain == e.FailureDomain {
-		c.Message = told.Message
-	}
-	return c
-}
-
-func inDomain(domain string) string {
-	if domain == "" {
-		return "The failure domain of the class"
-	}
-	return fmt.Sprintf("Failure domain %q", domain)
-}
 
 // failedForRoom reports whether the Machine is Failed because the cloud had no room for it, in
 // a set that shows this to an autoscaler.

@@ -74,6 +74,9 @@ func TestAFailureDomainIsExhausted(t *testing.T) {
 		"NotByAnotherError": {
 			set: set(1, inZone("b")), machines: []Machine{machine("a", provisioning, at("b"), refused("Throttled", "slow down"))},
 		},
+		"NotByAMachineThatHasItsVM": {
+			set: set(1, inZone("b")), machines: []Machine{machine("a", joining, at("b"), refused(full, "none left"))},
+		},
 		"NotByAMachineOfAnEarlierTemplate": {
 			set: set(1, inZone("b")), machines: []Machine{machine("a", provisioning, at("c"), refused(full, "none left"))},
 		},
@@ -85,6 +88,11 @@ func TestAFailureDomainIsExhausted(t *testing.T) {
 				}
 			}),
 			want: exhaustion("b", 0, 0), condition: `True CapacityExhausted Failure domain "b": none left`, events: []string{full}, again: time.Minute,
+		},
+		"AnErrorOfTheTimeBeforeIsToldAnew": {
+			set:      set(1, inZone("b"), exhausted(exhaustion("b", -time.Minute, 0)), func(s *machinev1alpha1.MachineSet) { s.Status.Exhausted = nil }),
+			machines: []Machine{machine("a", provisioning, at("b"), refused(full, "none left"))},
+			want:     exhaustion("b", 0, 0), condition: `True CapacityExhausted Failure domain "b": Machine a: none left`, events: []string{full},
 		},
 		"UntilTheMachineGetsItsVM": {
 			set: set(1, inZone("b"), exhausted(exhaustion("b", -time.Minute, 0))), machines: []Machine{machine("a", provisioning, at("b"), recovered)},
@@ -167,6 +175,7 @@ func TestAnAutoscalerSeesThatThereIsNoRoom(t *testing.T) {
 		created, withheld int
 	}{
 		"ItStaysAndOthersAreShown":     {set: set(3, group), machines: []Machine{machine("a", failed, noRoom, age(time.Minute))}, created: 2, withheld: 2},
+		"OneThatHasNoVMStaysSo":        {set: set(1, group, backedOff(time.Second)), machines: []Machine{machine("a", failed, noRoom, annotated(machinev1alpha1.AnnotationExhausted, full))}, withheld: 1},
 		"AsLongAsTheBackoffLasts":      {set: set(1, group, backedOff(time.Second)), machines: []Machine{machine("a", failed, noRoom)}},
 		"ThenOneIsRetried":             {set: set(2, group, backedOff(-time.Second)), machines: []Machine{machine("a", failed, noRoom), machine("b", failed, noRoom)}, dropping: []string{"a"}},
 		"NoOtherWhileThatOneIsMissing": {set: set(2, group, backedOff(-time.Second)), machines: []Machine{machine("b", failed, noRoom)}, created: 1},

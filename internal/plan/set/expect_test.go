@@ -33,6 +33,10 @@ func TestMachinesThatWereOrderedCount(t *testing.T) {
 			set(2, creating("b")), []Machine{machine("a", running), machine("b", pending)}, nil,
 			want{Keeps: []string{"a", "b"}, Replicas: 2},
 		},
+		"ThoseThatAreOrderedAreRecordedByName": {
+			set(3, creating("z")), []Machine{machine("a", running)}, nil,
+			want{Keeps: []string{"a"}, Creates: []string{"z", nth(100)}, Creating: []string{nth(100), "z"}, Replicas: 3},
+		},
 		"OneThatIsGoneIsReplacedUnderAnotherName": {
 			set(2, creating("b")), []Machine{machine("a", running)}, []string{"b"},
 			want{Keeps: []string{"a"}, Creates: []string{nth(100)}, Creating: []string{nth(100)}, Replicas: 2},

@@ -2,14 +2,12 @@ package set
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/names"
-	shared "github.com/drover-dev/drover/internal/plan"
 )
 
 // updatesInPlace says whether Machines follow the template in place.
@@ -104,7 +102,7 @@ func (p *plan) resumeUpdates() {
 
 // remake Machines that are outdated before they have a VM: there is nothing to update.
 func (p *plan) remake() {
-	if !p.updatesInPlace() || !p.mayCreate() {
+	if !p.mayCreate() {
 		return
 	}
 	var early []Machine
@@ -143,7 +141,7 @@ func (p *plan) selectUpdates() {
 			cost = 1
 		}
 		if spare < cost {
-			break
+			continue
 		}
 		spare -= cost
 		p.selected = append(p.selected, m)
@@ -194,50 +192,4 @@ func (f *fleet) composeUpdate(d *Desired, m Machine) {
 	if labelled {
 		d.Labels[machinev1alpha1.LabelUpdatedTo] = id
 	}
-}
-
-func updatingEvent(selected []Machine, t machinev1alpha1.MachineSpec) shared.Event {
-	var each []string
-	for _, m := range selected {
-		each = append(each, m.Name)
-	}
-	return shared.Event{Reason: machinev1alpha1.EventUpdatingMachine, Message: fmt.Sprintf("Selected %s for an update in place to %s", list(each), version(t))}
-}
-
-func updatedEvent(updated []string, t machinev1alpha1.MachineSpec) shared.Event {
-	return shared.Event{Reason: machinev1alpha1.EventUpdatedMachine, Message: fmt.Sprintf("Updated %s in place to %s", list(updated), version(t))}
-}
-
-func remakingEvent(early []Machine) shared.Event {
-	var each []string
-	for _, m := range early {
-		each = append(each, m.Name)
-	}
-	return shared.Event{Reason: machinev1alpha1.EventDeletedMachine, Message: fmt.Sprintf("Deleted %s, made from an earlier template and without a VM yet", list(each))}
-}
-
-func version(t machinev1alpha1.MachineSpec) string {
-	return fmt.Sprintf("version %s of class %q", t.Version, t.ClassRef.Name)
-}
-
-// updatedCondition tells how far the updates are; nil for a set that has none.
-func (p *plan) updatedCondition() *shared.Condition {
-	if !p.updatesInPlace() {
-		return nil
-	}
-	c := &shared.Condition{Type: machinev1alpha1.ConditionUpdated, Status: "True", Reason: machinev1alpha1.ReasonUpToDate}
-	var failed []string
-	for _, m := range p.kept {
-		if !p.isOutdated(m) {
-			continue
-		}
-		c.Status, c.Reason = "False", machinev1alpha1.ReasonUpdating
-		if updateFailed(m) {
-			failed = append(failed, m.Name+" ("+m.Status.Update.Message+")")
-		}
-	}
-	if len(failed) > 0 {
-		c.Reason, c.Message = machinev1alpha1.ReasonUpdateFailed, "The update failed of "+list(failed)
-	}
-	return c
 }

@@ -128,6 +128,11 @@ func TestWhichMachinesAreSelectedForAnUpdate(t *testing.T) {
 			machines: []Machine{machine("a", running, old), machine("b", unknown, old), machine("c", running, old)},
 			want:     []string{"a", "b"},
 		},
+		"AMarkedOneThatIsAvailableHoldsNoneBackThatIsNot": {
+			set:      set(3, inPlace(1)),
+			machines: []Machine{machine("a", running, old, marked), machine("b", unknown, old), machine("c", running, old)},
+			want:     []string{"b"},
+		},
 		"NoneWhileTooManyAreUnavailable": {
 			set:      set(4, inPlace(1)),
 			machines: []Machine{machine("a", running, old), machine("b", unknown, old), machine("c", unknown, old), machine("d", running, old)},
@@ -320,9 +325,14 @@ func TestAnUpdateIsToldToItsMachine(t *testing.T) {
 		}
 	})
 	t.Run("OneWithoutAVMIsMadeAnew", func(t *testing.T) {
-		d := Plan(now, Observed{Set: set(1, inPlace(1)), Machines: []Machine{machine("a", provisioning, outdated)}})
+		o := Observed{Set: set(1, inPlace(1)), Machines: []Machine{machine("a", provisioning, outdated)}}
+		d := Plan(now, o)
 		if !slices.Equal(d.Status.Dropping, []string{"a"}) || !slices.Equal(reasons(d), []string{"DeletedMachine"}) {
 			t.Errorf("dropping %v, events %v", d.Status.Dropping, d.Events)
+		}
+		o.Safety = frozen
+		if d := Plan(now, o); len(d.Status.Dropping) > 0 {
+			t.Errorf("dropping %v, of which none may be created now", d.Status.Dropping)
 		}
 	})
 }

@@ -55,6 +55,8 @@ func TestAStandaloneSetSaysHowItComesOn(t *testing.T) {
 		"AMachineStarts":                       {Observed{Set: set(1), Machines: []Machine{machine("a", joining)}}, comes, no},
 		"AMachineTooManyIsDropped":             {Observed{Set: set(0), Machines: []Machine{machine("a", running)}}, comes, no},
 		"AMachineTooManyIsNotGoneYet":          {Observed{Set: set(0), Machines: []Machine{machine("a", running, terminating)}}, comes, no},
+		"OneMachineTerminatesAndOneIsToGo":     {Observed{Set: set(1, dropping("b")), Machines: []Machine{machine("a", running), machine("b", running), machine("c", running, terminating)}}, comes, no},
+		"ABackoffIsWaitedFor":                  {Observed{Set: set(2, backingOffFor(time.Minute)), Machines: []Machine{machine("a", running)}}, comes, no},
 		"AFreezeKeepsAMachineFromBeingCreated": {Observed{Set: set(1), Safety: frozen}, "False Frozen", no},
 		"AFreezeIsNothingToASetThatIsComplete": {Observed{Set: set(1), Safety: frozen, Machines: []Machine{machine("a", running)}}, settled, no},
 		"DuringAFreezeAMachineGoes":            {Observed{Set: set(0), Safety: frozen, Machines: []Machine{machine("a", running, terminating)}}, comes, no},
@@ -67,10 +69,16 @@ func TestAStandaloneSetSaysHowItComesOn(t *testing.T) {
 			"False NoBudget", "True NoBudget"},
 		"ALongFreezeByHandStalls": {Observed{Set: set(2, frozenSince(31*time.Minute)), Safety: byHand, Machines: []Machine{machine("a", running)}},
 			"False ManualFreeze", "True ManualFreeze"},
+		"AFreezeByHandStallsAtItsLimit": {Observed{Set: set(2, frozenSince(30*time.Minute)), Safety: byHand, Machines: []Machine{machine("a", running)}},
+			"False ManualFreeze", "True ManualFreeze"},
+		"ALongFreezeByHandStallsWhatWaitsToBeReplaced": {Observed{Set: set(1, frozenSince(31*time.Minute)), Safety: byHand, Machines: []Machine{machine("a", failed, worked)}},
+			"False ManualFreeze", "True ManualFreeze"},
 		"AShortFreezeByHandDoesNot": {Observed{Set: set(2, frozenSince(29*time.Minute)), Safety: byHand, Machines: []Machine{machine("a", running)}}, "False Frozen", no},
 		"AFailedMachineIsKept":      {Observed{Set: set(1), Machines: []Machine{machine("a", failed, asks("now"))}}, settled, no},
 		"ADeploymentSpeaksForIt":    {Observed{Set: set(2, ofDeployment)}, none, none},
-		"ADeploymentTookItOver":     {Observed{Set: set(2, ofDeployment, knowing(machinev1alpha1.ConditionReconciling, machinev1alpha1.ConditionStalled))}, comes, no},
+		"ADeploymentReportsItsBudget": {Observed{Set: set(1, ofDeployment, noBudget, knowing(machinev1alpha1.ConditionReconciling, machinev1alpha1.ConditionStalled)), Machines: []Machine{machine("a", failed, worked)}},
+			comes, no},
+		"ADeploymentTookItOver": {Observed{Set: set(2, ofDeployment, knowing(machinev1alpha1.ConditionReconciling, machinev1alpha1.ConditionStalled))}, comes, no},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -79,6 +87,39 @@ func TestAStandaloneSetSaysHowItComesOn(t *testing.T) {
 				if c := condition(d, typ); c.Status+" "+c.Reason != want {
 					t.Errorf("%s is %q (%s), want %q", typ, c.Status+" "+c.Reason, c.Message, want)
 				}
+			}
+		})
+	}
+}
+
+func TestStalledSaysInNumbersWhatIsMissingAndWhatMendsIt(t *testing.T) {
+	broken := func(m *Machine) {
+		old(m)
+		asked("new", true)(m)
+		reports("new", machinev1alpha1.UpdateFailed)(m)
+		m.Status.Update.Message = "no space left"
+	}
+	for name, tc := range map[string]struct {
+		o    Observed
+		want string
+	}{
+		"WithoutABudget": {
+			Observed{Set: set(3, noBudget), Machines: []Machine{machine("a", failed, worked), machine("b", running), machine("c", running, terminating)}},
+			"1 of 3 Machines are available, 1 starting, 1 terminating, 1 waiting to be replaced; maxInFlight is 0: 1 wait to be replaced, and none is; set spec.remediation.maxInFlight to 1 or more",
+		},
+		"AfterAFailedUpdate": {
+			Observed{Set: set(1, inPlace(1), updating("a")), Machines: []Machine{machine("a", running, broken)}},
+			"0 of 1 Machines are available; The update failed of Machine a (no space left); to retry, set the annotation machine.drover.dev/update-retry of the Machine to a new value",
+		},
+		"InALongFreeze": {
+			Observed{Set: set(2, frozenSince(31*time.Minute)), Safety: byHand, Machines: []Machine{machine("a", running)}},
+			"1 of 2 Machines are available, 1 starting; frozen by the label machine.drover.dev/freeze for more than 30m0s; to let Machines be created and replaced, remove the label",
+		},
+		"AsTheOtherConditionDoes": {Observed{Set: set(1), Problem: noClass}, noClass.Message + "; no Machines are created until there is"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if c := condition(Plan(now, tc.o), machinev1alpha1.ConditionStalled); c.Status != "True" || c.Message != tc.want {
+				t.Errorf("%s %q, want %q", c.Status, c.Message, tc.want)
 			}
 		})
 	}

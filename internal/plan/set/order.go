@@ -18,14 +18,18 @@ type criterion struct {
 	says func(Machine) string
 }
 
-// criteria, the most important one first.
+// criteria, the most important one first. A mark is a request for one Machine, and deletes it
+// though it is available. A deletion cost is only a preference: as in a ReplicaSet of
+// Kubernetes, it decides among Machines that are equally available. The bounds of a rollout
+// rely on that, because a MachineDeployment counts on a set to delete first what is not
+// available.
 func (p *plan) criteria() []criterion {
 	return []criterion{
 		{by(p.preserved, cmp.Compare[int]), says("not preserved")},
 		{by(p.preservedUntil, cmp.Compare[int64]), says("preserved for less long")},
 		{by(isMarked, falseLast), says("marked by the annotation " + machinev1alpha1.AnnotationDeleteMachine)},
-		{by(deletionCost, cmp.Compare[int64]), func(m Machine) string { return fmt.Sprintf("deletion cost %d", deletionCost(m)) }},
 		{by(p.trouble, cmp.Compare[trouble]), func(m Machine) string { return p.trouble(m).say(m) }},
+		{by(deletionCost, cmp.Compare[int64]), func(m Machine) string { return fmt.Sprintf("deletion cost %d", deletionCost(m)) }},
 		{by(p.isOutdated, falseLast), says("not of the current template")},
 		p.order(),
 	}
@@ -67,7 +71,8 @@ func (p *plan) why(goes, stays Machine) string {
 	return "first by name"
 }
 
-// trouble that a Machine is in: the more, the lower.
+// trouble that a Machine is in: the more, the lower. Machines that are available have the
+// last two.
 type trouble int
 
 const (
@@ -76,11 +81,11 @@ const (
 	troubleProvisioning
 	troubleJoining
 	troubleUnknown
-	troubleReplaced
 	troubleUpdateFailed
 	troubleUpdating
 	troubleNotReady
 	troubleNotAvailable
+	troubleReplaced
 	troubleNone
 )
 
@@ -98,8 +103,6 @@ func (p *plan) trouble(m Machine) trouble {
 		return troubleUnknown
 	}
 	switch {
-	case asksForAnother(m):
-		return troubleReplaced
 	case updateFailed(m):
 		return troubleUpdateFailed
 	case p.isUpdating(m):
@@ -108,6 +111,8 @@ func (p *plan) trouble(m Machine) trouble {
 		return troubleNotReady
 	case !p.isAvailable(m):
 		return troubleNotAvailable
+	case asksForAnother(m):
+		return troubleReplaced
 	}
 	return troubleNone
 }

@@ -86,13 +86,20 @@ func TestWhoGoesFirst(t *testing.T) {
 		"OfMarkedOnesTheOrderDecidesInTheEnd":    {oldest, 1, 0, []Machine{machine("a", running, days(1), marked), machine("b", running, days(2), marked)}, []string{"b"}},
 		"WhenMoreGoThanAreMarkedTheOthersFollow": {newest, 1, 0, []Machine{young, middle, machine("old", running, days(10), marked)}, []string{"old", "young"}},
 
+		"OneThatTheSetKeptByItselfGoesBeforeOneThatAUserKeeps": {
+			newest, 1, 0,
+			[]Machine{machine("a", failed, preservedFor(preserveNow, time.Hour)), machine("b", failed, asks(preserveAuto), preservedFor(preserveAuto, 2*time.Hour))},
+			[]string{"b"},
+		},
 		"ALowerCostGoesFirst":               {newest, 1, 0, []Machine{young, machine("old", running, days(10), cost("-1"))}, []string{"old"}},
 		"AHigherCostGoesLast":               {newest, 1, 0, []Machine{machine("young", running, days(1), cost("1")), old}, []string{"old"}},
 		"CostsAreNumbersNotText":            {newest, 1, 0, []Machine{machine("a", running, cost("9")), machine("b", running, cost("10"))}, []string{"a"}},
 		"NoCostIsAsGoodAsZero":              {oldest, 1, 0, []Machine{machine("a", running, days(1), cost("0")), machine("b", running, days(2))}, []string{"b"}},
 		"AnUnreadableCostIsAsGoodAsZero":    {oldest, 1, 0, []Machine{machine("a", running, days(1), cost("much")), machine("b", running, days(2))}, []string{"b"}},
 		"ACostThatIsTooLargeIsAsGoodAsZero": {oldest, 1, 0, []Machine{machine("a", running, days(2), cost("99999999999")), machine("b", running, days(1))}, []string{"a"}},
-		"CostGoesBeforeTrouble":             {newest, 1, 0, []Machine{machine("a", running, cost("-1")), machine("b", failed)}, []string{"a"}},
+		"TroubleGoesBeforeCost":             {newest, 1, 0, []Machine{machine("a", running, cost("-1")), machine("b", unknown, cost("1"))}, []string{"b"}},
+		"OfMachinesInTroubleTheCostDecides": {newest, 1, 0, []Machine{machine("a", unknown, days(1)), machine("b", unknown, days(2), cost("-1"))}, []string{"b"}},
+		"CostGoesBeforeBeingOutdated":       {newest, 1, 0, []Machine{machine("a", running, outdated), machine("b", running, cost("-1"))}, []string{"b"}},
 
 		"NewestTakesAFailedOneFirst":               {newest, 1, 0, []Machine{young, machine("old", failed, days(10))}, []string{"old"}},
 		"OldestTakesAFailedOneFirst":               {oldest, 1, 0, []Machine{machine("young", failed, days(1)), old}, []string{"young"}},
@@ -104,6 +111,10 @@ func TestWhoGoesFirst(t *testing.T) {
 		"AJoiningOneGoesBeforeAnUnknownOne":        {newest, 1, 0, []Machine{machine("a", unknown), machine("b", joining)}, []string{"b"}},
 		"AnUnknownOneGoesBeforeARunningOne":        {newest, 1, 0, []Machine{young, machine("old", unknown, days(10))}, []string{"old"}},
 		"OneThatIsNotAvailableGoesBeforeOneThatIs": {newest, 1, 60, []Machine{young, machine("old", running, days(10), readyFor(time.Second))}, []string{"old"}},
+		"OneThatIsToBeReplacedGoesBeforeOthers":    {newest, 1, 0, []Machine{young, machine("old", running, days(10), unwanted)}, []string{"old"}},
+		"ButNotBeforeOneThatIsNotAvailable":        {newest, 1, 60, []Machine{machine("a", running, unwanted), machine("b", running, readyFor(time.Second))}, []string{"b"}},
+		"AFailedUpdateGoesBeforeOneThatGoesOn":     {newest, 1, 0, []Machine{machine("a", running, reports("x", machinev1alpha1.UpdateDraining)), machine("b", running, reports("x", machinev1alpha1.UpdateFailed))}, []string{"b"}},
+		"AnUpdateGoesBeforeOneThatIsNotReady":      {newest, 1, 0, []Machine{machine("a", running, func(m *Machine) { m.Status.ReadySince = nil }), machine("b", running, reports("x", machinev1alpha1.UpdateDraining))}, []string{"b"}},
 
 		"OutdatedOnesGoBeforeUpdatedOnes":      {newest, 1, 0, []Machine{young, machine("old", running, days(10), outdated)}, []string{"old"}},
 		"TroubleGoesBeforeBeingOutdated":       {newest, 1, 0, []Machine{machine("a", running, outdated), machine("b", unknown)}, []string{"b"}},
@@ -149,9 +160,15 @@ func TestADeletionSaysWhyItIsThisMachine(t *testing.T) {
 	}{
 		"Marked":       {set(1), machine("a", running, marked), machine("b", running), "marked by the annotation machine.drover.dev/delete-machine"},
 		"BothMarked":   {set(1), machine("a", running, marked, age(time.Minute)), machine("b", running, marked), "newest"},
-		"Cost":         {set(1), machine("a", running, cost("-5")), machine("b", unknown), "deletion cost -5"},
+		"Cost":         {set(1), machine("a", running, cost("-5")), machine("b", running), "deletion cost -5"},
 		"NoCost":       {set(1), machine("a", running), machine("b", running, cost("7")), "deletion cost 0"},
 		"Phase":        {set(1), machine("a", joining), machine("b", running), "not ready, phase Joining"},
+		"NoPhase":      {set(1), machine("a", ""), machine("b", running), "not ready, phase Pending"},
+		"Replaced":     {set(1), machine("a", running, unwanted), machine("b", running), "to be replaced"},
+		"Updating":     {set(1), machine("a", running, reports("x", machinev1alpha1.UpdateDraining)), machine("b", running), "being updated"},
+		"UpdateFailed": {set(1), machine("a", running, reports("x", machinev1alpha1.UpdateFailed)), machine("b", running), "its update failed"},
+		"Preserved":    {set(1), machine("a", running), machine("b", running, preservedFor(preserveNow, time.Hour)), "not preserved"},
+		"PreservedFor": {set(1), machine("a", running, preservedFor(preserveNow, time.Hour)), machine("b", running, preservedFor(preserveNow, 2*time.Hour)), "preserved for less long"},
 		"NotAvailable": {set(1, minReady(60)), machine("a", running, readyFor(time.Second)), machine("b", running), "not ready for minReadySeconds"},
 		"Outdated":     {set(1), machine("a", running, outdated), machine("b", running), "not of the current template"},
 		"Newest":       {set(1), machine("a", running, days(1)), machine("b", running, days(2)), "newest"},
@@ -178,4 +195,35 @@ func TestMarkedMachinesAreCounted(t *testing.T) {
 	if got := Plan(now, Observed{Set: set(3), Machines: ms, Safety: frozen}).Status.MarkedReplicas; got != 2 {
 		t.Errorf("got %d", got)
 	}
+}
+
+// TestAScaleDownSparesAvailableMachines holds for any set: no available Machine is deleted
+// while one stays that is not, unless a user marks the one or preserves the other.
+func TestAScaleDownSparesAvailableMachines(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := set(rapid.Int32Range(0, 10).Draw(t, "replicas"), minReady(60), order(rapid.SampledFrom([]machinev1alpha1.DeletionOrder{newest, oldest, random}).Draw(t, "order")))
+		available := map[string]bool{}
+		var ms []Machine
+		for i := range 10 {
+			phase := rapid.SampledFrom([]machinev1alpha1.MachinePhase{"", pending, provisioning, joining, running, running, running, unknown, failed}).Draw(t, "phase")
+			m := machine(fmt.Sprintf("m%02d", i), phase, days(rapid.Float64Range(0, 9).Draw(t, "age")), cost(rapid.SampledFrom([]string{"-9", "0", "9"}).Draw(t, "cost")))
+			if phase == running {
+				readyFor(rapid.SampledFrom([]time.Duration{time.Second, time.Hour}).Draw(t, "ready for"))(&m)
+			}
+			for _, o := range rapid.SliceOfDistinct(rapid.IntRange(0, 2), rapid.ID).Draw(t, "options") {
+				[]machineOption{outdated, unwanted, func(m *Machine) { m.Status.Update = &machinev1alpha1.UpdateStatus{State: machinev1alpha1.UpdateFailed} }}[o](&m)
+			}
+			available[m.Name] = phase == running && m.Status.Update == nil && now.Sub(m.Status.ReadySince.Time) >= time.Minute
+			ms = append(ms, m)
+		}
+		// A frozen set deletes what is too much, and nothing else.
+		dropped := Plan(now, Observed{Set: s, Machines: ms, Safety: frozen}).Status.Dropping
+		for _, d := range dropped {
+			for name, is := range available {
+				if available[d] && !is && !slices.Contains(dropped, name) {
+					t.Fatalf("%s is deleted, which is available, and %s stays, which is not", d, name)
+				}
+			}
+		}
+	})
 }

@@ -66,7 +66,7 @@ var stages = []stage{
 	(*plan).resumeUpdates,
 	(*plan).recover,
 	(*plan).setAsideMarked,
-	(*plan).giveUp,
+	(*plan).scaleDown,
 	(*plan).backOff,
 	(*plan).retry,
 	(*plan).handOver,
@@ -125,20 +125,6 @@ type plan struct {
 	events []shared.Event
 }
 
-// giveUp what is too much. With a replacement goes the wish to have one more, so that
-// then another one is.
-func (p *plan) giveUp() {
-	if len(p.kept) <= p.wanted() {
-		return
-	}
-	order, n := p.worstFirst(p.kept), 0
-	for excess := len(order) - p.wanted(); excess > 0; excess = len(order) - n - p.wanted() {
-		p.drop(order[n : n+excess]...)
-		n += excess
-	}
-	p.events = append(p.events, p.deletedEvent(order[:n], order[n:]))
-}
-
 func (p *plan) drop(ms ...Machine) {
 	dropped := sets.New[string]()
 	for _, m := range ms {
@@ -153,10 +139,7 @@ func (p *plan) decide() Decision {
 	d, allowed := Decision{Status: p.status()}, p.remediationAllowed()
 	d.Conditions = p.conditions(allowed)
 
-	for _, m := range p.kept {
-		d.Machines = append(d.Machines, p.desired(m))
-	}
-	for _, m := range slices.Concat(p.dropped, p.setAside) {
+	for _, m := range slices.Concat(p.kept, p.dropped, p.setAside) {
 		d.Machines = append(d.Machines, p.desired(m))
 	}
 	for _, name := range p.creates {
@@ -166,16 +149,8 @@ func (p *plan) decide() Decision {
 		d.Delete = append(d.Delete, m.Name)
 	}
 
-	for _, c := range d.Conditions {
-		if (c.Type == machinev1alpha1.ConditionValid || c.Type == machinev1alpha1.ConditionSelectorExclusive) && c.Status != "True" && c.IsNew(p.Set.Status.Conditions) {
-			d.Events = append(d.Events, shared.Event{Warning: true, Reason: c.Reason, Message: c.Message})
-		}
-	}
-	d.Events = append(d.Events, remediation.Events(allowed, p.Set.Status.Conditions)...)
-	d.Events = append(d.Events, p.events...)
-
-	d.Ready = d.Status.Replicas == p.Set.Spec.Replicas && d.Status.ReadyReplicas == p.Set.Spec.Replicas &&
-		(!p.updatesInPlace() || d.Status.UpdatedReplicas == d.Status.Replicas)
+	d.Ready = p.isComplete(d.Status)
+	d.Events = slices.Concat(p.conditionEvents(d.Conditions), remediation.Events(allowed, p.Set.Status.Conditions), p.events)
 	d.Conditions = append(d.Conditions, p.kstatus(d.Status, d.Ready, d.Conditions, allowed)...)
 	d.CallAgain = p.callAgain(d.Status, d.Ready)
 	return d

@@ -2,6 +2,7 @@ package set
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -426,6 +427,44 @@ func TestEvents(t *testing.T) {
 			reason: "ClassNotFound",
 			want:   `spec.template.spec.classRef.name: there is no MachineClass "small" in namespace "default"; no Machines are created until there is`,
 		},
+		"TenMachinesAreNamed": {
+			o:      Observed{Set: set(0), Machines: many[:10]},
+			reason: "DeletedMachine",
+			want:   "Deleted 10 Machines: m00, m01, m02, m03, m04, m05, m06, m07, m08, m09: there were 10 and 0 are wanted",
+		},
+		"ASelectionForAnUpdateNamesTheMachinesAndTheirTemplate": {
+			o:      Observed{Set: set(3, inPlace(2)), Machines: []Machine{machine("a", running, old), machine("b", running, old), machine("c", running, old)}},
+			reason: "UpdatingMachine",
+			want:   `Selected 2 Machines: a, b for an update in place to version v1.35.4 of class "small"`,
+		},
+		"AnUpdateThatSucceededIsAnEvent": {
+			o:      Observed{Set: set(1, inPlace(1), updating("a")), Machines: []Machine{machine("a", running, old, asked("new", true), reports("new", machinev1alpha1.UpdateSucceeded))}},
+			reason: "UpdatedMachine",
+			want:   `Updated Machine a in place to version v1.35.4 of class "small"`,
+		},
+		"Once": {
+			o:      Observed{Set: set(1, inPlace(1)), Machines: []Machine{machine("a", running, old, asked("new", true), reports("new", machinev1alpha1.UpdateSucceeded))}},
+			reason: "UpdatedMachine",
+		},
+		"AnUpdateThatIsTakenBackIsNone": {
+			o:      Observed{Set: set(1, inPlace(1), updating("a")), Machines: []Machine{machine("a", running, withNode, updatedTo("new"))}},
+			reason: "UpdatedMachine",
+		},
+		"AMachineThatIsMadeAnewIsNamed": {
+			o:      Observed{Set: set(1, inPlace(1)), Machines: []Machine{machine("a", provisioning, outdated)}},
+			reason: "DeletedMachine",
+			want:   "Deleted Machine a, made from an earlier template and without a VM yet",
+		},
+		"AMachineThatIsSetAsideSaysUntilWhen": {
+			o:      Observed{Set: set(1), Machines: []Machine{machine("a", failed, keptAndMarked), machine("b", running)}},
+			reason: "SetAsideMachine",
+			want:   "Set aside Machine a: machine.drover.dev/delete-machine marks it for deletion, and machine.drover.dev/preserve keeps it until 2026-01-01T13:00:00Z; it does not count as a replica",
+		},
+		"AsFarAsItKnows": {
+			o:      Observed{Set: set(1), Machines: []Machine{machine("a", failed, marked, annotated(machinev1alpha1.AnnotationPreserve, preserveNow)), machine("b", running)}},
+			reason: "SetAsideMachine",
+			want:   "Set aside Machine a: machine.drover.dev/delete-machine marks it for deletion, and machine.drover.dev/preserve keeps it; it does not count as a replica",
+		},
 		"ManyMachinesAreCounted": {
 			o:      Observed{Set: set(0), Machines: many},
 			reason: "DeletedMachine",
@@ -450,6 +489,18 @@ func TestEvents(t *testing.T) {
 	})
 }
 
+func TestTheOrderInWhichMachinesAreSeenMakesNoDifference(t *testing.T) {
+	ms := []Machine{machine("b", running), machine("c", failed), machine("a", joining)}
+	seen := slices.Clone(ms)
+	slices.Reverse(seen)
+	if diff := cmp.Diff(Plan(now, Observed{Set: set(3), Machines: ms}), Plan(now, Observed{Set: set(3), Machines: seen})); diff != "" {
+		t.Errorf("another order gives another decision:\n%s", diff)
+	}
+	if ms[0].Name != "b" {
+		t.Error("a plan changes what it is given")
+	}
+}
+
 func TestMachinesOfATemplate(t *testing.T) {
 	s := set(2, created(0), func(s *machinev1alpha1.MachineSet) {
 		s.Labels = map[string]string{machinev1alpha1.LabelDeployment: "md"}
@@ -457,6 +508,7 @@ func TestMachinesOfATemplate(t *testing.T) {
 		s.Spec.Template.Spec.Taints = []machinev1alpha1.Taint{{Key: "new", Effect: "NoSchedule"}}
 		s.Spec.Template.Spec.Version = "v1.36.0"
 		s.Spec.Template.Spec.FailureDomain = ptr.To("zone-b")
+		s.Spec.Template.Spec.ClusterRef.Name = "other"
 		s.Spec.Template.Spec.ProviderID = ptr.To("never")
 	})
 	old := machine("old", running, func(m *Machine) {
@@ -491,7 +543,7 @@ func TestMachinesOfATemplate(t *testing.T) {
 		if diff := cmp.Diff(meta, existing.ObjectMeta); diff != "" {
 			t.Errorf("-want +got:\n%s", diff)
 		}
-		if existing.Spec.ClassRef.Name != "large" || existing.Spec.Version != "v1.35.4" || existing.Spec.FailureDomain != nil {
+		if existing.Spec.ClassRef.Name != "large" || existing.Spec.Version != "v1.35.4" || existing.Spec.FailureDomain != nil || existing.Spec.ClusterRef.Name != "" {
 			t.Errorf("got %+v", existing)
 		}
 		if len(existing.Spec.Taints) != 1 {

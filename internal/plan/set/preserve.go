@@ -152,7 +152,6 @@ func (p *plan) setAsideMarked() {
 			"Set aside Machine %s: %s marks it for deletion, and %s keeps it%s; it does not count as a replica",
 			m.Name, machinev1alpha1.AnnotationDeleteMachine, machinev1alpha1.AnnotationPreserve, until)})
 	}
-	slices.SortFunc(p.setAside, func(a, b Machine) int { return cmp.Compare(a.Name, b.Name) })
 }
 
 // deleteSetAside deletes Machines that were set aside, and are preserved no longer.

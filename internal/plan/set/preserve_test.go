@@ -105,11 +105,12 @@ func TestPreservedMachinesGoLast(t *testing.T) {
 		machines []Machine
 		want     []string
 	}{
-		"AfterRunningOnes":              {[]Machine{machine("a", failed, kept), machine("b", running)}, []string{"b"}},
-		"ARunningOneToo":                {[]Machine{machine("a", running, kept, days(0)), machine("b", running)}, []string{"b"}},
-		"ThoseKeptByItselfBeforeOthers": {[]Machine{machine("a", failed, kept), machine("b", failed, asks(preserveAuto), preservedFor(preserveAuto, 2*time.Hour))}, []string{"b"}},
-		"ThoseKeptForLessLongFirst":     {[]Machine{machine("a", failed, preservedFor(preserveNow, 2*time.Hour)), machine("b", failed, kept)}, []string{"b"}},
-		"ThoseNoLongerKeptAreAsOthers":  {[]Machine{machine("a", failed, preservedFor(preserveNow, 0)), machine("b", running)}, []string{"a"}},
+		"NotOneThatIsToBePreservedWhenItFails": {[]Machine{machine("a", running, asks(preserveWhenFailed), age(time.Minute)), machine("b", running)}, []string{"a"}},
+		"AfterRunningOnes":                     {[]Machine{machine("a", failed, kept), machine("b", running)}, []string{"b"}},
+		"ARunningOneToo":                       {[]Machine{machine("a", running, kept, days(0)), machine("b", running)}, []string{"b"}},
+		"ThoseKeptByItselfBeforeOthers":        {[]Machine{machine("a", failed, kept), machine("b", failed, asks(preserveAuto), preservedFor(preserveAuto, 2*time.Hour))}, []string{"b"}},
+		"ThoseKeptForLessLongFirst":            {[]Machine{machine("a", failed, preservedFor(preserveNow, 2*time.Hour)), machine("b", failed, kept)}, []string{"b"}},
+		"ThoseNoLongerKeptAreAsOthers":         {[]Machine{machine("a", failed, preservedFor(preserveNow, 0)), machine("b", running)}, []string{"a"}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -195,6 +196,10 @@ func TestAMarkedMachineThatIsPreservedCountsAsGone(t *testing.T) {
 			set: set(1, setAside("a"), func(s *machinev1alpha1.MachineSet) { s.Status.Dropping = []string{"a"} }), machines: []Machine{machine("a", failed, over, hidden), machine("b", running)},
 			setAside: []string{"a"}, dropping: []string{"a"}, replicas: 1, deletes: []string{"a"},
 		},
+		"BesideOneThatStaysSetAside": {
+			set: set(1, setAside("a", "c"), dropping("a")), machines: []Machine{machine("a", failed, over, hidden), machine("b", running), machine("c", failed, keptAndMarked, hidden)},
+			setAside: []string{"a", "c"}, dropping: []string{"a"}, replicas: 1, deletes: []string{"a"},
+		},
 		"WithoutItsMarkItStaysUntilTheSelectorMatchesIt": {
 			set: set(1, setAside("a")), machines: []Machine{machine("a", failed, unmarked, hidden), machine("b", running)},
 			setAside: []string{"a"}, replicas: 1,
@@ -204,6 +209,13 @@ func TestAMarkedMachineThatIsPreservedCountsAsGone(t *testing.T) {
 		},
 		"OneThatIsGoneIsForgotten": {
 			set: set(1, setAside("a")), machines: []Machine{machine("b", running)}, replicas: 1,
+		},
+		"AReplacementThatIsSetAsideReplacesNoneAnyMore": {
+			set: set(1, createFirst, budget("3", "100%"), replacing("ra", nth(100), "rb", nth(101))),
+			machines: []Machine{
+				machine("ra", running, worked, unwanted), machine("rb", running, worked, unwanted), machine(nth(100), running, worked, keptAndMarked), machine(nth(101), running, worked),
+			},
+			setAside: []string{nth(100)}, dropping: []string{"ra", "rb"}, replicas: 1, created: 2, events: []string{"SetAsideMachine", "DeletedMachine"},
 		},
 	}
 	for name, tc := range cases {

@@ -1,7 +1,6 @@
 package set
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 
@@ -10,7 +9,6 @@ import (
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	shared "github.com/drover-dev/drover/internal/plan"
-	"github.com/drover-dev/drover/internal/plan/remediation"
 )
 
 // toReplace says whether a Machine is to be replaced: it failed, or somebody asks for it.
@@ -49,12 +47,8 @@ func (f *fleet) unhealthyOf(ms []Machine) int32 {
 // another set creates for it, as far as anybody lowers its replicas for that.
 func (p *plan) starting() int {
 	n := max(0, p.wanted()+len(p.paired)-len(p.kept))
-	switch {
-	case !p.createsNone():
-	case metav1.GetControllerOf(p.Set) == nil:
+	if p.createsNone() && metav1.GetControllerOf(p.Set) == nil {
 		n = len(p.dropping) + len(p.dropped)
-	default:
-		n = max(0, int(p.Set.Spec.Replicas)-len(p.kept))
 	}
 	for _, m := range p.kept {
 		if m.Status.Phase.IsOnItsWay() || !p.createsNone() && p.toRetry(m) {
@@ -118,7 +112,6 @@ func (p *plan) retry() {
 	}
 	ms := p.withoutHeld(slices.DeleteFunc(p.waiting(), func(m Machine) bool { return !p.toRetry(m) }))
 	if len(ms) > 0 {
-		ms = p.worstFirst(ms)
 		p.drop(ms...)
 		p.events = append(p.events, retryingEvent(ms))
 	}
@@ -220,43 +213,4 @@ func (p *plan) missingReplacements() []string {
 func (p *plan) forget(dropped sets.Set[string]) {
 	lost := func(r machinev1alpha1.Replacement) bool { return dropped.Has(r.Machine) || dropped.Has(r.By) }
 	p.replacing = slices.DeleteFunc(p.replacing, lost)
-	p.paired = slices.DeleteFunc(p.paired, lost)
-}
-
-func (p *plan) remediationAllowed() *shared.Condition {
-	return remediation.Condition(p.limits, p.unlimited, remediation.State{
-		Machines:  int32(len(p.kept)),
-		Starting:  int32(p.starting()),
-		Unhealthy: p.unhealthy(),
-		Waiting:   int32(len(p.waiting())),
-	}, p.Set.Status.Conditions)
-}
-
-// retryingEvent tells that Machines that failed before they joined are created again.
-func retryingEvent(ms []Machine) shared.Event {
-	e := replacingEvent(ms[0], "")
-	if len(ms) > 1 {
-		var each []string
-		for _, m := range ms {
-			each = append(each, m.Name)
-		}
-		e.Message = fmt.Sprintf("Replacing %s, which failed before they joined, first with %s: %s", list(each),
-			cmp.Or(string(ms[0].Status.FailureReason), "no reason"), cmp.Or(ms[0].Status.Failure(), "no message"))
-	}
-	return e
-}
-
-// replacingEvent tells why a Machine is replaced, and by which one if it waits for that.
-func replacingEvent(m Machine, by string) shared.Event {
-	e := shared.Event{Warning: isFailed(m), Reason: machinev1alpha1.EventReplacingMachine, Message: "Replacing Machine " + m.Name}
-	if by != "" {
-		e.Message += " by " + by
-	}
-	if !isFailed(m) {
-		e.Message += ", as " + machinev1alpha1.AnnotationReplace + " asks"
-		return e
-	}
-	e.Message += fmt.Sprintf(", which failed with %s: %s",
-		cmp.Or(string(m.Status.FailureReason), "no reason"), cmp.Or(m.Status.Failure(), "no message"))
-	return e
 }

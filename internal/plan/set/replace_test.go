@@ -224,6 +224,24 @@ func TestReplacements(t *testing.T) {
 			machines: slices.Concat(some(2, "f", failed), some(2, "r", running), []Machine{machine(nth(100), running, worked)}),
 			want:     want{Replacing: []machinev1alpha1.Replacement{{Machine: "fa", By: nth(100)}}, Replicas: 5, Unhealthy: 2, Waiting: 1},
 		},
+		"NotMoreThanTheBudgetWithThoseThatAreAddedNow": {
+			set:      set(4, createFirst, minReady(3600), budget("2", "100%"), replacing("fa", nth(100))),
+			machines: slices.Concat(some(3, "f", failed), some(1, "r", running), []Machine{machine(nth(100), running, worked)}),
+			want: want{
+				Replacing: []machinev1alpha1.Replacement{{Machine: "fa", By: nth(100)}, {Machine: "fb", By: nth(101)}},
+				Replicas:  5, Starting: 1, Unhealthy: 3, Waiting: 1, Events: []string{"ReplacingMachine"},
+			},
+		},
+		"AReplacementIsOneOfThoseThatAreCreated": {
+			set:      set(2, createFirst, replacing("fa", nth(100))),
+			machines: some(1, "f", failed),
+			want:     want{Replacing: []machinev1alpha1.Replacement{{Machine: "fa", By: nth(100)}}, Created: []string{nth(100)}, Replicas: 2, Starting: 2, Unhealthy: 1},
+		},
+		"ASetThatCreatesNoneCountsWhatItHasGivenUp": {
+			set:      set(3, createsNone, budget("2", "100%"), dropping("fa")),
+			machines: some(3, "f", failed),
+			want:     want{Dropping: []string{"fa", "fb"}, Replicas: 1, Starting: 2, Unhealthy: 1, Waiting: 1, Allowed: "WaitingForMachines", Events: []string{"ReplacingMachine"}},
+		},
 		"FrozenHandsNothingOver": {
 			set: set(3, createFirst, replacing("fa", nth(100))), safety: frozen,
 			machines: slices.Concat(some(1, "f", failed), some(2, "r", running), []Machine{machine(nth(100), running, worked)}),
@@ -275,6 +293,30 @@ func TestReplacements(t *testing.T) {
 			}
 			if (len(tc.want.Replacing) > len(tc.set.Status.Replacing) || len(tc.want.Dropping) > len(tc.set.Status.Dropping)) && d.CallAgain != shared.Soonest {
 				t.Errorf("what was decided is carried out in %s", d.CallAgain)
+			}
+		})
+	}
+}
+
+func TestAMachineForWhichThereIsNoRoomIsNotUnhealthy(t *testing.T) {
+	const full = "CapacityExhausted"
+	shown := func(m *Machine) {
+		m.Spec.CapacityTimeout = &metav1.Duration{Duration: machinev1alpha1.DefaultCapacityTimeout}
+	}
+	none := failedWith(machinev1alpha1.FailureCapacityTimeout, full, "none left")
+	for name, tc := range map[string]struct {
+		machine Machine
+		want    int32
+	}{
+		"IfAnAutoscalerSeesIt":        {machine("a", failed, shown, none), 0},
+		"ElseItIs":                    {machine("a", failed, none), 1},
+		"ForAnotherErrorItIs":         {machine("a", failed, shown, failedWith(machinev1alpha1.FailureCreateFailed, "Internal", "oops")), 1},
+		"WithoutAVMThatIsRefusedItIs": {machine("a", provisioning, shown, refused(full, "none left")), 1},
+		"OnceItHadANodeItIs":          {machine("a", failed, shown, none, withNode), 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := Plan(now, Observed{Set: set(1), Machines: []Machine{tc.machine}, Safety: frozen}).Status.UnhealthyReplicas; got != tc.want {
+				t.Errorf("%d are unhealthy, want %d", got, tc.want)
 			}
 		})
 	}

@@ -62,6 +62,13 @@ func (p *plan) status() machinev1alpha1.MachineSetStatus {
 	return s
 }
 
+// isComplete reports whether all Machines of the spec are ready and, if they are updated in
+// place, of the template.
+func (p *plan) isComplete(s machinev1alpha1.MachineSetStatus) bool {
+	return s.Replicas == p.Set.Spec.Replicas && s.ReadyReplicas == p.Set.Spec.Replicas &&
+		(!p.updatesInPlace() || s.UpdatedReplicas == s.Replicas)
+}
+
 func count(n *int32, yes bool) {
 	if yes {
 		*n++

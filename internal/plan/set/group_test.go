@@ -1,0 +1,157 @@
+package set
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/plan/group"
+)
+
+func groupOf(t *testing.T, s *machinev1alpha1.MachineSet, ms ...Machine) *machinev1alpha1.MachineGroup {
+	t.Helper()
+	g, err := Group(s, Plan(now, Observed{Set: s, Machines: ms}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+func TestAMachineGroupHasTheDecisionCarriedOut(t *testing.T) {
+	s := set(2, dropping("d"), func(s *machinev1alpha1.MachineSet) {
+		s.Spec.NodeMarks.Annotations = map[string]string{"a": "b"}
+	})
+	// The plan has those that go after those that stay.
+	g := groupOf(t, s, machine("a", running, marked), machine("b", running), machine("c", running), machine("d", running))
+
+	want := &machinev1alpha1.MachineGroup{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "machine.drover.dev/v1alpha1", Kind: "MachineGroup"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "set"},
+	}
+	want.Spec.Delete = []string{"d"}
+	want.Spec.NodeMarks = s.Spec.NodeMarks
+	want.Spec.MatchLabels = map[string]string{"pool": "a", "app": "web"}
+	same := g.Spec.Machines[0].Template
+	for _, name := range []string{"a", "b", "c"} {
+		want.Spec.Machines = append(want.Spec.Machines, machinev1alpha1.GroupMember{Name: name, Template: same})
+	}
+	want.Spec.Templates = g.Spec.Templates
+	if diff := cmp.Diff(want, g); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+func TestMachinesThatAreAlikeShareATemplateInTheirGroup(t *testing.T) {
+	var ms []Machine
+	versions := []string{"v1.28.0", "v1.29.0", "v1.30.0", "v1.31.0", "v1.32.0", "v1.33.0"}
+	for _, v := range versions {
+		for _, twin := range []string{"a", "b"} {
+			ms = append(ms, machine(v+twin, running, func(m *Machine) { m.Spec.Version = v }))
+		}
+	}
+	g := groupOf(t, set(13), ms...)
+
+	templates := map[string]machinev1alpha1.GroupTemplate{}
+	for _, tmpl := range g.Spec.Templates {
+		templates[tmpl.Name] = tmpl
+	}
+	if len(g.Spec.Templates) != 7 || len(templates) != 7 {
+		t.Fatalf("%d templates with %d names, want 7 of each", len(g.Spec.Templates), len(templates))
+	}
+	if !slices.IsSortedFunc(g.Spec.Templates, func(a, b machinev1alpha1.GroupTemplate) int {
+		return strings.Compare(a.Name, b.Name)
+	}) {
+		t.Errorf("templates are not sorted by name")
+	}
+	created := 0
+	for _, m := range g.Spec.Machines {
+		tmpl := templates[m.Template]
+		spec := string(tmpl.Spec.Raw)
+		version := `"version":"v1.35.4"`
+		if m.Create {
+			created++
+		} else {
+			version = `"version":"` + m.Name[:len(m.Name)-1] + `"`
+		}
+		if !strings.Contains(spec, version) || !strings.Contains(spec, `"classRef":{"name":"small"}`) {
+			t.Errorf("Machine %s has the spec %s, want %s in it", m.Name, spec, version)
+		}
+		if tmpl.Metadata.Labels[machinev1alpha1.LabelSet] != "set" || !slices.Equal(tmpl.Metadata.Finalizers, []string{machinev1alpha1.FinalizerTerminator}) {
+			t.Errorf("Machine %s has the metadata %+v", m.Name, tmpl.Metadata)
+		}
+	}
+	if created != 1 || len(g.Spec.Machines) != 13 {
+		t.Errorf("%d of %d Machines are created", created, len(g.Spec.Machines))
+	}
+}
+
+func TestATemplateOfAGroupIsAnotherIfItsMetadataIs(t *testing.T) {
+	name := func(options ...machineOption) string {
+		return groupOf(t, set(1, autoPreserve(1)), machine("a", failed, append(options, worked)...)).Spec.Machines[0].Template
+	}
+	if name() == name(asks(preserveFalse)) {
+		t.Error("a Machine that the set preserves has the template of one that it does not")
+	}
+}
+
+// TestASetLooksAgainUntilItSeesWhatItsGroupReports: the set is woken by the group, and decides by
+// the Machines, which it may see a little later.
+func TestASetLooksAgainUntilItSeesWhatItsGroupReports(t *testing.T) {
+	own, orphan := machine("a", running), machine("b", running)
+	foreign := machine("c", running).Machine
+	own.OwnerReferences = []metav1.OwnerReference{{Kind: "MachineSet", Name: "set", UID: "uid-of-set", Controller: ptr.To(true)}}
+	digest, err := group.Digest("uid-of-set", []*machinev1alpha1.Machine{own.Machine, orphan.Machine, foreign})
+	if err != nil {
+		t.Fatal(err)
+	}
+	older := machine("a", joining)
+	older.OwnerReferences = own.OwnerReferences
+	for name, tc := range map[string]struct {
+		o      Observed
+		behind bool
+	}{
+		"ItSeesAll":          {o: Observed{Machines: []Machine{own}, Orphans: []Machine{orphan}, Foreign: []*machinev1alpha1.Machine{foreign}}},
+		"AMachineIsMissing":  {o: Observed{Orphans: []Machine{orphan}, Foreign: []*machinev1alpha1.Machine{foreign}}, behind: true},
+		"AMachineIsOlder":    {o: Observed{Machines: []Machine{older}, Orphans: []Machine{orphan}, Foreign: []*machinev1alpha1.Machine{foreign}}, behind: true},
+		"AnOrphanIsMissing":  {o: Observed{Machines: []Machine{own}, Foreign: []*machinev1alpha1.Machine{foreign}}, behind: true},
+		"AForeignOneMissing": {o: Observed{Machines: []Machine{own}, Orphans: []Machine{orphan}}, behind: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tc.o.Set = set(1)
+			g := &machinev1alpha1.MachineGroup{Status: machinev1alpha1.MachineGroupStatus{Digest: digest, Gone: []string{"x"}}}
+			behind, err := tc.o.Expect(g)
+			if err != nil || behind != tc.behind {
+				t.Errorf("behind %t, %v, want %t", behind, err, tc.behind)
+			}
+			if !slices.Equal(tc.o.Gone, []string{"x"}) {
+				t.Errorf("gone %v", tc.o.Gone)
+			}
+		})
+	}
+}
+
+func TestAGroupReportsWhatIsNotApplied(t *testing.T) {
+	for name, tc := range map[string]struct {
+		conditions []metav1.Condition
+		want       string
+	}{
+		"NothingYet":       {nil, ""},
+		"AllIsApplied":     {[]metav1.Condition{{Type: machinev1alpha1.ConditionApplied, Status: "True", Message: "all"}}, ""},
+		"AMachineIsNot":    {[]metav1.Condition{{Type: machinev1alpha1.ConditionApplied, Status: "False", Message: "cannot apply"}}, "cannot apply"},
+		"NobodyKnows":      {[]metav1.Condition{{Type: machinev1alpha1.ConditionApplied, Status: "Unknown", Message: "who knows"}}, ""},
+		"AnotherCondition": {[]metav1.Condition{{Type: "Other", Status: "False", Message: "no"}}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := Observed{Set: set(1)}
+			g := &machinev1alpha1.MachineGroup{Status: machinev1alpha1.MachineGroupStatus{Conditions: tc.conditions}}
+			if _, err := o.Expect(g); err != nil || o.NotApplied != tc.want {
+				t.Errorf("%q, %v, want %q", o.NotApplied, err, tc.want)
+			}
+		})
+	}
+}
