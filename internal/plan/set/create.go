@@ -38,14 +38,14 @@ func (p *plan) missing() int {
 }
 
 // room is how many Machines may be created beside those that are on trial. The first one of
-// a template tries it out alone. A VM that exists, or a class that is proven, makes room for
-// all Machines that the set wants: from there on, the provider's and the cloud's rates limit
-// the creations. After failed attempts, the trial begins with as many Machines as have proven
+// a template tries it out alone. A VM that exists, a class that is proven, or a first try that
+// hangs makes room for all Machines that the set wants: from there on, the provider's and
+// the cloud's rates limit the creations. After failed attempts, the trial begins with as many Machines as have proven
 // the template, and one, halved by each failure in a row. There is no room while a creation is
 // refused that began after the last one that succeeded.
 //
-// A Machine on trial that hangs proves nothing, good or bad: it makes room for two others, so
-// that a trial doubles each time that all of it hangs.
+// A Machine on trial that hangs proves nothing, good or bad. After failed attempts it makes
+// room for two others, so that a trial doubles each time that all of it hangs.
 func (p *plan) room() int {
 	succeeded := p.lastSuccess(machinev1alpha1.FailureCreateFailed)
 	refused := func(m Machine) bool { return isInFlight(m) && inError(m) && m.CreationTimestamp.After(succeeded) }
@@ -58,7 +58,8 @@ func (p *plan) room() int {
 			proven++
 		}
 	}
-	if p.backoff == nil && (proven > 0 || p.isClassProven()) {
+	slow := func(m Machine) bool { return p.isOnTrial(m) && p.hangs(m) }
+	if p.backoff == nil && (proven > 0 || p.isClassProven() || p.isFirstTry() && slices.ContainsFunc(p.kept, slow)) {
 		return math.MaxInt32
 	}
 	room := 1
@@ -88,13 +89,23 @@ func (p *plan) isOnTrial(m Machine) bool {
 
 // A Machine on trial hangs when it has waited for so long, and the provider reports no error.
 const (
-	// vmPatience is the time for a VM. As a rule a provider reports a refusal sooner: the
-	// requests for a template that is refused in the end double each time that this passes.
+	// firstPatience is the time for the first VM of a template. As a rule a cloud refuses what
+	// it cannot make when it is asked, within seconds. A set that waited for the first VM of a
+	// cloud whose VMs take minutes would need twice the time of its cloud.
+	firstPatience = 10 * time.Second
+	// vmPatience is the time for a VM that was refused, and for VMs after failed attempts. The requests for a template that
+	// is refused in the end double each time that this passes.
 	vmPatience = time.Minute
 	// joinPatience is the time for a Node, after failed joins. It is less than the longest
 	// backoff: the next creation is never further away than that.
 	joinPatience = 5 * time.Minute
 )
+
+// isFirstTry means that no attempt failed, and that no VM that is on its way was refused.
+func (p *plan) isFirstTry() bool {
+	refused := func(m Machine) bool { return isInFlight(m) && m.Status.RefusedUntil != nil }
+	return p.backoff == nil && !slices.ContainsFunc(p.kept, refused)
+}
 
 func (p *plan) hangs(m Machine) bool { return p.untilHangs(m) <= 0 }
 
@@ -102,6 +113,9 @@ func (p *plan) hangs(m Machine) bool { return p.untilHangs(m) <= 0 }
 // not the provider, and others would wait for it as well.
 func (p *plan) untilHangs(m Machine) time.Duration {
 	since, patience := m.CreationTimestamp.Time, vmPatience
+	if p.isFirstTry() {
+		patience = firstPatience
+	}
 	switch {
 	case m.Status.Phase == "" || m.Status.Phase == machinev1alpha1.MachinePending || isInFlight(m) && inError(m):
 		return math.MaxInt64

@@ -32,8 +32,9 @@ func TestWhenASetIsPlannedAgain(t *testing.T) {
 		want     time.Duration
 	}{
 		"AtOnceToAdoptWhatIsRecordedByThen":       {set: set(1), orphans: []Machine{machine("x", running)}, want: shared.Soonest},
-		"WhenAMachineOnTrialHangs":                {set: set(9), machines: several(1, provisioning, age(20*time.Second)), want: 40 * time.Second},
-		"NotForAMachineOnTrialThatHoldsNoOther":   {set: set(1), machines: several(1, provisioning, age(20*time.Second)), want: shared.InFlight},
+		"WhenAMachineOnTrialHangs":                {set: set(9), machines: several(1, provisioning, age(4*time.Second)), want: 6 * time.Second},
+		"WhenOneHangsThatWasRefused":              {set: set(9), machines: several(1, provisioning, refusedUntil(now.Add(-20*time.Second))), want: 40 * time.Second},
+		"NotForAMachineOnTrialThatHoldsNoOther":   {set: set(1), machines: several(1, provisioning, age(4*time.Second)), want: shared.InFlight},
 		"NotForOneThatHangsAlready":               {set: set(9), machines: several(1, provisioning, age(90*time.Second)), want: shared.InFlight},
 		"NotForOneThatIsNotOnTrial":               {set: set(9), machines: several(1, joining, age(20*time.Second)), want: shared.InFlight},
 		"WhenTheBackoffEnds":                      {set: set(2, backingOffFor(10*time.Minute)), machines: several(1, running), want: 10 * time.Minute},
