@@ -140,7 +140,7 @@ func (p *plan) mayPreserve(s *set) int32 {
 }
 
 func merged[V any](a, b map[string]V) map[string]V {
-	out := make(map[string]V, len(a)+len(b))
+	out := map[string]V{}
 	maps.Copy(out, a)
 	maps.Copy(out, b)
 	return out

@@ -2,6 +2,7 @@ package deployment
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -113,12 +114,11 @@ func (p *plan) progressing(s machinev1alpha1.MachineDeploymentStatus) shared.Con
 
 // replicaFailure is that of the newest set that has one.
 func (p *plan) replicaFailure() shared.Condition {
-	sets := p.sets
-	for i := len(sets) - 1; i >= 0; i-- {
-		c := meta.FindStatusCondition(sets[i].Status.Conditions, machinev1alpha1.ConditionReplicaFailure)
+	for _, s := range slices.Backward(p.sets) {
+		c := meta.FindStatusCondition(s.Status.Conditions, machinev1alpha1.ConditionReplicaFailure)
 		if c != nil && c.Status == metav1.ConditionTrue {
 			return shared.Condition{Type: machinev1alpha1.ConditionReplicaFailure, Status: isTrue, Reason: c.Reason,
-				Message: fmt.Sprintf("MachineSet %s: %s", sets[i].Name, c.Message)}
+				Message: fmt.Sprintf("MachineSet %s: %s", s.Name, c.Message)}
 		}
 	}
 	return shared.Condition{Type: machinev1alpha1.ConditionReplicaFailure, Status: isFalse, Reason: machinev1alpha1.ReasonNoFailure}

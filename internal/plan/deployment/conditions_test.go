@@ -111,6 +111,23 @@ func TestConditions(t *testing.T) {
 			d: deployment(3, deadline(600), progressed(599*time.Second, 2, 1, 4, 3), told("v1", 3), told("v2", 1)), sets: middle(available(0)),
 			want: want{"Progressing": "True MachineSetUpdated"}, again: time.Second,
 		},
+		"AtTheDeadlineItIs": {
+			d: deployment(3, deadline(600), progressed(600*time.Second, 2, 1, 4, 3), told("v1", 3), told("v2", 1)), sets: middle(available(0)),
+			want: want{"Progressing": "False ProgressDeadlineExceeded"}, event: "ProgressDeadlineExceeded", again: shared.InFlight,
+		},
+		"APauseHasNoDeadline": {
+			d: deployment(3, deadline(600), paused, progressed(599*time.Second, 2, 1, 4, 3), told("v1", 3), told("v2", 1), was("Progressing", "MachineDeploymentPaused")), sets: middle(available(0)),
+			want: want{"Progressing": "Unknown MachineDeploymentPaused"}, again: shared.InFlight,
+		},
+		"BadInputHasNone": {
+			d: deployment(3, deadline(600), progressed(599*time.Second, 2, 1, 4, 3), told("v1", 3), told("v2", 1)), sets: middle(available(0)),
+			problem: &shared.Problem{Reason: "ForProviderInvalid", Message: "size: must be small"},
+			want:    want{"Progressing": "False ForProviderInvalid"}, event: "ForProviderInvalid", again: shared.InFlight,
+		},
+		"ACompleteRolloutHasNone": {
+			d: deployment(3, deadline(600), completed(1), progressed(599*time.Second, 1, 3, 3, 3), told("v2", 3)), sets: []Set{machineSet("v2", 1, 3)},
+			want: want{"Progressing": "True NewMachineSetAvailable"}, again: shared.AtRest,
+		},
 		"ProgressEndsIt": {
 			d: deployment(3, deadline(600), progressed(700*time.Second, 2, 1, 4, 3), was("Progressing", "ProgressDeadlineExceeded")), sets: middle(),
 			want: want{"Progressing": "True MachineSetUpdated", "Stalled": "False NotStalled"},
@@ -133,6 +150,18 @@ func TestConditions(t *testing.T) {
 			d: deployment(3), sets: middle(available(0), failing),
 			want: want{"ReplicaFailure": "True QuotaExceeded"},
 		},
+		"AFailureOfTheOldestSetToo": {
+			d: deployment(3), sets: []Set{machineSet("v1", 1, 3, failing), machineSet("v2", 2, 1, available(0))},
+			want: want{"ReplicaFailure": "True QuotaExceeded"},
+		},
+		"OfTwoThatOfTheNewest": {
+			d: deployment(3), sets: []Set{machineSet("v1", 1, 3, failing), machineSet("v2", 2, 1, available(0), refusing("Throttled"))},
+			want: want{"ReplicaFailure": "True Throttled"},
+		},
+		"ARolloutThatReplacesMachinesNeedsNoBudgetForIt": {
+			d: deployment(3, remediates(0, 5)), sets: []Set{machineSet("v1", 1, 3, sick(1, 1)), machineSet("v2", 2, 1, available(0))},
+			want: want{"RemediationAllowed": "False NoBudget", "Stalled": "False NotStalled"},
+		},
 		"WhatNeedsSomebodyIsStalled": {
 			d: deployment(3), sets: middle(available(0), refusing("PermissionDenied")),
 			want: want{"ReplicaFailure": "True PermissionDenied", "Stalled": "True PermissionDenied"},
@@ -145,9 +174,39 @@ func TestConditions(t *testing.T) {
 			d: deployment(3), sets: middle(exhaustedIn("b", 0)),
 			want: want{"CapacityExhausted": "True QuotaExceeded"},
 		},
+		"BeforeTheConditionOfTheSetIsThereToo": {
+			d: deployment(3), sets: middle(exhaustedIn("b", 0), func(s *Set) { s.Status.Conditions = nil }),
+			want: want{"CapacityExhausted": "True QuotaExceeded"},
+		},
+		"ButNotByTheConditionAlone": {
+			d: deployment(3), sets: middle(exhaustedIn("b", 0), func(s *Set) { s.Status.Exhausted = nil }),
+			want: want{"CapacityExhausted": ""},
+		},
 		"AndThatItIsNoLonger": {
 			d: deployment(3, was("CapacityExhausted", "QuotaExceeded")), sets: middle(),
 			want: want{"CapacityExhausted": "False RoomAvailable"},
+		},
+		"AsManyAreAvailableAsMustBe": {
+			d: deployment(3, ints(1, 1), completed(1), told("v2", 3)), sets: []Set{machineSet("v2", 1, 3, available(2))},
+			want: want{"Available": "True MinimumReplicasAvailable"},
+		},
+		"OneFewerIsTooFew": {
+			d: deployment(3, ints(1, 1), completed(1), told("v2", 3)), sets: []Set{machineSet("v2", 1, 3, available(1))},
+			want: want{"Available": "False MinimumReplicasUnavailable"},
+		},
+		"APauseIsToldOnce": {
+			d: deployment(3, paused, was("Progressing", "MachineDeploymentPaused")), sets: middle(available(0)),
+			want: want{"Progressing": "Unknown MachineDeploymentPaused"},
+		},
+		"APauseThatFollowsARolloutIsTold": {
+			d: deployment(3, paused, was("Progressing", "MachineSetUpdated")), sets: middle(available(0)),
+			want:  want{"Progressing": "Unknown MachineDeploymentPaused"},
+			event: "MachineDeploymentPaused",
+		},
+		"TooManyUnhealthyMachinesAreTold": {
+			d: deployment(3, completed(1), told("v2", 3), remediates(1, 1)), sets: []Set{machineSet("v2", 1, 3, available(1), sick(2, 2))},
+			want:  want{"RemediationAllowed": "False TooManyUnhealthy"},
+			event: "TooManyUnhealthy",
 		},
 		"APreservedMachineIsNotMissed": {
 			d: deployment(3, completed(1), told("v2", 3)), sets: []Set{machineSet("v2", 1, 3, available(2), func(s *Set) { s.Status.PreservedFailedReplicas = 1 })},
@@ -188,6 +247,98 @@ func TestConditions(t *testing.T) {
 				t.Errorf("called again after %s, want %s", p.CallAgain, tc.again)
 			}
 		})
+	}
+}
+
+// TestMessagesSayHowFarARolloutIs in numbers, and of which set.
+func TestMessagesSayHowFarARolloutIs(t *testing.T) {
+	current := nameOf("v2")
+	middle := []Set{machineSet("v1", 1, 3), machineSet("v2", 2, 1, available(0), starting(1))}
+	for name, tc := range map[string]struct {
+		d    *machinev1alpha1.MachineDeployment
+		sets []Set
+		want map[string]string
+	}{
+		"ItIsOver": {
+			deployment(3, completed(1), told("v2", 3)), []Set{machineSet("v2", 1, 3)},
+			map[string]string{"Progressing": "All Machines are of revision 1, MachineSet " + current, "Available": "3 of 3 Machines are available, at least 3 must be", "Reconciling": ""},
+		},
+		"ItBegins": {
+			deployment(3), []Set{machineSet("v1", 1, 3)},
+			map[string]string{
+				"Progressing": "Created MachineSet " + current + " for revision 2",
+				"Reconciling": "Created MachineSet " + current + " for revision 2: 0 of 3 Machines are updated; 3 of 3 Machines are available",
+			},
+		},
+		"ItGoesOn": {
+			deployment(3), middle,
+			map[string]string{
+				"Progressing": "Rolling out revision 2, MachineSet " + current,
+				"Reconciling": "Rolling out revision 2, MachineSet " + current + ": 1 of 3 Machines are updated; 3 of 3 Machines are available, 1 starting",
+			},
+		},
+		"ItMakesNoProgress": {
+			deployment(3, deadline(600), progressed(601*time.Second, 2, 1, 4, 3), told("v1", 3), told("v2", 1)), middle,
+			map[string]string{
+				"Progressing": "The rollout of revision 2, MachineSet " + current + ", made no progress for 600 seconds; it goes on all the same",
+				"Stalled":     "The rollout of revision 2, MachineSet " + current + ", made no progress for 600 seconds; it goes on all the same",
+			},
+		},
+		"TheCloudIsFull": {
+			deployment(3), []Set{machineSet("v1", 1, 3), machineSet("v2", 2, 1, failing, exhaustedIn("b", 0))},
+			map[string]string{"CapacityExhausted": "MachineSet " + current + ": no more than 3"},
+		},
+		"TheCloudRefusesAMachine": {
+			deployment(3), []Set{machineSet("v1", 1, 3), machineSet("v2", 2, 1, failing)},
+			map[string]string{"ReplicaFailure": "MachineSet " + current + ": no more than 3"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := map[string]string{}
+			for _, c := range Plan(now, Observed{Deployment: tc.d, Sets: tc.sets, ClassFound: true}).Conditions {
+				if _, ok := tc.want[c.Type]; ok {
+					got[c.Type] = c.Message
+				}
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestWhenADeploymentIsPlannedAgain(t *testing.T) {
+	byHand := shared.Safety{Frozen: true, Reason: "ManualFreeze"}
+	frozen := func(d time.Duration) *machinev1alpha1.MachineDeployment {
+		return deployment(5, completed(1), told("v2", 5), deadline(600), frozenFor(d))
+	}
+	missing := []Set{machineSet("v2", 1, 5, available(4))}
+	for name, tc := range map[string]struct {
+		d      *machinev1alpha1.MachineDeployment
+		sets   []Set
+		safety shared.Safety
+		want   time.Duration
+	}{
+		"AtOnceToSeeASetThatIsCreatedEmpty":  {d: deployment(0, remediate("0", "100%")), want: shared.Soonest},
+		"WhenAFreezeByHandIsTooLong":         {d: frozen(595 * time.Second), sets: missing, safety: byHand, want: 5 * time.Second},
+		"NotForAFreezeThatIsTooLong":         {d: frozen(600 * time.Second), sets: missing, safety: byHand, want: shared.InFlight},
+		"NorForOneThatHasBeenForLong":        {d: frozen(time.Hour), sets: missing, safety: byHand, want: shared.InFlight},
+		"NorForOneThatHoldsNothing":          {d: frozen(595 * time.Second), sets: []Set{machineSet("v2", 1, 5)}, safety: byHand, want: shared.AtRest},
+		"SoonWhileASetHasNotActedOnItsShare": {d: deployment(5, completed(1), told("v2", 5)), sets: []Set{machineSet("v2", 1, 5, unsettled)}, want: shared.InFlight},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := Plan(now, Observed{Deployment: tc.d, Sets: tc.sets, ClassFound: true, Safety: tc.safety}).CallAgain; got != tc.want {
+				t.Errorf("after %s, want %s", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestALostMachineIsNoProgress(t *testing.T) {
+	d := deployment(3, progressed(time.Minute, 2, 1, 4, 3))
+	p := Plan(now, Observed{Deployment: d, Sets: []Set{machineSet("v1", 1, 3), machineSet("v2", 2, 1, has(0), available(0))}, ClassFound: true})
+	if got := p.Status.LastProgressTime; !got.Time.Equal(now.Add(-time.Minute)) {
+		t.Errorf("a Machine of the new template is gone, and the time of progress is %s", got)
 	}
 }
 

@@ -1,9 +1,12 @@
 package deployment
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 )
 
 // An API client lets twenty-five events of an object through, so a rollout must not need
@@ -41,5 +44,43 @@ func TestARolloutTellsItsStoryInSevenEvents(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+func TestAChangeOfASetIsAnEventIfItIsNotable(t *testing.T) {
+	auto := inPlaceBounds(0, 1, machinev1alpha1.OrchestrationAuto)
+	for name, tc := range map[string]struct {
+		d    *machinev1alpha1.MachineDeployment
+		sets []Set
+		want []string
+	}{
+		"ScalingWithoutARollout": {
+			deployment(98, completed(1), told("v2", 60)), []Set{machineSet("v2", 1, 60)}, []string{"Scaled up machine set " + nameOf("v2") + " from 60 to 98"},
+		},
+		"ScalingInARollout": {
+			deployment(100, ints(2, 0), scaledFor(98), told("v1", 30), told("v2", 70)), []Set{machineSet("v1", 1, 30), machineSet("v2", 2, 70)},
+			[]string{"Scaled up machine set " + nameOf("v2") + " from 70 to 72"},
+		},
+		"AStepOfARolloutIsNot": {
+			deployment(100, ints(2, 0), told("v1", 30), told("v2", 70)), []Set{machineSet("v1", 1, 30), machineSet("v2", 2, 70)}, nil,
+		},
+		"AnUpdateInPlaceThatBegins": {
+			deployment(3, auto, told("v1", 3), rolledOut("v1")), []Set{machineSet("v1", 1, 3)}, []string{"Updating machine set " + nameOf("v1") + " in place to revision 2"},
+		},
+		"AnUpdateInPlaceThatGoesOnIsNot": {
+			deployment(3, auto, told("v2", 3), rolledOut("v2")), []Set{machineSet("v2", 1, 3, updated(1))}, nil,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var got []string
+			for _, e := range Plan(now, Observed{Deployment: tc.d, Sets: tc.sets, ClassFound: true}).Events {
+				if strings.HasPrefix(e.Reason, "Scaling") || strings.HasPrefix(e.Reason, "Updating") {
+					got = append(got, e.Message)
+				}
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+		})
 	}
 }

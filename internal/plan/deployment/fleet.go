@@ -136,10 +136,11 @@ func (f *fleet) isYoungEnough(s *set) bool {
 		return true
 	}
 	r := f.target
-	for ; r.Collision <= len(f.Sets); r.Collision++ {
+	for range f.Sets {
 		if s.Labels[machinev1alpha1.LabelTemplateHash] == r.hash() {
 			return true
 		}
+		r.Collision++
 	}
 	return false
 }

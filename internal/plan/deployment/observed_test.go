@@ -57,6 +57,29 @@ func TestNoReaderSeesANewGenerationWithConditionsOfBefore(t *testing.T) {
 	}
 }
 
+func TestMachinesThatAreUpdatedInPlaceCountOnceTheirSetKnowsTheTemplate(t *testing.T) {
+	auto := inPlaceBounds(0, 1, machinev1alpha1.OrchestrationAuto)
+	paused := func(s *Set) { s.Spec.InPlaceUpdate.Paused = true }
+	for name, tc := range map[string]struct {
+		set  Set
+		want int32
+	}{
+		"ItKnows":                        {machineSet("v2", 1, 3, updated(2)), 2},
+		"ItHasNotActedOnItYet":           {machineSet("v2", 1, 3, updated(2), unsettled), 0},
+		"ItWasToldAnotherOne":            {machineSet("v2", 1, 3, updated(2), updatedFor("v1")), 0},
+		"ItUpdatesNone":                  {machineSet("v2", 1, 3), 3},
+		"ItIsPausedWithAnotherOne":       {machineSet("v2", 1, 3, updated(2), updatedFor("v1"), paused), 2},
+		"ItHasNotActedOnItsPauseYet":     {machineSet("v2", 1, 3, updated(2), updatedFor("v1"), paused, unsettled), 0},
+		"ItIsPausedWithTheTemplateOfNow": {machineSet("v2", 1, 3, updated(2), paused), 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := Plan(now, Observed{Deployment: deployment(3, auto), Sets: []Set{tc.set}, ClassFound: true}).Status.UpdatedReplicas; got != tc.want {
+				t.Errorf("%d are updated, want %d", got, tc.want)
+			}
+		})
+	}
+}
+
 func TestReadyAtTheEndOfARollout(t *testing.T) {
 	cases := map[string]struct {
 		d    *machinev1alpha1.MachineDeployment
@@ -74,6 +97,18 @@ func TestReadyAtTheEndOfARollout(t *testing.T) {
 		"ItDoesNotBeginBeforeTheSetHasActed": {
 			d:    deployment(3, completed(1), told("v2", 3), ready(metav1.ConditionFalse, 9)),
 			sets: []Set{machineSet("v2", 1, 3, unsettled)},
+		},
+		"ItStaysWhileASetThatUpdatesInPlaceActsOnSuchAChange": {
+			d:    deployment(3, inPlaceBounds(0, 1, machinev1alpha1.OrchestrationAuto), completed(1), told("v2", 3), ready(metav1.ConditionTrue, 9)),
+			sets: []Set{machineSet("v2", 1, 3, updated(3), unsettled)}, want: true,
+		},
+		"ItEndsWhenOneOfItsMachinesIsOutdated": {
+			d:    deployment(3, inPlaceBounds(0, 1, machinev1alpha1.OrchestrationAuto), completed(1), told("v2", 3), ready(metav1.ConditionTrue, 9)),
+			sets: []Set{machineSet("v2", 1, 3, updated(2), unsettled)},
+		},
+		"ItEndsWhileItHasTheUpdateBefore": {
+			d:    deployment(3, inPlaceBounds(0, 1, machinev1alpha1.OrchestrationAuto), completed(1), told("v2", 3), ready(metav1.ConditionTrue, 9)),
+			sets: []Set{machineSet("v2", 1, 3, updated(3), updatedFor("v1"), unsettled)},
 		},
 		"ItEndsWhenAMachineIsNotAvailable": {
 			d:    deployment(3, completed(1), told("v2", 3), ready(metav1.ConditionTrue, 9)),

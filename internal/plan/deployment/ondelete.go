@@ -4,7 +4,7 @@ package deployment
 // They create no Machine, so that a Machine that is deleted is gone from them.
 func (p *plan) onDelete() {
 	for _, s := range p.oldSets {
-		if !p.isHeld() && s.isSettled() && s.createsNone() {
+		if !p.isHeld() && s.createsNone() {
 			p.setDesired(s, max(0, min(s.desired, s.Status.Replicas)))
 		}
 	}

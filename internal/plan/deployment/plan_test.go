@@ -305,6 +305,46 @@ func TestScaling(t *testing.T) {
 			sets:     []Set{machineSet("v1", 1, 3), machineSet("v2", 2, 0)},
 			composed: counts{"v1": 3, "v2": 0}, decided: counts{"v1": 3, "v2": 0},
 		},
+		"AnInvalidMaxUnavailableReplacesNothing": {
+			d:        deployment(3, strategy(intstr.FromInt32(1), intstr.FromString("some"))),
+			sets:     []Set{machineSet("v1", 1, 3), machineSet("v2", 2, 0)},
+			composed: counts{"v1": 3, "v2": 0}, decided: counts{"v1": 3, "v2": 0},
+		},
+		"ARolloutGoesOnThoughTheClassIsGone": {
+			d: deployment(3, ints(1, 0)), noClass: true,
+			sets:     []Set{machineSet("v1", 1, 3), machineSet("v2", 2, 1)},
+			composed: counts{"v1": 3, "v2": 1}, decided: counts{"v1": 2, "v2": 1},
+		},
+		"WithoutAClassAScaleUpIsSharedByTheSizesOfTheSets": {
+			d: deployment(12, ints(2, 0), scaledFor(6)), noClass: true,
+			sets:     []Set{machineSet("v1", 1, 5), machineSet("v2", 2, 2)},
+			composed: counts{"v1": 5, "v2": 2}, decided: counts{"v1": 10, "v2": 4},
+		},
+		"MachinesOfOldSetsAndOfSetsThatAreBeingDeletedAreARollout": {
+			d:        deployment(5, ints(1, 0), completed(3)),
+			sets:     []Set{machineSet("v0", 1, 1, deleted), machineSet("v1", 2, 1), machineSet("v2", 3, 2)},
+			composed: counts{"v1": 1, "v2": 2}, decided: counts{"v1": 1, "v2": 4},
+		},
+		"OfASetThatIsBeingDeletedTheMachinesCountThatItStillHas": {
+			d:        deployment(5, ints(1, 0)),
+			sets:     []Set{machineSet("v0", 1, 3, deleted, has(1), terminating(1)), machineSet("v1", 2, 2), machineSet("v2", 3, 1)},
+			composed: counts{"v1": 2, "v2": 1}, decided: counts{"v1": 2, "v2": 2},
+		},
+		"AllOfItCountUntilItsStatusIsAboutItsDeletion": {
+			d:        deployment(5, ints(1, 0)),
+			sets:     []Set{machineSet("v0", 1, 3, deleted, has(1), terminating(1), unsettled), machineSet("v1", 2, 2), machineSet("v2", 3, 1)},
+			composed: counts{"v1": 2, "v2": 1}, decided: counts{"v1": 2, "v2": 1},
+		},
+		"MachinesThatASetHasYetToCreateOccupyTheSurge": {
+			d:        deployment(3, ints(1, 0)),
+			sets:     []Set{machineSet("v1", 1, 3, has(2), available(2)), machineSet("v2", 2, 1)},
+			composed: counts{"v1": 3, "v2": 1}, decided: counts{"v1": 2, "v2": 1},
+		},
+		"NoMoreUnavailableMachinesGoThanAreNotMissed": {
+			d:        deployment(4, ints(0, 2)),
+			sets:     []Set{machineSet("v0", 1, 2, available(0)), machineSet("v1", 2, 2, available(1)), machineSet("v2", 3, 0)},
+			composed: counts{"v0": 2, "v1": 2, "v2": 0}, decided: counts{"v0": 0, "v1": 2, "v2": 0},
+		},
 		"FrozenCreatesNoSet": {
 			d: deployment(3), frozen: true,
 			sets:     []Set{machineSet("v1", 1, 3)},
@@ -570,6 +610,41 @@ func TestStatus(t *testing.T) {
 	}
 }
 
+func TestTheUpperBoundOfASetIsRecordedUntilItHasActed(t *testing.T) {
+	before := func(replicas, most int32) deploymentOption {
+		return func(d *machinev1alpha1.MachineDeployment) {
+			d.Status.MachineSets = []machinev1alpha1.MachineSetReplicas{{Name: nameOf("v2"), Replicas: replicas, Most: most}}
+		}
+	}
+	for name, tc := range map[string]struct {
+		d    *machinev1alpha1.MachineDeployment
+		set  Set
+		want int32
+	}{
+		"OfASetThatShrinks":               {deployment(2, completed(1), told("v2", 5)), machineSet("v2", 1, 5), 5},
+		"OfASetThatGrows":                 {deployment(9, completed(1), told("v2", 5)), machineSet("v2", 1, 5), 0},
+		"OfASetThatStays":                 {deployment(5, completed(1), told("v2", 5)), machineSet("v2", 1, 5), 0},
+		"OfASetThatHasYetToShrink":        {deployment(2, completed(1), before(2, 5)), machineSet("v2", 1, 5), 5},
+		"OfASetThatShrinksOnceMore":       {deployment(1, completed(1), before(2, 5)), machineSet("v2", 1, 2), 2},
+		"OfASetThatHasActedAndStaysAsIs":  {deployment(2, completed(1), before(2, 5)), machineSet("v2", 1, 2), 0},
+		"OfASetThatHasNotActedOnItsShare": {deployment(2, completed(1), before(2, 5)), machineSet("v2", 1, 2, unsettled), 5},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := Plan(now, Observed{Deployment: tc.d, Sets: []Set{tc.set}, ClassFound: true})
+			if got := p.Status.MachineSets[0].Most; got != tc.want {
+				t.Errorf("at most %d, want %d", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestADeploymentCountsTheUnhealthyMachinesOfAllSets(t *testing.T) {
+	p := Plan(now, Observed{Deployment: deployment(3), Sets: []Set{machineSet("v1", 1, 3, sick(2, 0)), machineSet("v2", 2, 1, sick(1, 0))}, ClassFound: true})
+	if got := p.Status.UnhealthyReplicas; got != 3 {
+		t.Errorf("%d are unhealthy, want 3", got)
+	}
+}
+
 func TestSets(t *testing.T) {
 	d := deployment(3, func(d *machinev1alpha1.MachineDeployment) {
 		d.Spec.MinReadySeconds = 30
@@ -658,6 +733,42 @@ func TestSets(t *testing.T) {
 		}
 		if diff := cmp.Diff([]string{"", ""}, annotations(deployment(3), machineSet("v1", 1, 3), machineSet("v2", 2, 1))); diff != "" {
 			t.Errorf("where nobody asked: -want +got:\n%s", diff)
+		}
+	})
+	t.Run("AnOldSetKeepsWhatItsMachinesAreMadeFrom", func(t *testing.T) {
+		other := deployment(3, func(d *machinev1alpha1.MachineDeployment) {
+			d.Spec.Template.Spec.ClassRef.Name, d.Spec.Template.Spec.ClusterRef.Name = "large", "other"
+		})
+		s := Plan(now, Observed{Deployment: other, ClassFound: true, Sets: []Set{old}}).Sets[0]
+		if got := s.Spec.Template.Spec; got.ClassRef.Name != "small" || got.ClusterRef.Name != "" || got.Version != "v1" {
+			t.Errorf("got class %q, cluster %q, version %s", got.ClassRef.Name, got.ClusterRef.Name, got.Version)
+		}
+	})
+	t.Run("NodesOfOldSetsAreNotMarkedOnDelete", func(t *testing.T) {
+		s := Plan(now, Observed{Deployment: deployment(3, by(machinev1alpha1.OnDelete)), ClassFound: true, Sets: []Set{old}}).Sets[0]
+		if len(s.Spec.NodeMarks.Taints) > 0 {
+			t.Errorf("taints %v, of Nodes that stay until a user deletes their Machines", s.Spec.NodeMarks.Taints)
+		}
+	})
+	t.Run("ANodeGroupHasACapacityTimeout", func(t *testing.T) {
+		group := deployment(3, func(d *machinev1alpha1.MachineDeployment) {
+			d.Annotations = map[string]string{machinev1alpha1.AnnotationNodeGroupMaxSize: "5"}
+		})
+		for _, s := range Plan(now, Observed{Deployment: group, ClassFound: true, Sets: []Set{old}}).Sets {
+			if got := s.Spec.Template.Spec.CapacityTimeout; got == nil || got.Duration != machinev1alpha1.DefaultCapacityTimeout {
+				t.Errorf("set %s has %v", s.Name, got)
+			}
+		}
+	})
+	t.Run("ASetMayPreserveWhatOthersLeave", func(t *testing.T) {
+		three := deployment(3, func(d *machinev1alpha1.MachineDeployment) { d.Spec.AutoPreserveFailedMachineMax = 3 })
+		keeps := machineSet("v1", 1, 3, func(s *Set) { s.Status.PreservedFailedReplicas = 1 })
+		var got []int32
+		for _, s := range Plan(now, Observed{Deployment: three, ClassFound: true, Sets: []Set{keeps, machineSet("v2", 2, 1)}}).Sets {
+			got = append(got, s.Spec.AutoPreserveFailedMachineMax)
+		}
+		if diff := cmp.Diff([]int32{3, 2}, got); diff != "" {
+			t.Error(diff)
 		}
 	})
 	t.Run("AFreezeReachesTheSets", func(t *testing.T) {

@@ -117,6 +117,49 @@ func TestTheBudgetOfReplacements(t *testing.T) {
 			decided:    map[string]int32{"v1": 0, "v2": 0}, now: map[string]int32{"v1": 0, "v2": 1},
 			allowed: "False TooManyUnhealthy: 4 of 6 Machines are unhealthy: none is replaced while more than 3 are",
 		},
+		"ASetThatIsAloneKnowsItselfThatTooManyAreUnhealthy": {
+			deployment: deployment(6, told("v2", 6), allotted("v2", 1), remediate("1", "50%")),
+			sets:       []Set{machineSet("v2", 1, 6, mayReplace(1), sick(4, 1))},
+			decided:    map[string]int32{"v2": 1}, now: map[string]int32{"v2": 1},
+			allowed: "False TooManyUnhealthy: 4 of 6 Machines are unhealthy: none is replaced while more than 3 are",
+		},
+		"ABudgetThatNoSetHasIsTheNewestSets": {
+			deployment: both(allotted("v1", 0), allotted("v2", 0)),
+			sets:       []Set{machineSet("v1", 1, 3, mayReplace(0)), machineSet("v2", 2, 3, mayReplace(0))},
+			decided:    map[string]int32{"v1": 0, "v2": 1}, now: map[string]int32{"v1": 0, "v2": 0},
+		},
+		"ASetThatNeedsItGetsMoreOfALargerBudget": {
+			deployment: both(allotted("v1", 0), allotted("v2", 1), remediate("3", "100%")),
+			sets:       []Set{machineSet("v1", 1, 3, mayReplace(0)), machineSet("v2", 2, 3, mayReplace(1), sick(2, 2), starting(2))},
+			decided:    map[string]int32{"v1": 0, "v2": 3}, now: map[string]int32{"v1": 0, "v2": 1},
+		},
+		"ASetThatDoesNotNeedItKeepsWhatItHas": {
+			deployment: both(allotted("v1", 0), allotted("v2", 1), remediate("3", "100%")),
+			sets:       []Set{machineSet("v1", 1, 3, mayReplace(0)), machineSet("v2", 2, 3, mayReplace(1))},
+			decided:    map[string]int32{"v1": 0, "v2": 1}, now: map[string]int32{"v1": 0, "v2": 1},
+		},
+		"ASmallerBudgetIsTakenFromTheSetThatHasIt": {
+			deployment: both(allotted("v1", 0), allotted("v2", 3), remediate("2", "100%")),
+			sets:       []Set{machineSet("v1", 1, 3, mayReplace(0)), machineSet("v2", 2, 3, mayReplace(3))},
+			decided:    map[string]int32{"v1": 0, "v2": 2}, now: map[string]int32{"v1": 0, "v2": 3},
+		},
+		"ABudgetDoesNotChangeBeforeTheSetWasTold": {
+			deployment: both(allotted("v1", 0), allotted("v2", 1), remediate("1", "50%")),
+			sets:       []Set{machineSet("v1", 1, 3, mayReplace(0), sick(2, 0)), machineSet("v2", 2, 3, mayReplace(0), sick(2, 1))},
+			decided:    map[string]int32{"v1": 0, "v2": 1}, now: map[string]int32{"v1": 0, "v2": 1},
+			allowed: "False TooManyUnhealthy: 4 of 6 Machines are unhealthy: none is replaced while more than 3 are",
+		},
+		"NorBeforeItHasActedOnIt": {
+			deployment: both(allotted("v1", 0), allotted("v2", 1), remediate("1", "50%")),
+			sets:       []Set{machineSet("v1", 1, 3, mayReplace(0), sick(2, 0)), machineSet("v2", 2, 3, mayReplace(1), unsettled, sick(2, 1))},
+			decided:    map[string]int32{"v1": 0, "v2": 1}, now: map[string]int32{"v1": 0, "v2": 1},
+			allowed: "False TooManyUnhealthy: 4 of 6 Machines are unhealthy: none is replaced while more than 3 are",
+		},
+		"WithoutWhatTheFirstHasYetToCreate": {
+			deployment: both(allotted("v1", 0), allotted("v2", 0), remediate("3", "100%")),
+			sets:       []Set{machineSet("v1", 1, 3, mayReplace(0), has(2), unsettled), machineSet("v2", 2, 3, mayReplace(0), sick(2, 2))},
+			decided:    map[string]int32{"v1": 0, "v2": 2}, now: map[string]int32{"v1": 0, "v2": 0},
+		},
 		"AnInvalidBudgetReplacesNone": {
 			deployment: deployment(3, told("v2", 3), remediate("some", "100%")),
 			sets:       []Set{machineSet("v2", 1, 3)},

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 )
@@ -98,6 +99,10 @@ func TestRevisions(t *testing.T) {
 			d: deployment(3, rolledOut("v1")), sets: []Set{machineSet("v1", 1, 3), machineSet("v2", 2, 0)},
 			want: want{[]string{"1 v1", "2 v2"}, []string{"v1", "v2"}, "True Valid"},
 		},
+		"ASetOfAnotherTemplateWithTheNumberOfTheLastRevisionGetsTheNext": {
+			d: deployment(3, rolledOut("v1")), sets: []Set{machineSet("v2", 1, 3)},
+			want: want{[]string{"1 v1", "2 v2"}, []string{"v2"}, "True Valid"},
+		},
 		"PausedMakesNoRevision": {
 			d: deployment(3, rolledOut("v1"), paused), sets: []Set{machineSet("v1", 1, 3)},
 			want: want{[]string{"1 v1"}, []string{"v1"}, "True Valid"},
@@ -177,14 +182,56 @@ func TestARollbackStaysInForceUntilItIsTakenBack(t *testing.T) {
 	if got := fourth.Status; got.Rollback != nil || got.Revision != 4 || got.Revisions[len(got.Revisions)-1].Version != "v2" {
 		t.Errorf("did not go forward: %+v", got)
 	}
-	for i, want := range map[int]string{0: "RolledBack", 3: "RollbackEnded"} {
-		reasons := ""
-		for _, e := range []Decision{first, second, third, fourth}[i].Events {
-			reasons += e.Reason + " "
+	elsewhere := d.DeepCopy()
+	elsewhere.Spec.RollbackTo.Revision = 2
+	for i, want := range []string{"RolledBack", "", "", "RollbackEnded", "RolledBack"} {
+		got := ""
+		for _, e := range []Decision{first, second, third, fourth, again(elsewhere, third)}[i].Events {
+			if strings.HasPrefix(e.Reason, "Roll") {
+				got += e.Reason
+			}
 		}
-		if !strings.Contains(reasons, want) {
-			t.Errorf("plan %d has the events %s, want %s", i, reasons, want)
+		if got != want {
+			t.Errorf("plan %d has the events %q, want %q", i, got, want)
 		}
+	}
+}
+
+func TestARollbackGoesToAllThatTheRevisionHad(t *testing.T) {
+	d := deployment(3, rolledOut("v1", "v2"), backTo(1))
+	d.Status.Revisions[0].ClusterRef.Name, d.Status.Revisions[0].FailureDomain = "other", ptr.To("b")
+	sets := Plan(now, Observed{Deployment: d, Sets: []Set{machineSet("v2", 2, 3)}, ClassFound: true}).Sets
+	got := sets[1].Spec.Template.Spec
+	if got.Version != "v1" || got.ClusterRef.Name != "other" || ptr.Deref(got.FailureDomain, "") != "b" {
+		t.Errorf("goes back to %+v", got)
+	}
+}
+
+func TestARollbackThatCannotBeDoneSaysWhatCan(t *testing.T) {
+	for name, tc := range map[string]struct {
+		o    Observed
+		want string
+	}{
+		"ARevisionThatIsNotThere": {
+			Observed{Deployment: deployment(3, rolledOut("v0", "v1"), backTo(7)), ClassFound: true},
+			"spec.rollbackTo.revision: there is no revision 7 to go back to: it must be 0, for the previous one, or one of 1, 2; nothing is replaced until it is",
+		},
+		"NoRevisionIsThere": {
+			Observed{Deployment: deployment(3, backTo(0)), ClassFound: true},
+			"spec.rollbackTo.revision: there is no revision 0 to go back to: it must be absent, because there is none yet; nothing is replaced until it is",
+		},
+		"ARevisionWhoseClassIsGone": {
+			Observed{Deployment: deployment(3, rolledOut("v1", "v2"), backTo(1))},
+			`spec.rollbackTo.revision: 1 has a class that is gone: there is no MachineClass "small" in namespace "default"; the Machines that exist stay as they are until there is`,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, c := range Plan(now, tc.o).Conditions {
+				if c.Type == machinev1alpha1.ConditionValid && (c.Status != "False" || c.Message != tc.want) {
+					t.Errorf("%s %q, want %q", c.Status, c.Message, tc.want)
+				}
+			}
+		})
 	}
 }
 
@@ -199,6 +246,21 @@ func TestARollAfterATimeIsDoneOnce(t *testing.T) {
 	second := again(d, first)
 	if len(first.Sets) != 2 || len(second.Sets) != 2 || second.Sets[1].Name != first.Sets[1].Name {
 		t.Errorf("got %d sets, then %d", len(first.Sets), len(second.Sets))
+	}
+}
+
+func TestARollAfterATimeIsDoneOnceThoughItsNameIsTaken(t *testing.T) {
+	d := deployment(3, rolledOut("v2"), rollAfter(now))
+	old := machineSet("v2", 1, 3, created(now.Add(-time.Hour)))
+	first := Plan(now, Observed{Deployment: d, Sets: []Set{old}, ClassFound: true})
+	taken := Set{MachineSet: first.Sets[1].MachineSet, Terminating: true}
+	second := Plan(now, Observed{Deployment: d, Sets: []Set{old, taken}, ClassFound: true})
+	made := second.Sets[1].MachineSet
+	// The clock of the API server is behind.
+	made.CreationTimestamp = metav1.NewTime(now.Add(-time.Second))
+	third := Plan(now, Observed{Deployment: d, Sets: []Set{old, taken, {MachineSet: made, Observed: true}}, ClassFound: true})
+	if made.Name == taken.Name || len(third.Sets) != 2 || third.Sets[1].Name != made.Name {
+		t.Errorf("after %s, which is taken, %s is made, and then there are %d sets, the last one %s", taken.Name, made.Name, len(third.Sets), third.Sets[len(third.Sets)-1].Name)
 	}
 }
 

@@ -71,6 +71,10 @@ func TestStalledNamesTheNumbersAndTheRemedy(t *testing.T) {
 			d: deployment(5, completed(1), told("v2", 5), deadline(600), frozenFor(9*time.Minute)), set: machineSet("v2", 1, 5, available(4)), safety: byHand,
 			stalled: "False NotStalled", reconciling: "True Scaling",
 		},
+		"AFreezeByHandOfADeploymentWithoutADeadline": {
+			d: deployment(5, completed(1), told("v2", 5), frozenFor(29*time.Minute)), set: machineSet("v2", 1, 5, available(4)), safety: byHand,
+			stalled: "False NotStalled", reconciling: "True Scaling",
+		},
 		"AFreezeByHandThatHoldsNothing": {
 			d: deployment(5, completed(1), told("v2", 5), deadline(600), frozenFor(time.Hour)), set: machineSet("v2", 1, 5), safety: byHand,
 			stalled: "False NotStalled", reconciling: "False NewMachineSetAvailable",

@@ -48,6 +48,11 @@ func updated(n int32) setOption {
 	}
 }
 
+// updatedFor is a set whose update in place is that of another version.
+func updatedFor(version string) setOption {
+	return func(s *Set) { s.Spec.InPlaceUpdate.ID = rollingOf(template(version)).hash() }
+}
+
 type strategyCase struct {
 	d      *machinev1alpha1.MachineDeployment
 	sets   []Set
@@ -106,6 +111,10 @@ func TestRecreate(t *testing.T) {
 		"AChangeThatIsTakenBackWaitsForWhatTheSetGaveUpForIt": {
 			d: deployment(3, recreate), sets: []Set{machineSet("v2", 3, 0, terminating(2))},
 			decided: counts{"v2": 1},
+		},
+		"WhatIsTooMuchForTheSpecGoesWhileOthersTerminate": {
+			d: deployment(1, recreate), sets: []Set{machineSet("v1", 1, 0, terminating(1)), machineSet("v2", 2, 3)},
+			decided: counts{"v1": 0, "v2": 1},
 		},
 		"AfterwardsItScales": {
 			d: deployment(1, recreate, completed(2)), sets: []Set{machineSet("v2", 2, 3)},
@@ -230,6 +239,22 @@ func TestInPlaceUpdate(t *testing.T) {
 		},
 		"AScaleDownLeavesTheSurge": {
 			d: deployment(5, auto(2, 0), scaledFor(9)), sets: []Set{machineSet("v2", 1, 9, updated(1))},
+			decided: counts{"v2": 6},
+		},
+		"AMarkedMachineNeedsNoSurgeIfNoneAreOutdated": {
+			d: deployment(5, auto(2, 0)), sets: []Set{machineSet("v2", 1, 5, updated(5), marked(1))},
+			decided: counts{"v2": 5},
+		},
+		"SurgeGoesWhenAllAreUpdatedThoughSomeAreNotAvailable": {
+			d: deployment(5, auto(2, 0)), sets: []Set{machineSet("v2", 1, 6, available(4), updated(6))},
+			decided: counts{"v2": 5},
+		},
+		"SurgeStaysWhileTheSetHasTheUpdateBefore": {
+			d: deployment(5, auto(2, 0)), sets: []Set{machineSet("v2", 1, 6, available(4), updated(6), updatedFor("v1"))},
+			decided: counts{"v2": 6},
+		},
+		"SurgeStaysWhileTheSetHasNoUpdateYet": {
+			d: deployment(5, auto(2, 0)), sets: []Set{machineSet("v2", 1, 6, available(4))},
 			decided: counts{"v2": 6},
 		},
 		"ManualHasNoSurge": {
@@ -435,6 +460,46 @@ func TestScalingInARollout(t *testing.T) {
 			sets:    []Set{machineSet("v1", 1, 4), machineSet("v2", 2, 6, marked(1))},
 			decided: counts{"v1": 4, "v2": 5},
 		},
+		"DownToTheSurgeGoesOnWithTheRollout": {
+			d:       deployment(9, ints(2, 2), scaledFor(10)),
+			sets:    []Set{machineSet("v1", 1, 5), machineSet("v2", 2, 6)},
+			decided: counts{"v1": 1, "v2": 6},
+		},
+		"DownGrowsNoOldSet": {
+			d:       deployment(9, ints(2, 2), scaledFor(10)),
+			sets:    []Set{machineSet("v1", 1, 6), machineSet("v2", 2, 2, available(1), sick(1, 0))},
+			decided: counts{"v1": 6, "v2": 5},
+		},
+		"UpWithoutRoomGoesOnWithTheRollout": {
+			d:       deployment(12, ints(0, 2), scaledFor(10)),
+			sets:    []Set{machineSet("v1", 1, 8), machineSet("v2", 2, 4, available(3), sick(1, 0))},
+			decided: counts{"v1": 7, "v2": 4},
+		},
+		"ASmallerSurgeTakesMarkedMachinesFirst": {
+			d:       deployment(11, ints(0, 2), scaledFor(10)),
+			sets:    []Set{machineSet("v1", 1, 6), machineSet("v2", 2, 6, marked(1))},
+			decided: counts{"v1": 6, "v2": 5},
+		},
+		"DownTakesOthersThatAreNotAvailableInsteadOfAvailableOnes": {
+			d:       deployment(10, ints(1, 0), scaledFor(15)),
+			sets:    []Set{machineSet("v0", 1, 8), machineSet("v1", 2, 4, available(2)), machineSet("v2", 3, 4, available(0))},
+			decided: counts{"v0": 8, "v1": 2, "v2": 1},
+		},
+		"DownSparesAvailableMachinesOfTheNewestSetsFirst": {
+			d:       deployment(10, ints(1, 0), scaledFor(15)),
+			sets:    []Set{machineSet("v0", 1, 6), machineSet("v1", 2, 4, available(0)), machineSet("v2", 3, 6, available(5))},
+			decided: counts{"v0": 5, "v1": 1, "v2": 5},
+		},
+		"PausedRoundsTheLargestSharesUpAndOfEqualOnesTheNewest": {
+			d:       deployment(11, ints(0, 1), scaledFor(7), paused),
+			sets:    []Set{machineSet("v0", 1, 5), machineSet("v1", 2, 1), machineSet("v2", 3, 1)},
+			decided: counts{"v0": 8, "v1": 1, "v2": 2},
+		},
+		"PausedGrowsTheNewestSetFromNothing": {
+			d:       deployment(3, ints(1, 0), scaledFor(0), paused),
+			sets:    []Set{machineSet("v1", 1, 0, terminating(1)), machineSet("v2", 2, 0)},
+			decided: counts{"v1": 0, "v2": 3},
+		},
 		"UpTakesNoMarkedMachine": {
 			d:       deployment(12, ints(2, 0), scaledFor(6)),
 			sets:    []Set{machineSet("v1", 1, 5), machineSet("v2", 2, 2, marked(1))},
@@ -479,6 +544,12 @@ func TestScalingInARollout(t *testing.T) {
 		if *done.Status.DesiredReplicas != 12 || *awaited.Status.DesiredReplicas != 6 {
 			t.Errorf("got %d and %d", *done.Status.DesiredReplicas, *awaited.Status.DesiredReplicas)
 		}
+		frozen := shared.Safety{Frozen: true}
+		up := Plan(now, Observed{Deployment: deployment(12, ints(2, 0), scaledFor(6)), Sets: []Set{machineSet("v1", 1, 5), machineSet("v2", 2, 2)}, ClassFound: true, Safety: frozen})
+		down := Plan(now, Observed{Deployment: deployment(9, ints(2, 2), scaledFor(10)), Sets: []Set{machineSet("v1", 1, 5), machineSet("v2", 2, 6)}, ClassFound: true, Safety: frozen})
+		if *up.Status.DesiredReplicas != 6 || *down.Status.DesiredReplicas != 9 {
+			t.Errorf("in a freeze, got %d up, which waits for its end, and %d down", *up.Status.DesiredReplicas, *down.Status.DesiredReplicas)
+		}
 	})
 }
 
@@ -495,6 +566,14 @@ func TestPaused(t *testing.T) {
 		"ASurgeIsHeldToo": {
 			d: deployment(3, ints(1, 0), paused), sets: []Set{machineSet("v1", 1, 3), machineSet("v2", 2, 1)},
 			decided: counts{"v1": 3, "v2": 1},
+		},
+		"MachinesThatAreNotAvailableAreKept": {
+			d: deployment(3, ints(1, 1), paused), sets: []Set{machineSet("v1", 1, 3, available(2)), machineSet("v2", 2, 1)},
+			decided: counts{"v1": 3, "v2": 1},
+		},
+		"WhatIsTooMuchForTheBoundsGoesOnce": {
+			d: deployment(2, ints(1, 0), paused), sets: []Set{machineSet("v1", 1, 4, available(3)), machineSet("v2", 2, 1)},
+			decided: counts{"v1": 2, "v2": 1},
 		},
 		"WhatIsMissingIsMadeUp": {
 			d: deployment(3, ints(1, 1), paused), sets: []Set{machineSet("v1", 1, 1), machineSet("v2", 2, 1)},

@@ -42,6 +42,10 @@ func TestNodeGoneSince(t *testing.T) {
 			"a Node that cannot be observed is not known to be gone",
 			[]sight{{0, outage, never, "Unknown"}, {time.Hour, outage, never, "Unknown"}},
 		},
+		"ItEndsWhenTheNodeIsBackThoughAnOutageFollowsAtOnce": {
+			"the Node was observed to be there",
+			[]sight{{0, gone, 0, "Unknown"}, {10 * time.Second, unreachable(readyNode()), never, "Running"}},
+		},
 		"ItEndsWhenTheNodeIsBack": {
 			"the next time that the Node is gone counts on its own",
 			[]sight{{0, gone, 0, "Unknown"}, {10 * time.Second, readyNode(), never, "Running"}, {20 * time.Second, gone, 20 * time.Second, "Unknown"}, {49 * time.Second, gone, 20 * time.Second, "Unknown"}, {50 * time.Second, gone, 20 * time.Second, "Failed"}},

@@ -76,6 +76,9 @@ func TestTheLastOperationSaysWhatAMachineWaitsFor(t *testing.T) {
 		"NothingMoreOnceItHasRun": {
 			status{Phase: "Unknown", NodeRef: &machinev1alpha1.NodeReference{Name: "m"}}, Observed{VM: running}, "Join Successful: Node m joined",
 		},
+		"NothingMoreOfTheNodeThatItHasNow": {
+			status{Phase: "Unknown", NodeRef: &machinev1alpha1.NodeReference{Name: "former"}}, Observed{VM: running, WorkerNode: readyNode()}, "Join Successful: Node m joined",
+		},
 		"NothingThatFailedItLater": {
 			status{Phase: "Running", NodeRef: &machinev1alpha1.NodeReference{Name: "m"}}, Observed{VM: plan.VM{State: plan.VMLost, Message: "gone"}}, "Join Successful: Node m joined",
 		},
@@ -92,6 +95,60 @@ func TestTheLastOperationSaysWhatAMachineWaitsFor(t *testing.T) {
 			op := Plan(soon, tc.o).Status.LastOperation
 			if got := string(op.Type) + " " + string(op.State) + ": " + op.Description; got != tc.want {
 				t.Errorf("%q, want %q", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestTheLastOperationSaysHowFarAnUpdateIs(t *testing.T) {
+	o := Observed{Machine: machine(phaseIs("Running")), VM: plan.VM{State: plan.VMRunning, ProviderID: id}, WorkerNode: readyNode()}
+	o.Machine.Spec.InPlaceUpdate = &machinev1alpha1.MachineUpdate{ID: "new", Version: "v1.36.0", ClassRef: machinev1alpha1.ClassReference{Name: "small"}, Selected: true}
+	op := Plan(soon, o).Status.LastOperation
+	if want := `Draining the Node for update new, to version v1.36.0 of class "small"`; op.Type != machinev1alpha1.OperationUpdate || op.Description != want {
+		t.Errorf("%s %q, want Update %q", op.Type, op.Description, want)
+	}
+}
+
+func TestANodeThatReportsButNotItsReadinessIsNotGone(t *testing.T) {
+	wn := nodeWith("MemoryPressure", "False")
+	wn.Observation.Conditions = wn.Observation.Conditions[1:]
+	d := Plan(soon, Observed{Machine: machine(phaseIs("Running")), VM: plan.VM{State: plan.VMRunning, ProviderID: id}, WorkerNode: wn})
+	if c := conditionOf(d, machinev1alpha1.ConditionNodeReady); c.Status != isFalse || c.Reason != machinev1alpha1.ReasonNodeNotReady {
+		t.Errorf("%+v", c)
+	}
+}
+
+func TestAnUnknownMachineIsAnEventOfItsNode(t *testing.T) {
+	for name, tc := range map[string]struct {
+		vm   plan.VM
+		node *workernode.WorkerNode
+		want string
+	}{
+		"whose VM does not run either": {plan.VM{State: plan.VMCreating, ProviderID: id, Message: "stopped"}, workerNodeThat("m", "Unknown"), machinev1alpha1.ReasonNodeUnknown},
+		"that is Ready and unhealthy":  {plan.VM{State: plan.VMRunning, ProviderID: id}, nodeWith("KernelDeadlock", "True"), machinev1alpha1.ReasonNodeUnhealthy},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := Observed{Machine: machine(phaseIs("Running")), VM: tc.vm, WorkerNode: tc.node}
+			o.Machine.Spec.Health.Conditions = []machinev1alpha1.HealthCondition{{Type: "KernelDeadlock", Status: "True"}}
+			d := Plan(soon, o)
+			if len(d.Events) != 1 || d.Events[0].Reason != tc.want || d.Status.Phase != machinev1alpha1.MachineUnknown {
+				t.Errorf("phase %s, events %+v, want %s", d.Status.Phase, d.Events, tc.want)
+			}
+		})
+	}
+}
+
+func TestAMachineIsNotFailedForANodeThatCannotBeObserved(t *testing.T) {
+	for name, change := range map[string]func(*Observed){
+		"an unreachable cluster":       func(o *Observed) { o.TargetUnreachable = true },
+		"a Node that was not observed": func(o *Observed) { unreachable(o.WorkerNode) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := Observed{Machine: machine(phaseIs("Running")), VM: plan.VM{State: plan.VMRunning, ProviderID: id}, WorkerNode: workerNodeThat("m", "False")}
+			change(&o)
+			want := "Of the Node Ready is False: nobody knows the Node as it is now, so that the Machine stays Unknown"
+			if c := conditionOf(Plan(soon, o), machinev1alpha1.ConditionNodeHealthy); c.Message != want {
+				t.Errorf("%q, want %q", c.Message, want)
 			}
 		})
 	}
