@@ -13,20 +13,26 @@ func (p *plan) isRescaled() bool {
 // the rollout replaces, unless the new set is not proven: then all sets grow in proportion
 // to their sizes, and the capacity does not wait for the new template. A scale-down
 // concerns the old sets, whose Machines the rollout deletes anyway, or, if the new set is not
-// proven, all sets in proportion: an unproven template has no larger share than before.
+// proven, all sets in proportion: an unproven template has no larger share than before. As many
+// marked Machines are deleted as there are fewer wanted, though the rollout may have room for
+// them: the autoscaler drained them already.
 func (p *plan) rescale() {
 	toMost := p.bounds.most() - sum(p.sets, (*set).desiredReplicas)
-	grows := p.bounds.replicas > *p.Deployment.Status.DesiredReplicas
+	fewer := *p.Deployment.Status.DesiredReplicas - p.bounds.replicas
 	unsettled := slices.ContainsFunc(p.sets, func(s *set) bool { return !s.isSettled() })
 	switch {
 	case unsettled || toMost > 0 && p.Safety.Frozen:
 		p.scaledFor = *p.Deployment.Status.DesiredReplicas
-	case toMost > 0 && grows && !p.isProven():
+	case toMost > 0 && fewer < 0 && !p.isProven():
 		p.scaleUpProportionally(min(toMost, p.room(p.bounds.most())))
-	case toMost < 0:
-		p.scaleDownAll(-toMost)
 	default:
-		p.rollingUpdate()
+		deleted := p.scaleDownMarked(max(fewer, -toMost))
+		switch {
+		case toMost+deleted < 0:
+			p.scaleDownAll(-toMost - deleted)
+		case deleted == 0:
+			p.rollingUpdate()
+		}
 	}
 }
 
@@ -50,14 +56,20 @@ func (p *plan) scaleUpProportionally(n int32) {
 	}
 }
 
-// scaleDownAll deletes marked Machines first, and never more available ones than there
-// are above the least: others then take their place.
-func (p *plan) scaleDownAll(n int32) {
+// scaleDownMarked deletes n marked Machines, or all if there are fewer, and returns how many.
+func (p *plan) scaleDownMarked(n int32) int32 {
+	deleted := int32(0)
 	for _, s := range p.sets {
-		m := min(p.marked(s), n)
+		m := max(0, min(p.marked(s), n-deleted))
 		p.reduceDesired(s, m)
-		n -= m
+		deleted += m
 	}
+	return deleted
+}
+
+// scaleDownAll never deletes more available Machines than there are above the least: others
+// then take their place.
+func (p *plan) scaleDownAll(n int32) {
 	less := p.shares(n)
 	if p.isProven() {
 		less = p.oldestFirst(n)
