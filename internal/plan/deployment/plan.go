@@ -96,10 +96,11 @@ func newPlan(f *fleet) *plan {
 }
 
 // pruneEmptySets of old templates: what can be rolled back to is recorded in the status. A
-// set that is not observed has to be composed again before it can be deleted.
+// set that is not observed has to be composed again before it can be deleted. With a set go the
+// Machines that it set aside, which are kept for analysis.
 func (p *plan) pruneEmptySets() {
 	p.sets = slices.DeleteFunc(p.sets, func(s *set) bool {
-		return s != p.newSet && s.isEmpty() && s.isSettled() && p.nextDesired[s] == 0 && s.Observed
+		return s != p.newSet && s.isEmpty() && s.isSettled() && p.nextDesired[s] == 0 && s.Observed && len(s.Status.SetAside) == 0
 	})
 }
 

@@ -413,6 +413,11 @@ func TestScaling(t *testing.T) {
 			sets:     []Set{machineSet("v0", 1, 0, terminating(1)), machineSet("v1", 2, 0), machineSet("v2", 3, 1)},
 			composed: counts{"v0": 0, "v2": 1}, decided: counts{"v0": 0, "v2": 1},
 		},
+		"SetsWithMachinesThatWereSetAsideAreKept": {
+			d:        deployment(1, completed(3)),
+			sets:     []Set{machineSet("v0", 1, 0, setAside("v0-a")), machineSet("v1", 2, 0), machineSet("v2", 3, 1)},
+			composed: counts{"v0": 0, "v2": 1}, decided: counts{"v0": 0, "v2": 1},
+		},
 		"AForgottenSetIsAdoptedBeforeItIsDropped": {
 			d:        deployment(1, completed(3)),
 			sets:     []Set{machineSet("v0", 1, 0, forgotten), machineSet("v1", 2, 0), machineSet("v2", 3, 1)},

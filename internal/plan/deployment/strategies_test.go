@@ -38,6 +38,9 @@ func dropping(names ...string) setOption {
 	return func(s *Set) { s.Status.Dropping, s.Status.TerminatingReplicas = names, int32(len(names)) }
 }
 
+// setAside names Machines that are kept for analysis and count as gone.
+func setAside(names ...string) setOption { return func(s *Set) { s.Status.SetAside = names } }
+
 func marked(n int32) setOption { return func(s *Set) { s.Status.MarkedReplicas = n } }
 
 // updated says how many Machines of a set that updates in place are of its template.
@@ -504,6 +507,21 @@ func TestScalingInARollout(t *testing.T) {
 			d:       deployment(12, ints(2, 0), scaledFor(6)),
 			sets:    []Set{machineSet("v1", 1, 5), machineSet("v2", 2, 2, marked(1))},
 			decided: counts{"v1": 5, "v2": 9},
+		},
+		"DownTakesMarkedMachinesThoughThereIsRoomForTheRollout": {
+			d:       deployment(7, ints(2, 0), scaledFor(8)),
+			sets:    []Set{machineSet("v1", 1, 4), machineSet("v2", 2, 5, marked(1))},
+			decided: counts{"v1": 4, "v2": 4},
+		},
+		"DownTakesNoMoreMarkedMachinesThanThereAreFewer": {
+			d:       deployment(7, ints(2, 0), scaledFor(8)),
+			sets:    []Set{machineSet("v1", 1, 4, marked(1)), machineSet("v2", 2, 4, marked(2))},
+			decided: counts{"v1": 3, "v2": 4},
+		},
+		"DownTakesAsManyMarkedMachinesAsThereAreFewer": {
+			d:       deployment(7, ints(2, 0), scaledFor(10)),
+			sets:    []Set{machineSet("v1", 1, 5), machineSet("v2", 2, 5, marked(3))},
+			decided: counts{"v1": 5, "v2": 2},
 		},
 		"ToNothingTakesAll": {
 			d:       deployment(0, ints(2, 0), scaledFor(6)),

@@ -100,14 +100,15 @@ func (p *plan) resumeUpdates() {
 	}
 }
 
-// remake Machines that are outdated before they have a VM: there is nothing to update.
+// remake Machines that are outdated before they have a VM: there is nothing to update. What is
+// kept for analysis stays.
 func (p *plan) remake() {
 	if !p.mayCreate() {
 		return
 	}
 	var early []Machine
 	for _, m := range p.kept {
-		if isInFlight(m) && p.toUpdate(m) {
+		if isInFlight(m) && p.toUpdate(m) && !p.isPreserved(m) {
 			early = append(early, m)
 		}
 	}

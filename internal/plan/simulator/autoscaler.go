@@ -81,6 +81,18 @@ func (c *Cluster) ScaleDownByAutoscaler(name string) {
 
 func (c *Cluster) scaleDown(name string) {
 	replicas := c.deployment().Spec.Replicas
+	c.mark(name)
+	c.Update(func(d *machinev1alpha1.MachineDeployment) { d.Spec.Replicas = replicas - 1 })
+}
+
+// Mark a Machine for deletion, as a user does who lowers replicas later.
+func (c *Cluster) Mark(name string) {
+	if e, there := c.machines.last[name]; there && e.object.DeletionTimestamp == nil {
+		c.mark(name)
+	}
+}
+
+func (c *Cluster) mark(name string) {
 	c.changeMachine(name, func(m *machinev1alpha1.Machine) {
 		c.onMark(c, m)
 		if m.Annotations == nil {
@@ -88,5 +100,4 @@ func (c *Cluster) scaleDown(name string) {
 		}
 		m.Annotations[machinev1alpha1.AnnotationDeleteMachine] = c.Now.String()
 	})
-	c.Update(func(d *machinev1alpha1.MachineDeployment) { d.Spec.Replicas = replicas - 1 })
 }

@@ -168,11 +168,16 @@ func (d decision) kept() []string {
 		}
 	}
 	for _, name := range d.before.Creating {
-		if !slices.Contains(d.gone, name) && d.machine(name) == nil && !slices.Contains(d.before.Dropping, name) {
+		if d.awaits(name) && d.machine(name) == nil && !slices.Contains(d.before.Dropping, name) {
 			out = append(out, name)
 		}
 	}
 	return out
+}
+
+// awaits reports whether the set ordered a Machine that was not seen yet.
+func (d decision) awaits(name string) bool {
+	return slices.Contains(d.before.Creating, name) && !slices.Contains(d.gone, name)
 }
 
 // causeFor which the set may delete a Machine although there are not too many.
@@ -190,8 +195,9 @@ func (c *Cluster) causeFor(d decision, name string) cause {
 		if r.Machine == name && by != nil && c.Available(by) {
 			return handedOver
 		}
-		if r.Machine == name {
-			// CreateFirst keeps it until the other is available for minReadySeconds.
+		if r.Machine == name && (by != nil || d.awaits(r.By)) && d.spec.Creation != machinev1alpha1.CreationDisabled {
+			// CreateFirst keeps it until the other is available for minReadySeconds. A set that
+			// creates none leaves replacements to others.
 			return tooMany
 		}
 		if r.By == name && failed {
@@ -357,6 +363,9 @@ func (w *watcher) close(c *Cluster) {
 				continue
 			case created && isPreserved(by.object, c.Now):
 				// A preserved Machine takes no part of the budget.
+				continue
+			case created && by.object.Status.Phase == machinev1alpha1.MachineFailed && s.Spec.Creation == machinev1alpha1.CreationDisabled:
+				// Its set does not try again: it is a Machine that is to be replaced itself.
 				continue
 			case gone && !t.paired:
 				t.by = ""

@@ -242,8 +242,9 @@ func disturb(t *rapid.T, c *Cluster, failing bool) {
 			c.Pass(rapid.SampledFrom([]time.Duration{time.Minute, 10 * time.Minute, time.Hour, 30 * time.Hour}).Draw(t, "passes"), failing)
 		},
 		c.Keep,
+		func() { c.Mark(machine()) },
 	}
-	often := []int{13, 14, 15, 0, 0, 1, 1, 1, 2, 2, 2, 3, 3, 3, 3, 4, 4, 4, 5, 5, 6, 7, 8, 9, 10, 10, 10, 11, 12, 12, 16, 17, 18, 19, 19}
+	often := []int{13, 14, 15, 0, 0, 1, 1, 1, 2, 2, 2, 3, 3, 3, 3, 4, 4, 4, 5, 5, 6, 7, 8, 9, 10, 10, 10, 11, 12, 12, 16, 17, 18, 19, 19, 20}
 	actions[rapid.SampledFrom(often).Draw(t, "action")]()
 }
 

@@ -33,6 +33,7 @@ type watcher struct {
 	places map[string]int
 
 	replacements
+	scaleDowns scaleDowns
 }
 
 // A wish of the user, read from the spec on its own.
@@ -130,6 +131,7 @@ func (w *watcher) age(c *Cluster) {
 			break
 		}
 	}
+	w.onScaledDown(c)
 	for name, l := range w.losses {
 		if l.old {
 			delete(w.losses, name)
@@ -169,7 +171,11 @@ func (w *watcher) latest() *wish { return w.wishes[len(w.wishes)-1] }
 
 // onUpdate is told that a user changed the MachineDeployment.
 func (w *watcher) onUpdate(c *Cluster, now *machinev1alpha1.MachineDeployment) {
-	w.wishes = append(w.wishes, c.wishFor(now))
+	wish := c.wishFor(now)
+	if len(w.wishes) > 0 {
+		w.scaleDowns.onLowered(c, w.latest(), wish)
+	}
+	w.wishes = append(w.wishes, wish)
 }
 
 // onLoss is told of a Machine that is about to be lost, and whether it is deleted.
@@ -181,12 +187,17 @@ func (w *watcher) onLoss(c *Cluster, m *machinev1alpha1.Machine, removed bool) {
 	}
 	if l.removed && (w.losses[m.Name] == nil || !w.losses[m.Name].removed) {
 		w.places[l.set]++
+		w.scaleDowns.lost++
 	}
 	w.losses[m.Name] = l
 }
 
-// onMark is told that the cluster-autoscaler marked a Machine.
+// onMark is told that the cluster-autoscaler, or a user, marks a Machine. To mark it once more
+// is no news.
 func (w *watcher) onMark(c *Cluster, m *machinev1alpha1.Machine) {
+	if isMarked(m) {
+		return
+	}
 	n := c.newsOf(m)
 	w.marks[m.Name] = &n
 }
@@ -197,7 +208,7 @@ func (w *watcher) onMark(c *Cluster, m *machinev1alpha1.Machine) {
 // not being deleted. One that a user or a replacement deletes is on top
 // of that, and so are one that is deleted outside of a rollout, and one that never had a VM. A
 // Machine that takes the place of one that was lost waits for no other to be gone. One that was
-// set aside is no replica. Recreate creates none while a Machine of another template is there.
+// set aside is no replica. Recreate creates none while any other of another template is there.
 func (w *watcher) onCreate(c *Cluster, created *machinev1alpha1.Machine) {
 	w.age(c)
 	w.fill(created)
@@ -212,7 +223,7 @@ func (w *watcher) onCreate(c *Cluster, created *machinev1alpha1.Machine) {
 		if c.isReplica(m) || w.rolled[m.Name] && m.Status.ProviderID != "" && !fills {
 			total++
 		}
-		if kindOf(m.Spec) != kindOf(created.Spec) {
+		if kindOf(m.Spec) != kindOf(created.Spec) && !c.isSetAside(m) {
 			others++
 		}
 	}
@@ -234,10 +245,18 @@ func (w *watcher) onCreate(c *Cluster, created *machinev1alpha1.Machine) {
 
 // onDelete holds that no Machine is deleted without a reason. What its set gave up to replace
 // it, or because it failed, was judged when that was recorded. Any other goes because its
-// number was lowered: a rollout replaces it, or there are too many.
+// number was lowered: a rollout replaces it, or there are too many. One that was set aside is
+// deleted by no number: it stays as long as it is preserved.
 func (w *watcher) onDelete(c *Cluster, deleted *machinev1alpha1.Machine) {
 	w.age(c)
+	if isMarked(deleted) {
+		w.scaleDowns.deleted++
+	}
 	if why, recorded := w.causes[deleted.Name]; recorded && why != tooMany {
+		return
+	}
+	if c.isSetAside(deleted) && isPreserved(deleted, c.Now) {
+		w.violated("deletion of %s, which was set aside and is preserved", deleted.Name)
 		return
 	}
 	rolls, scales := w.rolls(c, deleted), w.scalesDown(c, deleted)
@@ -385,8 +404,14 @@ func (w *watcher) onGoing(c *Cluster, going *machinev1alpha1.Machine, how string
 
 // isReplica reports whether a Machine is one: it is not being deleted, nor was it set aside.
 func (c *Cluster) isReplica(m *machinev1alpha1.Machine) bool {
+	return m.DeletionTimestamp == nil && !c.isSetAside(m)
+}
+
+// isSetAside reports whether a Machine counts as gone, because it is kept for analysis though
+// its deletion is wanted.
+func (c *Cluster) isSetAside(m *machinev1alpha1.Machine) bool {
 	s, there := c.sets.last[m.OwnerReferences[0].Name]
-	return m.DeletionTimestamp == nil && !(there && slices.Contains(s.object.Status.SetAside, m.Name))
+	return there && slices.Contains(s.object.Status.SetAside, m.Name)
 }
 
 func isMarked(m *machinev1alpha1.Machine) bool {

@@ -94,11 +94,8 @@ func (e *expression) eval(variables map[string]any) (any, error) {
 	if err != nil {
 		return nil, e.evalError(err)
 	}
-	if o, ok := val.(*types.Optional); ok {
-		if !o.HasValue() {
-			return nil, nil
-		}
-		val = o.GetValue()
+	if o, ok := val.(*types.Optional); ok && !o.HasValue() {
+		return nil, nil
 	}
 	out, err := native(val)
 	if err != nil {

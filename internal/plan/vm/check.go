@@ -46,10 +46,8 @@ func Specimen(class *machinev1alpha1.MachineClass, template *machinev1alpha1.Mac
 	m.Namespace, m.Name, m.UID = template.Namespace, template.Name+"-00000", "00000000-0000-4000-8000-000000000000"
 	m.Labels, m.Annotations = map[string]string{}, map[string]string{}
 	m.Labels[machinev1alpha1.LabelSet] = template.Name
-	raw, err := runtime.DefaultUnstructuredConverter.ToUnstructured(m)
-	if err != nil {
-		raw = map[string]any{}
-	}
+	// A Machine can always be converted.
+	raw, _ := runtime.DefaultUnstructuredConverter.ToUnstructured(m)
 	return Observed{
 		Machine:    m,
 		RawMachine: map[string]any{"metadata": raw["metadata"], "spec": raw["spec"]},

@@ -77,13 +77,11 @@ func unknownCompanion(b *Binding, class *machinev1alpha1.MachineClass) *plan.Pro
 	return nil
 }
 
-// compose what was made, as far as what comes before it is ready.
+// compose what was made, as far as what comes before it is ready. Companions whose creation may
+// have begun are kept, by keepCompanions.
 func (d *Desired) compose(b *Binding, o Observed, made rendering) {
 	for _, c := range b.CompanionsOf(o.Class) {
-		there, ok := o.Companions[c.Name]
-		if ok && plan.CreationBegan(there) {
-			d.Companions[c.Name] = keep(there, o.Machine)
-		} else {
+		if there, ok := o.Companions[c.Name]; !ok || !plan.CreationBegan(there) {
 			d.Companions[c.Name] = made.companions[c.Name]
 		}
 		if ready, word := await(b, c, o); !ready {

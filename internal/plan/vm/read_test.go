@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	fn "github.com/drover-dev/drover/apis/fn/v1alpha1"
@@ -31,6 +32,13 @@ func vm(annotations map[string]string, status map[string]any, conditions ...map[
 	}
 	u.Object["status"] = status
 	return plan.Object{Unstructured: u}
+}
+
+// deleted is a VM that is being deleted.
+func deleted(o plan.Object) plan.Object {
+	now := metav1.Now()
+	o.SetDeletionTimestamp(&now)
+	return o
 }
 
 func condition(typ, status, reason, message string) map[string]any {
@@ -169,6 +177,76 @@ func TestRead(t *testing.T) {
 			want:   plan.VM{State: plan.VMCreating, ProviderID: "test:///1", Confirmed: true},
 			err:    "PublicIP",
 		},
+		"AnAddressWithoutAValueIsRefused": {
+			change: func(in *fn.Infrastructure) { in.Status.Addresses = `[{"type": "InternalIP", "address": ""}]` },
+			vm:     vm(nil, id),
+			want:   plan.VM{State: plan.VMCreating, ProviderID: "test:///1", Confirmed: true},
+			err:    "status.addresses",
+		},
+		"AVMThatIsBeingDeletedThoughItsMachineIsNotIsLost": {
+			vm:   deleted(vm(nil, id, ready, condition("LastAsyncOperation", "False", "AsyncDeleteFailure", "no quota"))),
+			want: plan.VM{State: plan.VMLost, ProviderID: "test:///1", Confirmed: true, Message: `VM "vm" is being deleted, although its Machine is not`},
+		},
+		"AnUnknownResultOfAnotherOperationIsNotThatOfTheCreation": {
+			vm:   vm(nil, nil, incomplete),
+			want: plan.VM{State: plan.VMCreating, ErrorCode: "Transient", Message: "cannot determine creation result - remove the annotation"},
+		},
+		"ABindingMayReadAllOfIt": {
+			change: func(in *fn.Infrastructure) {
+				in.Status.Running, in.Status.Error, in.Status.Failed, in.Status.Lost = "true", `""`, `""`, "false"
+				in.Status.Addresses = `[{"type": "Hostname", "address": vm.metadata.name}]`
+			},
+			vm: vm(nil, id),
+			want: plan.VM{State: plan.VMRunning, ProviderID: "test:///1", Confirmed: true,
+				Addresses: []workernode.Address{{Type: "Hostname", Address: "vm"}}},
+		},
+		"ARunningThatCannotBeReadSaysSo": {
+			change: func(in *fn.Infrastructure) { in.Status.Running = "vm.status.nothing" },
+			vm:     vm(nil, id, ready),
+			want:   plan.VM{State: plan.VMCreating, ProviderID: "test:///1", Confirmed: true},
+			err:    `status.running: "vm.status.nothing"`,
+		},
+		"AnErrorThatCannotBeReadSaysSo": {
+			change: func(in *fn.Infrastructure) { in.Status.Error = "vm.status.nothing" },
+			vm:     vm(nil, id, ready),
+			want:   plan.VM{State: plan.VMRunning, ProviderID: "test:///1", Confirmed: true},
+			err:    `status.error: "vm.status.nothing"`,
+		},
+		"AFailedThatCannotBeReadSaysSo": {
+			change: func(in *fn.Infrastructure) { in.Status.Failed = "vm.status.nothing" },
+			vm:     vm(nil, id, ready),
+			want:   plan.VM{State: plan.VMRunning, ProviderID: "test:///1", Confirmed: true},
+			err:    `status.failed: "vm.status.nothing"`,
+		},
+		"ALostThatCannotBeReadSaysSo": {
+			change: func(in *fn.Infrastructure) { in.Status.Lost = "vm.status.nothing" },
+			vm:     vm(nil, id, ready),
+			want:   plan.VM{State: plan.VMRunning, ProviderID: "test:///1", Confirmed: true},
+			err:    `status.lost: "vm.status.nothing"`,
+		},
+		"AValueOfAnotherTypeSaysSo": {
+			change: func(in *fn.Infrastructure) { in.Status.ProviderID = "vm.status.id" },
+			vm:     vm(nil, map[string]any{"id": int64(3)}),
+			want:   plan.VM{State: plan.VMCreating},
+			err:    "must give a string, gives a int64",
+		},
+		"AValueThatIsNullSaysNothing": {
+			change: func(in *fn.Infrastructure) { in.Status.ProviderID = "vm.status.id" },
+			vm:     vm(nil, map[string]any{"id": nil}),
+			want:   plan.VM{State: plan.VMCreating},
+		},
+		"AValueThatIsNoJSONSaysSo": {
+			change: func(in *fn.Infrastructure) { in.Status.ProviderID = "dyn(type(vm))" },
+			vm:     vm(nil, id),
+			want:   plan.VM{State: plan.VMCreating},
+			err:    `status.providerID: "dyn(type(vm))": line 1, column 1`,
+		},
+		"AnExpressionThatFailsOnItsSecondLineSaysSo": {
+			change: func(in *fn.Infrastructure) { in.Status.ProviderID = "\"test:///\" +\n  vm.status.nothing" },
+			vm:     vm(nil, nil),
+			want:   plan.VM{State: plan.VMCreating},
+			err:    "line 2, column 12",
+		},
 		"AnExpressionThatFailsLeavesWhatTheMachineRemembers": {
 			change:     func(in *fn.Infrastructure) { in.Status.ProviderID = "vm.status.nothing" },
 			vm:         vm(nil, nil),
@@ -206,10 +284,19 @@ func TestALongErrorIsCut(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	there := vm(nil, nil, condition("Synced", "False", "ReconcileError", strings.Repeat("ö", 4000)))
-	got, err := read(b, Observed{Machine: &machinev1alpha1.Machine{}, VM: &there})
-	if err != nil || len(got.Message) > maxMessage+3 {
-		t.Errorf("%v, %d bytes", err, len(got.Message))
+	for name, tc := range map[string]struct{ said, want string }{
+		"OneOfAKibibyteIsNot":      {strings.Repeat("a", 1024), strings.Repeat("a", 1024)},
+		"OneThatIsLonger":          {strings.Repeat("a", 1025), strings.Repeat("a", 1024) + "..."},
+		"InTheMiddleOfNoCharacter": {"a" + strings.Repeat("ö", 4000), "a" + strings.Repeat("ö", 511) + "..."},
+		"BetweenTwoCharacters":     {strings.Repeat("ö", 4000), strings.Repeat("ö", 512) + "..."},
+	} {
+		t.Run(name, func(t *testing.T) {
+			there := vm(nil, nil, condition("Synced", "False", "ReconcileError", tc.said))
+			got, err := read(b, Observed{Machine: &machinev1alpha1.Machine{}, VM: &there})
+			if err != nil || got.Message != tc.want {
+				t.Errorf("%v, %d bytes", err, len(got.Message))
+			}
+		})
 	}
 }
 
@@ -220,6 +307,8 @@ func TestWrongCredentialsAreToldWithTheNameOfTheirConfiguration(t *testing.T) {
 		"TheCloudDoesNotKnowIt":     {said, `ClusterProviderConfig "cloud": ` + said},
 		"TheProviderSaysItAlready":  {named, named},
 		"OtherErrorsAreNotItsFault": {"no room", "no room"},
+		"AnotherOfItsKindIsNamed":   {`credentials of ClusterProviderConfig "other"`, `ClusterProviderConfig "cloud": credentials of ClusterProviderConfig "other"`},
+		"OneOfItsNameIsNoneOfIt":    {`credentials of Secret "cloud"`, `ClusterProviderConfig "cloud": credentials of Secret "cloud"`},
 	}
 	in := input()
 	in.Status.ErrorClasses = []fn.ErrorClass{{Code: fn.ErrorPermissionDenied, Match: "credentials"}}
@@ -236,5 +325,19 @@ func TestWrongCredentialsAreToldWithTheNameOfTheirConfiguration(t *testing.T) {
 				t.Errorf("%q, %v, want %q", got.Message, err, tc.want)
 			}
 		})
+	}
+}
+
+func TestWrongCredentialsOfAVMWithoutAConfigurationAreReportedAsTheyAre(t *testing.T) {
+	b, err := Bind(input(func(in *fn.Infrastructure) {
+		in.Status.ErrorClasses = []fn.ErrorClass{{Code: fn.ErrorPermissionDenied, Match: "credentials"}}
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	there := vm(nil, nil, condition("Synced", "False", "ReconcileError", "no credentials"))
+	got, err := read(b, Observed{Machine: &machinev1alpha1.Machine{}, VM: &there})
+	if err != nil || got.Message != "no credentials" || got.ErrorCode != "PermissionDenied" {
+		t.Errorf("%+v, %v", got, err)
 	}
 }

@@ -76,7 +76,8 @@ func (v *Validator) validate(spec map[string]any) field.ErrorList {
 	}
 	defaulting.Default(obj, v.structural)
 	invalid := validation.ValidateCustomResource(nil, obj, v.openAPI)
-	if len(invalid) == 0 && v.rules != nil {
+	if len(invalid) == 0 {
+		// A schema without rules has no validator of them, which finds nothing.
 		invalid, _ = v.rules.Validate(context.Background(), nil, v.structural, obj, nil, math.MaxInt64)
 	}
 	return append(errs, invalid...)

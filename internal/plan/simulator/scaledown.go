@@ -1,0 +1,124 @@
+package simulator
+
+import (
+	"slices"
+
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+)
+
+// A scaleDown is a lowering of replicas while Machines are marked for deletion.
+type scaleDown struct {
+	wish *wish
+	// fewer is by how many Machines replicas was lowered, without those that were missing then.
+	fewer int
+	// marked names the Machines whose mark every planner could see then.
+	marked []string
+	// deleted and lost are how many marked Machines were deleted before, and how many Machines
+	// were lost.
+	deleted, lost int
+}
+
+// scaleDowns that a watcher sees.
+type scaleDowns struct {
+	pending []scaleDown
+	// deleted and lost count the marked Machines that were deleted, and the losses, so far.
+	deleted, lost int
+}
+
+// onLowered is told of a wish that may lower replicas. One that raises them takes back what is
+// left of the scale-downs before it.
+func (s *scaleDowns) onLowered(c *Cluster, before, now *wish) {
+	switch fewer := int(before.replicas - now.replicas); {
+	case fewer < 0:
+		s.pending = nil
+	case fewer > 0:
+		fewer -= max(0, int(before.replicas)-c.kept())
+		if marked := c.visiblyMarked(); len(marked) > 0 {
+			s.pending = append(s.pending, scaleDown{wish: now, fewer: fewer, marked: marked, deleted: s.deleted, lost: s.lost})
+		}
+	}
+}
+
+// onScaledDown holds that a scale-down deletes marked Machines first, of whatever set they are,
+// and in the middle of a rollout too: when replicas was lowered and all of that is carried out,
+// as many of them are gone as there are fewer wanted, or all. A Machine that was lost meanwhile
+// is one that need not be deleted, and a preserved one counts as gone.
+func (w *watcher) onScaledDown(c *Cluster) {
+	var pending []scaleDown
+	for _, s := range w.scaleDowns.pending {
+		if slices.Contains(w.wishes, s.wish) && !s.wish.old {
+			pending = append(pending, s)
+			continue
+		}
+		gone := w.scaleDowns.deleted - s.deleted
+		var left []string
+		for _, name := range s.marked {
+			e, there := c.machines.last[name]
+			switch {
+			case there && c.isReplica(e.object) && isMarked(e.object) && !isPreserved(e.object, c.Now):
+				left = append(left, name)
+			case there && e.object.DeletionTimestamp == nil:
+				gone++
+			}
+		}
+		least := min(s.fewer-(w.scaleDowns.lost-s.lost), len(s.marked))
+		if gone < least && len(left) > 0 {
+			w.violated("replicas was lowered by %d while %v were marked, of which %v are left", s.fewer, s.marked, left)
+		}
+	}
+	w.scaleDowns.pending = pending
+}
+
+// kept counts the Machines that are replicas and whose end no set has recorded, and those that
+// are ordered.
+func (c *Cluster) kept() int {
+	n := 0
+	for name, e := range c.machines.last {
+		s, there := c.sets.last[e.object.OwnerReferences[0].Name]
+		if c.isReplica(e.object) && !(there && slices.Contains(s.object.Status.Dropping, name)) {
+			n++
+		}
+	}
+	for _, s := range c.sets.last {
+		for _, name := range s.object.Status.Creating {
+			if _, there := c.machines.last[name]; !there {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// visiblyMarked Machines are replicas whose mark is news to no planner, and that none deletes.
+func (c *Cluster) visiblyMarked() []string {
+	var out []string
+	for name, n := range c.marks {
+		m := c.machines.last[name].object
+		s, there := c.sets.last[m.OwnerReferences[0].Name]
+		if n.old && there && c.isReplica(m) && !isPreserved(m, c.Now) && !slices.Contains(s.object.Status.Dropping, name) {
+			out = append(out, name)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// onScaled holds that with OnDelete the set of the template keeps the Machines that are wanted
+// of it, as long as there are old ones to delete: its number is not lowered below replicas, but
+// for its marked Machines. The deployment was seen with its sets, and recorded the numbers.
+func (w *watcher) onScaled(seen *machinev1alpha1.MachineDeployment, sets []child[*machinev1alpha1.MachineSet], recorded []machinev1alpha1.MachineSetReplicas) {
+	if seen.Spec.Strategy.Type != machinev1alpha1.OnDelete || len(recorded) == 0 {
+		return
+	}
+	now := recorded[len(recorded)-1]
+	for _, before := range seen.Status.MachineSets {
+		for _, s := range sets {
+			if before.Name != now.Name || s.object.Name != now.Name {
+				continue
+			}
+			if least := min(before.Replicas, seen.Spec.Replicas) - s.object.Status.MarkedReplicas; now.Replicas < least {
+				w.violated("with OnDelete %s, which has the template, shall have %d Machines, of %d before, though %d are wanted", now.Name, now.Replicas, before.Replicas, seen.Spec.Replicas)
+			}
+		}
+	}
+}
