@@ -86,9 +86,8 @@ func (c *composer[X, C]) reconcile(name string, crash func() bool, order func(n 
 	if !ok {
 		return errConflict
 	}
-	before := now.object.DeepCopy()
 	status(now.object)
-	if !equal(before, now.object) {
+	if !equal(c.composites.last[name].object, now.object) {
 		c.composites.put(now.object, now.refs)
 	}
 	return nil
@@ -160,11 +159,10 @@ func (c *composer[X, C]) write(xr X, d C) error {
 	case metav1.GetControllerOf(now.object).UID != xr.GetUID():
 		return errConflict
 	}
-	before := now.object.DeepCopy()
 	if c.apply(now.object, d) {
 		now.object.SetGeneration(now.object.GetGeneration() + 1)
 	}
-	if !equal(before, now.object) {
+	if !equal(c.children.last[d.GetName()].object, now.object) {
 		c.children.put(now.object, now.refs)
 	}
 	return nil

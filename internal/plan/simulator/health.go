@@ -246,6 +246,7 @@ func (w *watcher) onDecision(c *Cluster, d decision) {
 		why := c.causeFor(d, name)
 		w.causes[name] = why
 		m := d.machine(name)
+		w.unavailable[name] = m != nil && !c.Available(m)
 		switch why {
 		case tooMany:
 			surplus++

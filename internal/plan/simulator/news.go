@@ -128,14 +128,23 @@ func (c *Cluster) toDrain(m *machinev1alpha1.Machine) bool {
 
 // isOrdered reports whether a group may still create a Machine.
 func (c *Cluster) isOrdered(name string) bool {
+	if c.orders == nil || c.ordersAsOf != len(c.groups.log) {
+		c.orders, c.ordersAsOf = c.ordered(), len(c.groups.log)
+	}
+	return c.orders[name]
+}
+
+// ordered Machines are those that groups may still create.
+func (c *Cluster) ordered() map[string]bool {
+	out := map[string]bool{}
 	for _, e := range c.groups.last {
 		for _, m := range e.object.Spec.Machines {
-			if m.Name == name && m.Create && !slices.Contains(e.object.Spec.Delete, name) && !slices.Contains(e.object.Status.Created, name) {
-				return true
+			if m.Create && !slices.Contains(e.object.Spec.Delete, m.Name) && !slices.Contains(e.object.Status.Created, m.Name) {
+				out[m.Name] = true
 			}
 		}
 	}
-	return false
+	return out
 }
 
 // hasActed reports whether a set has acted on the number that the deployment recorded last.

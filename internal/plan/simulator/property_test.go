@@ -191,7 +191,7 @@ func disturb(t *rapid.T, c *Cluster, failing bool) {
 		func() { c.Now = c.Now.Add(10 * time.Second) },
 		func() { c.Agent(machine(), failing && rapid.IntRange(0, 3).Draw(t, "agent fails") == 0) },
 		func() {
-			if c.Deployment().Spec.Strategy.Type == machinev1alpha1.OnDelete {
+			if c.deployment().Spec.Strategy.Type == machinev1alpha1.OnDelete {
 				c.DeleteByUser(machine())
 			}
 		},
@@ -252,7 +252,7 @@ func disturb(t *rapid.T, c *Cluster, failing bool) {
 func settle(t *rapid.T, c *Cluster) {
 	c.Crash = func() bool { return false }
 	c.Classes = nil
-	if c.Deployment().Spec.Paused {
+	if c.deployment().Spec.Paused {
 		c.Update(func(d *machinev1alpha1.MachineDeployment) { d.Spec.Paused = false })
 	}
 	stays := false
@@ -308,10 +308,10 @@ func release(c *Cluster) {
 
 // helpAlong deletes an old Machine, where a user has to.
 func helpAlong(c *Cluster) {
-	if c.Deployment().Spec.Strategy.Type != machinev1alpha1.OnDelete {
+	if c.deployment().Spec.Strategy.Type != machinev1alpha1.OnDelete {
 		return
 	}
-	sets := c.Deployment().Status.MachineSets
+	sets := c.deployment().Status.MachineSets
 	for _, m := range c.Machines() {
 		if m.DeletionTimestamp == nil && metav1.GetControllerOf(m).Name != sets[len(sets)-1].Name {
 			c.DeleteByUser(m.Name)
@@ -322,7 +322,7 @@ func helpAlong(c *Cluster) {
 
 // arrived says whether there is what the user wants, and nothing else.
 func arrived(c *Cluster) bool {
-	d := c.Deployment()
+	d := c.deployment()
 	s := d.Status
 	if s.ObservedGeneration != d.Generation || s.Replicas != d.Spec.Replicas || s.AvailableReplicas != d.Spec.Replicas ||
 		s.UpdatedReplicas != d.Spec.Replicas || s.TerminatingReplicas != 0 || len(c.Machines()) != int(d.Spec.Replicas) {

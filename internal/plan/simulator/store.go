@@ -60,8 +60,8 @@ func listed[T resource[T]](last map[string]entry[T]) []T {
 	return out
 }
 
+// put an object, which nobody changes any more.
 func (s *store[T]) put(o T, refs []string) {
-	o = o.DeepCopy()
 	o.SetResourceVersion(strconv.Itoa(len(s.log) + 1))
 	e := entry[T]{name: o.GetName(), object: o, refs: slices.Clone(refs)}
 	s.log = append(s.log, e)

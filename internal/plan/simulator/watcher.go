@@ -29,6 +29,8 @@ type watcher struct {
 	// belongs to a rollout that is not over.
 	causes map[string]cause
 	rolled map[string]bool
+	// unavailable Machines were not available when their set recorded that it deletes them.
+	unavailable map[string]bool
 	// places are how many Machines each set may create for those that it lost.
 	places map[string]int
 
@@ -77,7 +79,7 @@ const (
 )
 
 func newWatcher() watcher {
-	return watcher{losses: map[string]*loss{}, marks: map[string]*news{}, causes: map[string]cause{}, rolled: map[string]bool{}, places: map[string]int{}}
+	return watcher{losses: map[string]*loss{}, marks: map[string]*news{}, causes: map[string]cause{}, unavailable: map[string]bool{}, rolled: map[string]bool{}, places: map[string]int{}}
 }
 
 // wishFor what the deployment says now.
@@ -358,9 +360,10 @@ func (w *watcher) isAlone(c *Cluster) bool {
 
 // onUnmarked holds that a scale-down deletes marked Machines first, of whatever set they are:
 // a healthy Machine is not deleted while one is there whose mark everybody could see. A
-// preserved one is no such Machine.
+// preserved one is no such Machine. Healthy is what was available when its set recorded that
+// it deletes it.
 func (w *watcher) onUnmarked(c *Cluster, deleted *machinev1alpha1.Machine) {
-	if isMarked(deleted) || !c.Available(deleted) {
+	if isMarked(deleted) || !c.Available(deleted) || w.unavailable[deleted.Name] {
 		return
 	}
 	for name, n := range w.marks {
