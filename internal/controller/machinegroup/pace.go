@@ -17,7 +17,7 @@ import (
 // them, the sooner.
 const (
 	// settleFor so long after a change more changes of the same sort follow: a notification
-	// waits for that time without a change.
+	// waits for that time without a change, unless no Machine is pending any more.
 	settleFor = 300 * time.Millisecond
 	// settleAtMost is the longest time that a notification waits for the changes that follow.
 	settleAtMost = 1500 * time.Millisecond
@@ -47,17 +47,29 @@ func countPending(machines []*v1alpha1.Machine) pendingCounts {
 	return n
 }
 
-// arrivals of Machines that have left a phase since they were counted: none, some, or half of
-// the Machines that were in a phase.
+// arrivals of Machines that have left a phase since they were counted: none, some, half of
+// the Machines that were in a phase, or all.
 type arrivals int
 
 const (
 	noArrival arrivals = iota
 	someArrived
 	halfArrived
+	// allArrived means that no Machine is pending any more.
+	allArrived
 )
 
+func (was pendingCounts) total() (n int) {
+	for _, of := range was {
+		n += of
+	}
+	return n
+}
+
 func (was pendingCounts) arrivals(is pendingCounts) arrivals {
+	if was.total() > 0 && is.total() == 0 {
+		return allArrived
+	}
 	a := noArrival
 	for phase, n := range was {
 		switch {
@@ -116,12 +128,16 @@ func (p *pace) delay(name types.NamespacedName, is pendingCounts, gone bool) tim
 		settled = latest
 	}
 	interval := group.TellEvery
-	switch a := n.pending.arrivals(is); {
+	a := n.pending.arrivals(is)
+	if a == allArrived { // No others follow.
+		settled = now
+	}
+	switch {
 	case gone && a == someArrived:
 		settled, interval = n.changedAt.Add(arrivalsEvery), goneEvery
 	case gone:
 		interval = goneEvery
-	case a == halfArrived:
+	case a >= halfArrived:
 		interval = arrivalsEvery
 	case a == someArrived:
 		settled = n.changedAt.Add(group.TellEvery)

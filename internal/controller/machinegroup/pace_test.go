@@ -41,7 +41,19 @@ func TestChangesAreReportedTogether(t *testing.T) {
 	}{
 		"AfterALongRestAFirstChangeWaitsForMore": {
 			reason: "Changes of Machines that were created together come together.",
-			since:  time.Hour, was: joining(1), is: joining(0), want: settleFor,
+			since:  time.Hour, was: joining(2), is: joining(1), want: settleFor,
+		},
+		"TheLastOfAllArrivalsWaitsForNoMore": {
+			reason: "No other Machine is pending.",
+			since:  time.Minute, was: joining(10), is: nil, want: 0,
+		},
+		"TheLastMachineThatIsGoneWaitsForNoMore": {
+			reason: "No other Machine terminates.",
+			since:  time.Minute, was: ending(10), is: nil, gone: true, want: 0,
+		},
+		"TheLastOfSomeArrivalsWaitsForTheOthers": {
+			reason: "Machines of another phase are pending.",
+			since:  time.Minute, was: pendingCounts{v1alpha1.MachineJoining: 1, v1alpha1.MachineTerminating: 1}, is: ending(1), want: settleFor,
 		},
 		"AfterALongRestChangesThatSettledAreReported": {
 			reason: "A set at rest must not wait for an interval.",
@@ -110,13 +122,13 @@ func TestANotificationWaitsUntilNoMoreMachinesArrive(t *testing.T) {
 	p.notified(key, pendingCounts{v1alpha1.MachineJoining: 10})
 	now = now.Add(time.Minute)
 	// A Machine arrives every 200 ms.
-	for left, since := 4, time.Duration(0); left >= 0; left, since = left-1, since+200*time.Millisecond {
+	for left, since := 4, time.Duration(0); left > 0; left, since = left-1, since+200*time.Millisecond {
 		if got := p.delay(key, pendingCounts{v1alpha1.MachineJoining: left}, false); got != settleFor {
 			t.Errorf("the delay is %s after %s and with %d pending Machines, want %s", got, since, left, settleFor)
 		}
 		now = now.Add(200 * time.Millisecond)
 	}
-	if got := p.delay(key, pendingCounts{v1alpha1.MachineJoining: 0}, false); got != settleFor-200*time.Millisecond {
+	if got := p.delay(key, nil, false); got != 0 {
 		t.Errorf("the delay is %s after the last arrival", got)
 	}
 }
