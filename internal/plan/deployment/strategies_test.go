@@ -488,6 +488,11 @@ func TestScalingInARollout(t *testing.T) {
 			sets:    []Set{machineSet("v0", 1, 8), machineSet("v1", 2, 4, available(2)), machineSet("v2", 3, 4, available(0))},
 			decided: counts{"v0": 8, "v1": 2, "v2": 1},
 		},
+		"DownTakesNoMachineTwiceThatIsMarkedAndNotAvailable": {
+			d:       deployment(10, ints(1, 0), scaledFor(15)),
+			sets:    []Set{machineSet("v0", 1, 8), machineSet("v1", 2, 4, available(2), marked(1)), machineSet("v2", 3, 4, available(0))},
+			decided: counts{"v0": 8, "v1": 2, "v2": 1},
+		},
 		"DownSparesAvailableMachinesOfTheNewestSetsFirst": {
 			d:       deployment(10, ints(1, 0), scaledFor(15)),
 			sets:    []Set{machineSet("v0", 1, 6), machineSet("v1", 2, 4, available(0)), machineSet("v2", 3, 6, available(5))},

@@ -216,9 +216,9 @@ func TestAMarkedMachineThatIsPreservedCountsAsGone(t *testing.T) {
 		"AReplacementThatIsSetAsideReplacesNoneAnyMore": {
 			set: set(1, createFirst, budget("3", "100%"), replacing("ra", nth(100), "rb", nth(101))),
 			machines: []Machine{
-				machine("ra", running, worked, unwanted), machine("rb", running, worked, unwanted), machine(nth(100), running, worked, keptAndMarked), machine(nth(101), running, worked),
+				machine("ra", running, worked, unwanted), machine("rb", running, worked, unwanted), machine(nth(100), running, worked, keptAndMarked), machine(nth(101), joining, worked),
 			},
-			setAside: []string{nth(100)}, dropping: []string{"ra", "rb"}, replicas: 1, created: 2, events: []string{"SetAsideMachine", "DeletedMachine"},
+			setAside: []string{nth(100)}, dropping: []string{nth(101), "ra"}, replicas: 1, created: 3, events: []string{"SetAsideMachine", "DeletedMachine", "ReplacingMachine"},
 		},
 	}
 	for name, tc := range cases {
