@@ -143,6 +143,8 @@ func render(o Observed, settings Settings) (string, *plan.Problem) {
 		Kubelet:       o.Class.Spec.Kubelet,
 		Profile:       o.Profile,
 		Parameters:    o.Class.Spec.OperatingSystem.Parameters,
+		Settings:      o.Class.Spec.OperatingSystem.OperatingSystemSettings,
+		Architecture:  architectureOf(o.Class),
 
 		ExternalCloudProvider: settings.ExternalCloudProvider,
 		ProviderIDCommand:     settings.ProviderIDCommand,
@@ -162,6 +164,14 @@ func render(o Observed, settings Settings) (string, *plan.Problem) {
 		return "", problemOf(o.Class, err)
 	}
 	return string(b), nil
+}
+
+// architectureOf the VMs of a class, empty if it is not known.
+func architectureOf(class *machinev1alpha1.MachineClass) string {
+	if class.Spec.NodeCapacity == nil {
+		return ""
+	}
+	return class.Spec.NodeCapacity.Architecture
 }
 
 // formatOf the user data: that of the class, or the first of the profile.
