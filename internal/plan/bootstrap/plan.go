@@ -80,6 +80,9 @@ func Plan(o Observed, settings Settings) plan.Bootstrap {
 	template := ""
 	if !o.VMMayExist && !o.VMLost {
 		template, d.Problem = render(o, settings)
+		if d.Problem == nil {
+			d.Problem = o.Join.Problem
+		}
 	}
 	request := &plan.JoinRequest{
 		UserData: template, Encoding: settings.Form.Encoding, MaxBytes: settings.Form.MaxBytes,
