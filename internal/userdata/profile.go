@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/coreos/go-systemd/v22/unit"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
@@ -273,19 +274,32 @@ func checkUnits(units []machinev1alpha1.MachineUnit, at *field.Path) field.Error
 		if err := checkUnitName(u.Name, p.Child("name")); err != nil {
 			errs = append(errs, err)
 		}
-		if err := checkContent(u.Content, p.Child("content")); err != nil {
-			errs = append(errs, err)
-		}
+		errs = append(errs, checkUnitContent(u.Content, u.Enabled, p.Child("content"))...)
 		for j, d := range u.DropIns {
 			if !strings.HasSuffix(d.Name, ".conf") || strings.ContainsAny(d.Name, "/ \t\r\n") {
 				errs = append(errs, field.Invalid(p.Child("dropIns").Index(j).Child("name"), d.Name, "must be a file name that ends with .conf"))
 			}
-			if err := checkContent(d.Content, p.Child("dropIns").Index(j).Child("content")); err != nil {
-				errs = append(errs, err)
-			}
+			errs = append(errs, checkUnitContent(d.Content, false, p.Child("dropIns").Index(j).Child("content"))...)
 		}
 	}
 	return errs
+}
+
+// checkUnitContent as Ignition does at the first boot, which it stops for a wrong unit. systemd
+// does not start an enabled unit that no target wants.
+func checkUnitContent(content string, enabled bool, at *field.Path) field.ErrorList {
+	if err := checkContent(content, at); err != nil {
+		return field.ErrorList{err}
+	}
+	options, err := unit.DeserializeOptions(strings.NewReader(content))
+	if err != nil {
+		return field.ErrorList{field.Invalid(at, field.OmitValueType{}, fmt.Sprintf("must be a unit of systemd: %v", err))}
+	}
+	isInstall := func(o *unit.UnitOption) bool { return o.Section == "Install" }
+	if enabled && content != "" && !slices.ContainsFunc(options, isInstall) {
+		return field.ErrorList{field.Invalid(at, field.OmitValueType{}, "must have a section [Install], because the unit is enabled: nothing would start it")}
+	}
+	return nil
 }
 
 func checkUnitName(name string, at *field.Path) *field.Error {

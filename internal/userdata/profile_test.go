@@ -127,7 +127,7 @@ func profile(change func(*machinev1alpha1.OperatingSystemProfileSpec)) func(*Inp
 		Containerd: []machinev1alpha1.ContainerdRelease{{Major: 2}},
 		Parameters: map[string]machinev1alpha1.ProfileParameter{"mirrorHost": {Default: ptr.To("a.example.org"), Pattern: `[a-z.]+`}},
 		Files:      []machinev1alpha1.MachineFile{{Path: "/etc/motd", Content: "hello\n", Mode: "0600"}},
-		Units:      []machinev1alpha1.MachineUnit{{Name: "a.service", Content: "[Service]\nExecStart=/bin/true\n", Enabled: true}},
+		Units:      []machinev1alpha1.MachineUnit{{Name: "a.service", Content: "[Service]\nExecStart=/bin/true\n\n[Install]\nWantedBy=multi-user.target\n", Enabled: true}},
 		Steps:      []machinev1alpha1.MachineStep{{Name: "a", Script: "#!/bin/sh\n"}},
 	}}
 	change(&p.Spec)
