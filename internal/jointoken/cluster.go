@@ -25,6 +25,9 @@ type Cluster struct {
 	APIServer *clusterv1alpha1.APIServer
 	// ConfigUID is the UID of the configuration.
 	ConfigUID types.UID
+	// Version returns that of the API server, empty if the cluster does not say. Nil means that
+	// it is not known.
+	Version func(context.Context) (string, error)
 	// CheckNode returns an error if the Machine wants on its Node what the configuration does
 	// not allow. Nil allows all.
 	CheckNode func(*machinev1alpha1.Machine) error
@@ -62,6 +65,6 @@ func ConnectMachinesThrough(pool *target.Pool) ConnectFor {
 func clusterOf(conn *target.Conn) Cluster {
 	return Cluster{
 		Kube: conn.Kube, Classify: conn.Classify,
-		Host: conn.Host, CA: conn.CA, APIServer: conn.Spec.APIServer, ConfigUID: conn.UID, CheckNode: conn.CheckNode,
+		Host: conn.Host, CA: conn.CA, APIServer: conn.Spec.APIServer, ConfigUID: conn.UID, CheckNode: conn.CheckNode, Version: conn.Version,
 	}
 }

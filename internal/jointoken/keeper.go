@@ -138,8 +138,9 @@ func (k *Keeper) carryOut(ctx context.Context, m *machinev1alpha1.Machine, r Req
 	return e, nil
 }
 
-// keep a token, and the user data with it. The Machine's Node and the endpoint come first: with
-// a Node that is not allowed, or a configuration that is invalid, no token is minted.
+// keep a token, and the user data with it. The Machine's Node, its version and the endpoint come
+// first: with a Node that is not allowed, a kubelet that the API server does not support, or a
+// configuration that is invalid, no token is minted.
 func (k *Keeper) keep(ctx context.Context, m *machinev1alpha1.Machine, r Request, e entry, now time.Time) (entry, error) {
 	c, err := k.Connect(ctx, m)
 	if err != nil {
@@ -151,6 +152,9 @@ func (k *Keeper) keep(ctx context.Context, m *machinev1alpha1.Machine, r Request
 			if err := c.CheckNode(m); err != nil {
 				return e, err
 			}
+		}
+		if err := c.checkVersion(ctx, m); err != nil {
+			return e, err
 		}
 		if at, err = c.endpoint(ctx); err != nil {
 			return e, err

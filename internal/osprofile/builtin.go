@@ -70,6 +70,9 @@ func Defaulted(p *machinev1alpha1.OperatingSystemProfile) *machinev1alpha1.Opera
 			r.Download.URL = machinev1alpha1.DefaultContainerdURL
 		}
 	}
+	if t := p.Spec.Trust; t != nil && t.Extension == "" {
+		t.Extension = machinev1alpha1.DefaultTrustExtension
+	}
 	for name, parameter := range p.Spec.Parameters {
 		if parameter.Type == "" {
 			parameter.Type = machinev1alpha1.StringParameter

@@ -59,6 +59,8 @@ type JoinState struct {
 	Hash      string `json:"hash,omitempty"`
 	// Error is why the token or the Secret could not be made, empty if there is none.
 	Error string `json:"error,omitempty"`
+	// Problem for which no token is made until a user fixes it, nil if there is none.
+	Problem *Problem `json:"problem,omitempty"`
 }
 
 // Bootstrap is what the bootstrap step says.

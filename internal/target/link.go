@@ -2,7 +2,6 @@ package target
 
 import (
 	"context"
-	"encoding/json"
 	"net/http"
 	"sync"
 	"time"
@@ -47,6 +46,7 @@ type link struct {
 
 	now func() time.Time
 	observer
+	serverVersion serverVersion
 	// server is what the API server's certificates hold.
 	server *serverNames
 
@@ -234,14 +234,11 @@ func (l *link) probe(ctx context.Context) (version string, err error) {
 }
 
 func (l *link) ask(ctx context.Context) (*version.Info, error) {
-	raw, err := l.kube.Discovery().RESTClient().Get().AbsPath("/version").Do(ctx).Raw()
+	v, err := readVersion(ctx, l.kube)
 	if err != nil {
 		return nil, err
 	}
-	v := &version.Info{}
-	if err := json.Unmarshal(raw, v); err != nil {
-		return nil, err
-	}
+	l.serverVersion.set(v.GitVersion, l.now())
 	_, err = l.kube.CoreV1().Nodes().List(ctx, metav1.ListOptions{Limit: 1})
 	return v, err
 }

@@ -16,8 +16,14 @@ const cloudConfigHeader = "#cloud-config\n"
 type cloudConfig struct {
 	Hostname       string      `json:"hostname,omitempty"`
 	AuthorizedKeys []string    `json:"ssh_authorized_keys,omitempty"`
+	Users          []any       `json:"users,omitempty"`
 	WriteFiles     []cloudFile `json:"write_files"`
 	RunCmd         [][]string  `json:"runcmd"`
+}
+
+type cloudUser struct {
+	Name           string   `json:"name"`
+	AuthorizedKeys []string `json:"ssh_authorized_keys"`
 }
 
 type cloudFile struct {
@@ -30,6 +36,11 @@ type cloudFile struct {
 // cloudInit encodes an assembled document.
 func (d Document) cloudInit() ([]byte, error) {
 	c := cloudConfig{Hostname: d.Hostname, AuthorizedKeys: d.AuthorizedKeys}
+	if d.LoginUser != "" {
+		// Without the first entry, the image would lose the user that it has for logins.
+		c.Users = []any{"default", cloudUser{Name: d.LoginUser, AuthorizedKeys: d.AuthorizedKeys}}
+		c.AuthorizedKeys = nil
+	}
 	files := d.Files
 	start := []string{"systemctl", "enable", "--now", "--no-block"}
 	for _, u := range d.Units {

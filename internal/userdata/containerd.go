@@ -15,7 +15,10 @@ import (
 // containerd 1.
 const lastMinorOfContainerd1 = 35
 
-const pathContainerdConfig = "/etc/containerd/config.toml"
+const (
+	pathContainerdConfig = "/etc/containerd/config.toml"
+	containerdUnitName   = "containerd.service"
+)
 
 // releaseFor returns the first release of containerd that serves a kubelet.
 func releaseFor(releases []machinev1alpha1.ContainerdRelease, kubelet string, path *field.Path) (machinev1alpha1.ContainerdRelease, *field.Error) {
@@ -46,12 +49,19 @@ func lastMinorOf(r machinev1alpha1.ContainerdRelease) int {
 	return last
 }
 
-// containerdConfig is for releases of the major version. Containerd 2 has another shape.
-func containerdConfig(major int32) string {
+// containerdConfig is for releases of the major version. Containerd 2 has another shape. The
+// sandbox image is containerd's own if it is empty.
+func containerdConfig(major int32, sandbox string) string {
+	config, table := containerd2Config, "[plugins.'io.containerd.cri.v1.images'.pinned_images]\n  sandbox = %q\n"
 	if major == 1 {
-		return containerd1Config
+		config, table = containerd1Config, "[plugins.\"io.containerd.grpc.v1.cri\"]\n  sandbox_image = %q\n"
 	}
-	return containerd2Config
+	if sandbox == "" {
+		return config
+	}
+	// The table of containerd 1 is a parent of the others, and so comes before them.
+	version, rest, _ := strings.Cut(config, "\n\n")
+	return version + "\n\n" + fmt.Sprintf(table, sandbox) + "\n" + rest
 }
 
 // The kubelet's cgroup driver is systemd, and no package of containerd sets that.

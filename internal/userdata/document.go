@@ -12,8 +12,9 @@ import (
 type Document struct {
 	// Hostname of the VM.
 	Hostname string
-	// AuthorizedKeys may log in as the user that the image has for it.
+	// AuthorizedKeys may log in as LoginUser, by default the user that the image has for it.
 	AuthorizedKeys []string
+	LoginUser      string
 	// Files that are written before anything runs.
 	Files []File
 	// Units of systemd.

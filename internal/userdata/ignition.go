@@ -1,6 +1,7 @@
 package userdata
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -62,14 +63,14 @@ type ignitionDropIn struct {
 	Contents string `json:"contents"`
 }
 
-// ignitionUser of images with Ignition.
+// ignitionLogin is the user of images with Ignition.
 const ignitionLogin = "core"
 
 // ignition encodes an assembled document.
 func (d Document) ignition() ([]byte, error) {
 	c := ignitionConfig{Ignition: ignitionHeader{Version: ignitionVersion}}
 	if len(d.AuthorizedKeys) > 0 {
-		c.Passwd = &ignitionPasswd{Users: []ignitionUser{{Name: ignitionLogin, Keys: d.AuthorizedKeys}}}
+		c.Passwd = &ignitionPasswd{Users: []ignitionUser{{Name: cmp.Or(d.LoginUser, ignitionLogin), Keys: d.AuthorizedKeys}}}
 	}
 	files := d.Files
 	if d.Hostname != "" {

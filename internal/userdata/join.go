@@ -23,6 +23,10 @@ type Input struct {
 	Profile *machinev1alpha1.OperatingSystemProfile
 	// Parameters of the profile.
 	Parameters map[string]string
+	// Settings of the class beside its profile.
+	Settings machinev1alpha1.OperatingSystemSettings
+	// Architecture of the VM, empty if it is not known.
+	Architecture string
 
 	// Labels and taints that the Node shall have from its first moment. Labels that a
 	// kubelet may not set are left out.
@@ -64,7 +68,7 @@ func New(in Input) (Document, error) {
 	if errs = append(errs, cerrs...); len(errs) > 0 {
 		return Document{}, errs.ToAggregate()
 	}
-	d := Document{
+	d := draft{Document: Document{
 		Hostname: in.Hostname,
 		Files: []File{
 			{Path: pathBootstrapConfig, Mode: 0o600, Content: bootstrapKubeconfig},
@@ -73,24 +77,29 @@ func New(in Input) (Document, error) {
 			{Path: pathKubeletFlags, Content: flags},
 		},
 		Units: []Unit{{Name: kubeletUnitName, Content: kubeletUnit(kubelet)}},
-		Steps: []Step{{Name: "install-kubelet", Script: installKubelet}},
 		Environment: map[string]string{
 			"KUBELET_VERSION": in.Version,
 			"KUBELET_URL":     strings.TrimRight(in.DownloadURL, "/"),
 			"KUBELET_PATH":    kubelet,
 			"KUBELET_CONFIG":  pathKubeletConfig,
 		},
+	}}
+	if len(in.Settings.KubeletDigests) == 0 {
+		d.join = append(d.join, Step{Name: "install-kubelet", Script: installKubelet})
 	}
 	if in.ProviderIDCommand != "" {
-		d.Steps = append(d.Steps, Step{Name: "provider-id", Script: providerIDWriter(in.ProviderIDCommand)})
+		d.join = append(d.join, Step{Name: "provider-id", Script: providerIDWriter(in.ProviderIDCommand)})
 	}
-	d.Steps = append(d.Steps, Step{Name: "start-kubelet", Script: startKubelet})
+	d.join = append(d.join, Step{Name: "start-kubelet", Script: startKubelet})
 	if in.Profile != nil {
 		if errs := d.applyProfile(in); len(errs) > 0 {
 			return Document{}, errs.ToAggregate()
 		}
 	}
-	return d, nil
+	if errs := d.applySettings(in); len(errs) > 0 {
+		return Document{}, errs.ToAggregate()
+	}
+	return d.finished(), nil
 }
 
 // installKubelet puts the kubelet in place.

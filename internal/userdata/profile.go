@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/coreos/go-systemd/v22/unit"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
@@ -48,7 +49,7 @@ var prepareSystem string
 
 // applyProfile puts before the steps by which a machine joins what its operating system
 // needs for them.
-func (d *Document) applyProfile(in Input) field.ErrorList {
+func (d *draft) applyProfile(in Input) field.ErrorList {
 	p := in.Profile.Spec
 	at := field.NewPath("profile", "spec")
 	release, err := releaseFor(p.Containerd, in.Version, field.NewPath("spec", "version"))
@@ -56,9 +57,10 @@ func (d *Document) applyProfile(in Input) field.ErrorList {
 		return field.ErrorList{err}
 	}
 	parameters, errs := parametersOf(p.Parameters, in.Parameters, field.NewPath("class", "spec", "operatingSystem", "parameters"))
-	errs = append(errs, checkFiles(p.Files, at.Child("files"))...)
+	errs = append(errs, checkFiles(p.Files, at.Child("files"), "")...)
 	errs = append(errs, checkUnits(p.Units, at.Child("units"))...)
 	errs = append(errs, checkSteps(p.Steps, at.Child("steps"))...)
+	errs = append(errs, checkPaths(p, at)...)
 	if len(errs) > 0 {
 		return errs
 	}
@@ -67,34 +69,72 @@ func (d *Document) applyProfile(in Input) field.ErrorList {
 		File{Path: "/etc/modules-load.d/drover.conf", Content: modules},
 		File{Path: "/etc/sysctl.d/90-drover.conf", Content: sysctls},
 		File{Path: "/etc/systemd/journald.conf.d/drover.conf", Content: journal},
-		File{Path: pathContainerdConfig, Content: containerdConfig(release.Major)},
+		File{Path: pathContainerdConfig, Content: containerdConfig(release.Major, in.Settings.SandboxImage)},
 	)
 	for _, f := range p.Files {
-		mode, _ := strconv.ParseInt(f.Mode, 8, 32)
-		d.Files = append(d.Files, File{Path: f.Path, Content: f.Content, Mode: int(mode)})
+		d.Files = append(d.Files, fileOf(f))
 	}
 	for _, u := range p.Units {
-		unit := Unit{Name: u.Name, Content: u.Content, Enabled: u.Enabled}
-		for _, drop := range u.DropIns {
-			unit.DropIns = append(unit.DropIns, DropIn(drop))
-		}
-		d.Units = append(d.Units, unit)
+		d.Units = append(d.Units, unitOf(u))
 	}
-	steps := []Step{{Name: "prepare", Script: prepareSystem}}
-	for _, s := range p.Steps {
-		steps = append(steps, Step{Name: s.Name, Script: s.Script})
-	}
+	d.prepare = []Step{{Name: "prepare", Script: prepareSystem}}
+	d.profile = stepsOf(p.Steps)
 	if release.Download != nil {
-		d.Units = append(d.Units, Unit{Name: "containerd.service", Content: containerdUnit})
+		d.Units = append(d.Units, Unit{Name: containerdUnitName, Content: containerdUnit})
 		d.Environment["CONTAINERD_URL"] = strings.TrimRight(release.Download.URL, "/")
 		d.Environment["CONTAINERD_VERSION"] = release.Download.Version
-		steps = append(steps, Step{Name: "install-containerd", Script: installContainerd})
+		d.runtime = append(d.runtime, Step{Name: "install-containerd", Script: installContainerd})
 	}
-	d.Steps = slices.Concat(steps, []Step{{Name: "start-containerd", Script: startContainerd}}, d.Steps)
+	d.runtime = append(d.runtime, Step{Name: "start-containerd", Script: startContainerd})
 	d.Environment["CONTAINERD_MAJOR"] = strconv.Itoa(int(release.Major))
 	d.Environment["RESOLV_CONF"] = pathResolvConf
 	maps.Copy(d.Environment, parameters)
+	d.containerd = release.Download
 	return nil
+}
+
+// checkPaths of a profile beside its files.
+func checkPaths(p machinev1alpha1.OperatingSystemProfileSpec, at *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	check := func(file string, at *field.Path) {
+		if err := checkPath(file, at); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	if p.Trust != nil {
+		check(p.Trust.Directory, at.Child("trust", "directory"))
+	}
+	for i, s := range p.TimeServices {
+		check(s.Path, at.Child("timeServices").Index(i).Child("path"))
+	}
+	for i, u := range p.ProxyUnits {
+		if err := checkUnitName(u, at.Child("proxyUnits").Index(i)); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	return errs
+}
+
+// fileOf an object, as checkFiles has let it pass.
+func fileOf(f machinev1alpha1.MachineFile) File {
+	mode, _ := strconv.ParseInt(f.Mode, 8, 32)
+	return File{Path: f.Path, Content: f.Content, Mode: int(mode)}
+}
+
+func unitOf(u machinev1alpha1.MachineUnit) Unit {
+	out := Unit{Name: u.Name, Content: u.Content, Enabled: u.Enabled}
+	for _, drop := range u.DropIns {
+		out.DropIns = append(out.DropIns, DropIn(drop))
+	}
+	return out
+}
+
+func stepsOf(steps []machinev1alpha1.MachineStep) []Step {
+	var out []Step
+	for _, s := range steps {
+		out = append(out, Step{Name: s.Name, Script: s.Script})
+	}
+	return out
 }
 
 // parametersOf a profile as environment variables: the values of the class, or the
@@ -185,15 +225,13 @@ var reservedFiles = []string{pathKubeletFlags, pathContainerdConfig, "/etc/hostn
 // reservedUnits are Drover's own.
 var reservedUnits = []string{kubeletUnitName, bootstrapUnitName}
 
-func checkFiles(files []machinev1alpha1.MachineFile, at *field.Path) field.ErrorList {
+// checkFiles of a profile or a class. One file that is reserved otherwise may be excepted.
+func checkFiles(files []machinev1alpha1.MachineFile, at *field.Path, except string) field.ErrorList {
 	var errs field.ErrorList
 	for i, f := range files {
 		p := at.Index(i)
-		switch {
-		case !path.IsAbs(f.Path) || path.Clean(f.Path) != f.Path || strings.ContainsFunc(f.Path, isControl):
-			errs = append(errs, field.Invalid(p.Child("path"), f.Path, "must be an absolute path without . and .."))
-		case isReserved(f.Path):
-			errs = append(errs, field.Forbidden(p.Child("path"), f.Path+" is one of the files by which a machine joins, which Drover writes"))
+		if err := checkPath(f.Path, p.Child("path")); err != nil && f.Path != except {
+			errs = append(errs, err)
 		}
 		if f.Mode != "" {
 			if mode, err := strconv.ParseInt(f.Mode, 8, 32); err != nil || mode < 1 || mode > 0o777 {
@@ -205,6 +243,17 @@ func checkFiles(files []machinev1alpha1.MachineFile, at *field.Path) field.Error
 		}
 	}
 	return errs
+}
+
+// checkPath of a file that Drover does not write by itself.
+func checkPath(file string, at *field.Path) *field.Error {
+	switch {
+	case !path.IsAbs(file) || path.Clean(file) != file || file == "/" || strings.ContainsFunc(file, isControl):
+		return field.Invalid(at, file, "must be an absolute path without . and ..")
+	case isReserved(file):
+		return field.Forbidden(at, file+" is one of the files by which a machine joins, which Drover writes")
+	}
+	return nil
 }
 
 // isReserved reports whether a file is one of Drover's own, or changes a unit of Drover.
@@ -222,25 +271,45 @@ func checkUnits(units []machinev1alpha1.MachineUnit, at *field.Path) field.Error
 	var errs field.ErrorList
 	for i, u := range units {
 		p := at.Index(i)
-		if !unitName.MatchString(u.Name) {
-			errs = append(errs, field.Invalid(p.Child("name"), u.Name, "must be the name of a unit of systemd, with its suffix"))
-		}
-		if slices.Contains(reservedUnits, u.Name) {
-			errs = append(errs, field.Forbidden(p.Child("name"), "Drover writes the unit "+u.Name))
-		}
-		if err := checkContent(u.Content, p.Child("content")); err != nil {
+		if err := checkUnitName(u.Name, p.Child("name")); err != nil {
 			errs = append(errs, err)
 		}
+		errs = append(errs, checkUnitContent(u.Content, u.Enabled, p.Child("content"))...)
 		for j, d := range u.DropIns {
 			if !strings.HasSuffix(d.Name, ".conf") || strings.ContainsAny(d.Name, "/ \t\r\n") {
 				errs = append(errs, field.Invalid(p.Child("dropIns").Index(j).Child("name"), d.Name, "must be a file name that ends with .conf"))
 			}
-			if err := checkContent(d.Content, p.Child("dropIns").Index(j).Child("content")); err != nil {
-				errs = append(errs, err)
-			}
+			errs = append(errs, checkUnitContent(d.Content, false, p.Child("dropIns").Index(j).Child("content"))...)
 		}
 	}
 	return errs
+}
+
+// checkUnitContent as Ignition does at the first boot, which it stops for a wrong unit. systemd
+// does not start an enabled unit that no target wants.
+func checkUnitContent(content string, enabled bool, at *field.Path) field.ErrorList {
+	if err := checkContent(content, at); err != nil {
+		return field.ErrorList{err}
+	}
+	options, err := unit.DeserializeOptions(strings.NewReader(content))
+	if err != nil {
+		return field.ErrorList{field.Invalid(at, field.OmitValueType{}, fmt.Sprintf("must be a unit of systemd: %v", err))}
+	}
+	isInstall := func(o *unit.UnitOption) bool { return o.Section == "Install" }
+	if enabled && content != "" && !slices.ContainsFunc(options, isInstall) {
+		return field.ErrorList{field.Invalid(at, field.OmitValueType{}, "must have a section [Install], because the unit is enabled: nothing would start it")}
+	}
+	return nil
+}
+
+func checkUnitName(name string, at *field.Path) *field.Error {
+	switch {
+	case !unitName.MatchString(name):
+		return field.Invalid(at, name, "must be the name of a unit of systemd, with its suffix")
+	case slices.Contains(reservedUnits, name):
+		return field.Forbidden(at, "Drover writes the unit "+name)
+	}
+	return nil
 }
 
 var stepName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`)

@@ -30,6 +30,8 @@ func TestDocumentsOfBuiltInProfilesAreThoseOfTheGoldenFiles(t *testing.T) {
 	}
 }
 
+const allSettingsSuffix = ", all settings"
+
 // TestEveryBuiltInProfileFitsEveryCloud writes the sizes to a table, so that a change
 // shows what it costs.
 func TestEveryBuiltInProfileFitsEveryCloud(t *testing.T) {
@@ -38,9 +40,21 @@ func TestEveryBuiltInProfileFitsEveryCloud(t *testing.T) {
 		t.Fatal(err)
 	}
 	b := strings.Builder{}
+	var names []string
 	for _, name := range append([]string{"no profile"}, osprofile.Names()...) {
+		names = append(names, name, name+allSettingsSuffix)
+	}
+	for _, name := range names {
 		in, formats := input(), []machinev1alpha1.ProvisioningFormat{machinev1alpha1.CloudInit, machinev1alpha1.Ignition}
-		if p := osprofile.BuiltIn(name); p != nil {
+		plain, hasSettings := strings.CutSuffix(name, allSettingsSuffix)
+		p := osprofile.BuiltIn(plain)
+		switch {
+		case hasSettings && p == nil:
+			withSettings(withoutProfileSettings)(&in)
+		case hasSettings:
+			withSettings()(&in)
+		}
+		if p != nil {
 			in.Profile, formats = p, p.Spec.Formats
 		}
 		for _, file := range compositions {
@@ -55,7 +69,7 @@ func TestEveryBuiltInProfileFitsEveryCloud(t *testing.T) {
 					t.Fatal(err)
 				}
 				cloud := strings.TrimSuffix(strings.TrimPrefix(filepath.Base(file), "machine-"), ".yaml")
-				fmt.Fprintf(&b, "%-22s %-9s %-12s %6d of %6d\n", name, format, cloud, size, form.MaxBytes)
+				fmt.Fprintf(&b, "%-36s %-9s %-12s %6d of %6d\n", name, format, cloud, size, form.MaxBytes)
 				if form.MaxBytes == 0 {
 					t.Errorf("%s: the input Bootstrap has no maxUserDataBytes", file)
 				}
@@ -127,7 +141,7 @@ func profile(change func(*machinev1alpha1.OperatingSystemProfileSpec)) func(*Inp
 		Containerd: []machinev1alpha1.ContainerdRelease{{Major: 2}},
 		Parameters: map[string]machinev1alpha1.ProfileParameter{"mirrorHost": {Default: ptr.To("a.example.org"), Pattern: `[a-z.]+`}},
 		Files:      []machinev1alpha1.MachineFile{{Path: "/etc/motd", Content: "hello\n", Mode: "0600"}},
-		Units:      []machinev1alpha1.MachineUnit{{Name: "a.service", Content: "[Service]\nExecStart=/bin/true\n", Enabled: true}},
+		Units:      []machinev1alpha1.MachineUnit{{Name: "a.service", Content: "[Service]\nExecStart=/bin/true\n\n[Install]\nWantedBy=multi-user.target\n", Enabled: true}},
 		Steps:      []machinev1alpha1.MachineStep{{Name: "a", Script: "#!/bin/sh\n"}},
 	}}
 	change(&p.Spec)

@@ -28,9 +28,16 @@ func judged(t *testing.T) map[string]Document {
 	out := map[string]Document{
 		"no profile": document(t, input(func(in *Input) { in.ExternalCloudProvider, in.ProviderIDCommand = true, "echo x://1" })),
 	}
+	out["no profile, all settings"] = document(t, input(withSettings(withoutProfileSettings)))
 	for _, name := range osprofile.Names() {
 		for _, version := range []string{"v1.35.4", "v1.36.0"} {
-			out[name+" "+version] = document(t, input(withProfile(name), func(in *Input) { in.Version = version }))
+			of := func(in *Input) { in.Version = version }
+			out[name+" "+version] = document(t, input(withProfile(name), of))
+			settings := withSettings()
+			if osprofile.BuiltIn(name).Spec.Containerd[0].Download != nil {
+				settings = withSettings(pinContainerd)
+			}
+			out[name+" "+version+", all settings"] = document(t, input(withProfile(name), of, settings))
 		}
 	}
 	return out

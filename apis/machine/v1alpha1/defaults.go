@@ -26,6 +26,15 @@ const (
 	DefaultContainerdURL = "https://github.com/containerd/containerd/releases/download"
 )
 
+// Defaults of settings of the operating system.
+const (
+	// DefaultCredentialProviderDir is the default of ImageCredentialProviders.BinDir. SELinux labels
+	// files below a folder called bin as executable.
+	DefaultCredentialProviderDir = "/opt/credential-providers/bin"
+	// DefaultTrustExtension is the default of ProfileTrust.Extension.
+	DefaultTrustExtension = "crt"
+)
+
 // Defaults that no schema has, because they depend on other fields.
 const (
 	// DefaultCapacityTimeout is that of Machines of a node group. The cluster-autoscaler looks at

@@ -43,6 +43,8 @@ func TestDefaultsAreThoseOfTheSchemas(t *testing.T) {
 		{[]string{inputs + "bootstraps.yaml"}, "tokenTTL", fn.DefaultTokenTTL},
 		{[]string{inputs + "bootstraps.yaml"}, "tokenGroups", []any{fn.DefaultTokenGroup}},
 		{[]string{inputs + "lifecycles.yaml"}, "returnGrace", fn.DefaultReturnGrace},
+		{[]string{classCRD}, "spec.operatingSystem.imageCredentialProviders.binDir", v1alpha1.DefaultCredentialProviderDir},
+		{[]string{profileCRD}, "spec.trust.extension", v1alpha1.DefaultTrustExtension},
 		{[]string{inputs + "safeties.yaml"}, "overshoot.upMargin", float64(fn.DefaultUpMargin)},
 		{[]string{inputs + "safeties.yaml"}, "overshoot.downMargin", float64(fn.DefaultDownMargin)},
 	} {

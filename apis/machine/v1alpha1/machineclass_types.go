@@ -6,48 +6,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// A ProvisioningFormat is the form of the user data that an image understands.
-// +kubebuilder:validation:Enum=CloudInit;Ignition
-type ProvisioningFormat string
-
-// Formats of user data.
-const (
-	// CloudInit user data is a #cloud-config document.
-	CloudInit ProvisioningFormat = "CloudInit"
-	// Ignition user data is a document of Ignition's spec 3.3.
-	Ignition ProvisioningFormat = "Ignition"
-)
-
-// OperatingSystem of the image that a class's VMs boot.
-type OperatingSystem struct {
-	// Profile is the name of the OperatingSystemProfile that prepares the image for a
-	// kubelet: one that is built in, like debian-12-v1, or an object. Without one the
-	// image has containerd and all else that a kubelet needs.
-	// +optional
-	// +kubebuilder:validation:MaxLength=253
-	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`
-	Profile string `json:"profile,omitempty"`
-
-	// Parameters of the profile, by name.
-	// +optional
-	// +kubebuilder:validation:MaxProperties=32
-	Parameters map[string]string `json:"parameters,omitempty"`
-
-	// Provisioning is the form of user data that the image understands. The default is the
-	// first of the profile's formats, and CloudInit without a profile.
-	// +optional
-	Provisioning ProvisioningFormat `json:"provisioning,omitempty"`
-
-	// KubeletDownloadURL is where a kubelet is downloaded from when the image
-	// does not have the wanted version: the binary is at
-	// <url>/<version>/bin/linux/<arch>/kubelet, its checksum beside it with the
-	// suffix .sha256.
-	// +kubebuilder:default="https://dl.k8s.io/release"
-	// +kubebuilder:validation:Pattern=`^https?://[^\s'"]+$`
-	// +kubebuilder:validation:MaxLength=1024
-	KubeletDownloadURL string `json:"kubeletDownloadURL,omitempty"`
-}
-
 // Kubelet settings of a class.
 type Kubelet struct {
 	// ClusterDNS addresses that pods use.

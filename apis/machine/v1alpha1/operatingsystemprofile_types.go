@@ -46,6 +46,53 @@ type ContainerdRelease struct {
 	Download *ContainerdDownload `json:"download,omitempty"`
 }
 
+// ProfileTrust is how an operating system is made to trust certificate authorities.
+type ProfileTrust struct {
+	// Directory of certificates that an administrator adds.
+	// +kubebuilder:validation:Pattern=`^/[A-Za-z0-9._/-]+$`
+	// +kubebuilder:validation:MaxLength=255
+	Directory string `json:"directory"`
+
+	// Extension that the files must have, without a dot.
+	// +kubebuilder:default=crt
+	// +kubebuilder:validation:Pattern=`^[a-z]{1,8}$`
+	Extension string `json:"extension,omitempty"`
+
+	// Command that has the system read the directory, with its arguments separated by
+	// blanks. No shell runs it.
+	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9._/-]+( [A-Za-z0-9._/=-]+)*$`
+	// +kubebuilder:validation:MaxLength=255
+	Command string `json:"command"`
+}
+
+// A TimeServiceFormat is the form of the configuration of a time service.
+// +kubebuilder:validation:Enum=Chrony;Timesyncd
+type TimeServiceFormat string
+
+// Formats of the configuration of time services.
+const (
+	// Chrony is a complete configuration of chronyd.
+	Chrony TimeServiceFormat = "Chrony"
+	// Timesyncd is a drop-in of systemd-timesyncd.
+	Timesyncd TimeServiceFormat = "Timesyncd"
+)
+
+// A TimeService keeps the clock of images.
+type TimeService struct {
+	// Unit of the service, which is restarted if the image has it.
+	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9:_.@-]+\.service$`
+	// +kubebuilder:validation:MaxLength=128
+	Unit string `json:"unit"`
+
+	// Format of its configuration.
+	Format TimeServiceFormat `json:"format"`
+
+	// Path of its configuration, which is replaced.
+	// +kubebuilder:validation:Pattern=`^/[A-Za-z0-9._/-]+$`
+	// +kubebuilder:validation:MaxLength=255
+	Path string `json:"path"`
+}
+
 // A ParameterType is the type of a parameter's value.
 // +kubebuilder:validation:Enum=String;Integer;Boolean
 type ParameterType string
@@ -145,7 +192,8 @@ type MachineUnit struct {
 
 // A MachineStep is a script that a VM runs until it succeeds once. It must be safe to run
 // again after it was cut off at any point. Values reach it as environment variables: the
-// parameters, KUBELET_VERSION, KUBELET_PATH and CONTAINERD_MAJOR.
+// parameters, KUBELET_VERSION, KUBELET_PATH, with a profile CONTAINERD_MAJOR, and with a
+// proxy HTTP_PROXY, HTTPS_PROXY and NO_PROXY, also in lower case.
 type MachineStep struct {
 	// Name of the step.
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
@@ -184,6 +232,29 @@ type OperatingSystemProfileSpec struct {
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=2
 	Containerd []ContainerdRelease `json:"containerd"`
+
+	// Trust is how the operating system trusts the certificates of
+	// spec.operatingSystem.caBundle of a class. Without it, a class can have none.
+	// +optional
+	Trust *ProfileTrust `json:"trust,omitempty"`
+
+	// TimeServices that images may have, for spec.operatingSystem.ntpServers of a class.
+	// Without one, a class can have no servers. A VM must have at least one of them when the
+	// steps of the profile are done.
+	// +optional
+	// +listType=map
+	// +listMapKey=unit
+	// +kubebuilder:validation:MaxItems=4
+	TimeServices []TimeService `json:"timeServices,omitempty"`
+
+	// ProxyUnits use the proxy of a class, beside containerd and the kubelet: services that
+	// update packages by a timer, for example.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:items:Pattern=`^[A-Za-z0-9:_.@-]+\.service$`
+	// +kubebuilder:validation:items:MaxLength=128
+	ProxyUnits []string `json:"proxyUnits,omitempty"`
 
 	// Parameters that a class may set, by name in camelCase.
 	// +optional

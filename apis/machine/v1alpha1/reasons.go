@@ -55,6 +55,13 @@ const (
 	//   - Of: Valid=False, Progressing=False, Stalled=True
 	//   - Do: Shorten or remove the files that the message names.
 	ReasonUserDataTooLarge = "UserDataTooLarge"
+	// ReasonVersionSkew means that the API server of the target cluster does not support the kubelet
+	// version: the kubelet is newer, or more than three minor versions older. The message has both
+	// versions.
+	//   - Kinds: Machine, MachineSet, MachineDeployment
+	//   - Of: Valid=False, ReplicaFailure=True, Stalled=True
+	//   - Do: Change spec.version, or upgrade the API server.
+	ReasonVersionSkew = "VersionSkew"
 	// ReasonInvalidStrategy means that spec.strategy has a number that is not allowed.
 	//   - Kinds: MachineDeployment
 	//   - Of: Valid=False, Progressing=False, Stalled=True

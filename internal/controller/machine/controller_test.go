@@ -32,7 +32,7 @@ func living(t *testing.T) *world {
 	t.Helper()
 	m := aMachine(false)
 	m.SetFinalizers(nil)
-	m.Status = v1alpha1.MachineStatus{}
+	m.Spec.Version, m.Status = "v1.35.4", v1alpha1.MachineStatus{}
 	w := newWorld(t, m, aClass(), revision("machine-cloud", 1))
 	w.script = drover(t)
 	return w
@@ -280,6 +280,38 @@ func TestAnUnreachableClusterIsReportedOnceAndKeepsTheMachine(t *testing.T) {
 	w.step()
 	if last := errs[len(errs)-1]; last != "" {
 		t.Errorf("the pipeline was given the error %q", last)
+	}
+}
+
+// TestAKubeletThatTheAPIServerDoesNotSupportIsAProblemBeforeThereIsAVM, and none once the API
+// server is upgraded.
+func TestAKubeletThatTheAPIServerDoesNotSupportIsAProblemBeforeThereIsAVM(t *testing.T) {
+	w := living(t)
+	var last plan.JoinState
+	w.script = func(ctx context.Context, req *fnRequest) (*fnResponse, error) {
+		last = plan.JoinState{}
+		into(t, req.GetContext().GetFields()[step.ContextJoin].GetStructValue(), &last)
+		return drover(t)(ctx, req)
+	}
+	w.version = "v1.31.2-gke.100"
+	if err := w.reconcile(); err != nil { // It adds the finalizer.
+		t.Fatal(err)
+	}
+	res, err := w.r.Reconcile(t.Context(), reconcile.Request{NamespacedName: nameOfM})
+	if err != nil || res.RequeueAfter != afterError {
+		t.Errorf("result %+v, error %v", res, err)
+	}
+	p := last.Problem
+	if p == nil || p.Reason != v1alpha1.ReasonVersionSkew || !strings.Contains(p.Message, w.machine().Spec.Version) || !strings.Contains(p.Message, w.version) {
+		t.Fatalf("the pipeline was given %+v", last)
+	}
+	if last.Error != "" || w.servers() > 0 {
+		t.Errorf("error %q, %d VMs", last.Error, w.servers())
+	}
+	w.version = w.machine().Spec.Version
+	w.step()
+	if last.Problem != nil || w.servers() != 1 {
+		t.Errorf("after the upgrade: %+v, %d VMs", last, w.servers())
 	}
 }
 

@@ -68,6 +68,8 @@ type world struct {
 	stale *v1alpha1.Machine
 	// unreachable is the error of a connection to the target cluster.
 	unreachable error
+	// version of the API server of the target cluster, empty if it is not known.
+	version string
 	// script is the only step of the pipeline.
 	script pipeline.RunFunc
 	uids   int
@@ -101,7 +103,10 @@ func newWorld(t *testing.T, objs ...client.Object) *world {
 func (w *world) restart() {
 	clock := func() time.Time { return w.now }
 	connect := func(context.Context, *v1alpha1.Machine) (jointoken.Cluster, error) {
-		return jointoken.Cluster{Kube: w.target, Classify: passed, Host: "https://target", CA: []byte("ca"), ConfigUID: "config"}, w.unreachable
+		return jointoken.Cluster{
+			Kube: w.target, Classify: passed, Host: "https://target", CA: []byte("ca"), ConfigUID: "config",
+			Version: func(context.Context) (string, error) { return w.version, nil },
+		}, w.unreachable
 	}
 	written := newOverlay(clock)
 	w.r = &Reconciler{

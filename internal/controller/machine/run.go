@@ -173,7 +173,11 @@ func (f *facts) input() (pipeline.Input, error) {
 		}
 	}
 	join := plan.JoinState{Published: f.join.Published, Hash: f.join.Hash}
-	if f.joinError != nil {
+	var problem *jointoken.ProblemError
+	switch {
+	case errors.As(f.joinError, &problem):
+		join.Problem = &problem.Problem
+	case f.joinError != nil:
 		join.Error = f.joinError.Error()
 	}
 	seeds := map[string]any{step.ContextJoin: join}

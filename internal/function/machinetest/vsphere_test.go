@@ -33,7 +33,7 @@ func TestAMachineAtVSphereHasAVM(t *testing.T) {
 	}
 	got, _, _ := unstructured.NestedMap(vm.Object, "spec", "forProvider")
 	for field, want := range map[string]any{
-		"name": vm.GetName(), "template": "ubuntu-24.04-kube", "cluster": "cluster-b", "datastoreCluster": "ssd",
+		"name": vm.GetName(), "template": "ubuntu-24.04", "cluster": "cluster-b", "datastoreCluster": "ssd",
 		"guestInfo": map[string]any{"userDataSecretRef": map[string]any{"name": vm.GetName() + "-user-data", "key": "userData"}},
 	} {
 		if d := cmp.Diff(want, got[field]); d != "" {

@@ -80,6 +80,9 @@ func Plan(o Observed, settings Settings) plan.Bootstrap {
 	template := ""
 	if !o.VMMayExist && !o.VMLost {
 		template, d.Problem = render(o, settings)
+		if d.Problem == nil {
+			d.Problem = o.Join.Problem
+		}
 	}
 	request := &plan.JoinRequest{
 		UserData: template, Encoding: settings.Form.Encoding, MaxBytes: settings.Form.MaxBytes,
@@ -143,6 +146,8 @@ func render(o Observed, settings Settings) (string, *plan.Problem) {
 		Kubelet:       o.Class.Spec.Kubelet,
 		Profile:       o.Profile,
 		Parameters:    o.Class.Spec.OperatingSystem.Parameters,
+		Settings:      o.Class.Spec.OperatingSystem.OperatingSystemSettings,
+		Architecture:  architectureOf(o.Class),
 
 		ExternalCloudProvider: settings.ExternalCloudProvider,
 		ProviderIDCommand:     settings.ProviderIDCommand,
@@ -162,6 +167,14 @@ func render(o Observed, settings Settings) (string, *plan.Problem) {
 		return "", problemOf(o.Class, err)
 	}
 	return string(b), nil
+}
+
+// architectureOf the VMs of a class, empty if it is not known.
+func architectureOf(class *machinev1alpha1.MachineClass) string {
+	if class.Spec.NodeCapacity == nil {
+		return ""
+	}
+	return class.Spec.NodeCapacity.Architecture
 }
 
 // formatOf the user data: that of the class, or the first of the profile.

@@ -83,6 +83,16 @@ func TestPlan(t *testing.T) {
 			Observed{Machine: machine("Pending"), Class: class(""), Join: plan.JoinState{Error: "connect failed: Unauthorized"}},
 			want{join: "mint", userData: current, waiting: "waiting for the join token: connect failed: Unauthorized"},
 		},
+		"TellsAProblemOfTheToken": {
+			"the API server does not support the kubelet, and it may be upgraded",
+			Observed{Machine: machine("Pending"), Class: class(""), Join: plan.JoinState{Problem: &plan.Problem{Reason: "VersionSkew", Message: "newer"}}},
+			want{join: "mint", userData: current, problem: "VersionSkew: newer"},
+		},
+		"AProblemOfTheTokenIsNoneOfAVM": {
+			"it was created when there was none",
+			Observed{Machine: machine("Pending"), VMMayExist: true, Join: plan.JoinState{Published: true, Problem: &plan.Problem{Reason: "VersionSkew", Message: "newer"}}},
+			want{join: "keep", given: true},
+		},
 		"WaitsUntilUserDataIsPublished": {
 			"a template has a hash before it is published",
 			Observed{Machine: machine("Pending"), Class: class(""), Join: plan.JoinState{Hash: published(current).Hash}},

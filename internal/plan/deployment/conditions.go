@@ -8,7 +8,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	fn "github.com/drover-dev/drover/apis/fn/v1alpha1"
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	shared "github.com/drover-dev/drover/internal/plan"
 	"github.com/drover-dev/drover/internal/plan/remediation"
@@ -167,7 +166,7 @@ func (p *plan) stalledBy(s machinev1alpha1.MachineDeploymentStatus, valid, progr
 			return &c
 		}
 	}
-	if failure.Status == isTrue && fn.ErrorCode(failure.Reason).NeedsSomebody() {
+	if failure.Status == isTrue && shared.NeedsUser(failure.Reason) {
 		return &failure
 	}
 	because := p.updateFailed()

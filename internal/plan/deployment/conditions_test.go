@@ -166,6 +166,10 @@ func TestConditions(t *testing.T) {
 			d: deployment(3), sets: middle(available(0), refusing("PermissionDenied")),
 			want: want{"ReplicaFailure": "True PermissionDenied", "Stalled": "True PermissionDenied"},
 		},
+		"WhatAUserHasToFixIsStalled": {
+			d: deployment(3), sets: middle(available(0), refusing("VersionSkew")),
+			want: want{"ReplicaFailure": "True VersionSkew", "Stalled": "True VersionSkew"},
+		},
 		"WhatPassesIsNot": {
 			d: deployment(3), sets: middle(available(0), refusing("Throttled")),
 			want: want{"ReplicaFailure": "True Throttled", "Stalled": "False NotStalled"},

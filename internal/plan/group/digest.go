@@ -11,6 +11,7 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -37,7 +38,8 @@ func Facts(m *v1alpha1.Machine) *v1alpha1.Machine {
 	f.Spec.Drain = v1alpha1.Drain{}
 	f.Spec.Crossplane = nil
 
-	f.Status.Conditions, f.Status.Addresses, f.Status.NodeInfo = nil, nil, nil
+	f.Status.Conditions = problem(m)
+	f.Status.Addresses, f.Status.NodeInfo = nil, nil
 	f.Status.Deletion, f.Status.Drain = nil, nil
 	f.Status.ResourceRefs, f.Status.CompositionRevision, f.Status.NodeGoneSince = nil, "", nil
 	f.Status.ObservedGeneration = 0
@@ -45,6 +47,15 @@ func Facts(m *v1alpha1.Machine) *v1alpha1.Machine {
 		f.Status.LastOperation = &v1alpha1.LastOperation{ErrorCode: op.ErrorCode}
 	}
 	return f
+}
+
+// problem of a Machine for which no VM can be created, without the words, which may change.
+func problem(m *v1alpha1.Machine) []metav1.Condition {
+	c := meta.FindStatusCondition(m.Status.Conditions, v1alpha1.ConditionValid)
+	if c == nil || c.Status != metav1.ConditionFalse {
+		return nil
+	}
+	return []metav1.Condition{{Type: c.Type, Status: c.Status, Reason: c.Reason}}
 }
 
 // Digest of what a MachineSet of the UID sees of Machines, in any order: the facts of its

@@ -259,7 +259,7 @@ func TestDigest(t *testing.T) {
 	}
 	same := map[string]option{
 		"AConditionIsNoNews": func(m *v1alpha1.Machine) {
-			m.Status.Conditions = []metav1.Condition{{Type: "NodeReady", Status: "True"}}
+			m.Status.Conditions = []metav1.Condition{{Type: "NodeReady", Status: "True"}, {Type: "Valid", Status: "True", Reason: "Valid"}}
 		},
 		"WhatTellsPeopleSomethingIsNoNews": func(m *v1alpha1.Machine) {
 			m.Status.LastOperation = &v1alpha1.LastOperation{Description: "Waiting"}
@@ -284,7 +284,10 @@ func TestDigest(t *testing.T) {
 		"AGenerationIsNoNews": func(m *v1alpha1.Machine) { m.Status.ObservedGeneration = 7 },
 	}
 	other := map[string]option{
-		"APhaseIsNews":       func(m *v1alpha1.Machine) { m.Status.Phase = v1alpha1.MachineRunning },
+		"APhaseIsNews": func(m *v1alpha1.Machine) { m.Status.Phase = v1alpha1.MachineRunning },
+		"AProblemIsNews": func(m *v1alpha1.Machine) {
+			m.Status.Conditions = []metav1.Condition{{Type: "Valid", Status: "False", Reason: "VersionSkew"}}
+		},
 		"AnErrorIsNews":      func(m *v1alpha1.Machine) { m.Status.LastOperation = &v1alpha1.LastOperation{ErrorCode: "Quota"} },
 		"AnAnnotationIsNews": func(m *v1alpha1.Machine) { m.Annotations[v1alpha1.AnnotationDeleteMachine] = "now" },
 		"ADeletionIsNews":    func(m *v1alpha1.Machine) { m.DeletionTimestamp = ptr.To(metav1.Now()) },

@@ -349,3 +349,38 @@ func TestReplicaFailureTellsOfACreationInError(t *testing.T) {
 		})
 	}
 }
+
+// invalid Machines report a problem.
+func invalid(reason string) func(*Machine) {
+	return func(m *Machine) {
+		m.Status.Conditions = []metav1.Condition{{Type: machinev1alpha1.ConditionValid, Status: metav1.ConditionFalse, Reason: reason, Message: "spec.version: no"}}
+	}
+}
+
+func TestReplicaFailureTellsOfAMachineThatIsInvalid(t *testing.T) {
+	replicaFailure := func(o Observed) string {
+		c := condition(Plan(now, o), machinev1alpha1.ConditionReplicaFailure)
+		return c.Status + " " + c.Reason + " " + c.Message
+	}
+	const none = "False NoFailure "
+	for name, tc := range map[string]struct {
+		reason   string
+		observed Observed
+		want     string
+	}{
+		"AMachineWithoutAVM": {"No VM is created until a user acts.", Observed{Set: set(1), Machines: []Machine{machine("a", pending, invalid("VersionSkew"))}},
+			"True VersionSkew Machine a: spec.version: no"},
+		"TheOldest": {"It has waited the longest.", Observed{Set: set(2), Machines: []Machine{machine("a", pending, invalid("VersionSkew")), machine("b", pending, age(2*time.Hour), invalid("UserDataInvalid"))}},
+			"True UserDataInvalid Machine b: spec.version: no"},
+		"AnErrorOfTheProviderComesFirst": {"It is nearer to the VM.", Observed{Set: set(2), Machines: []Machine{machine("a", pending, invalid("VersionSkew")), machine("b", provisioning, inErrorOf("QuotaExceeded", "no more"))}},
+			"True QuotaExceeded Machine b: no more"},
+		"AMachineThatRuns": {"Its VM was created before.", Observed{Set: set(1), Machines: []Machine{machine("a", running, invalid("VersionSkew"))}}, none},
+		"OfTheSetItself":   {"The set reports it as Valid.", Observed{Set: set(1), Problem: &shared.Problem{Reason: "ClassNotFound"}, Machines: []Machine{machine("a", pending, invalid("ClassNotFound"))}}, none},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := replicaFailure(tc.observed); got != tc.want {
+				t.Errorf("%s\ngot %q, want %q", tc.reason, got, tc.want)
+			}
+		})
+	}
+}

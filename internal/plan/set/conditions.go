@@ -53,13 +53,41 @@ func (p *plan) replicaFailure() shared.Condition {
 	}
 	failing := slices.DeleteFunc(slices.Clone(p.kept), func(m Machine) bool { return !isInFlight(m) || !inError(m) })
 	if len(failing) == 0 {
+		if invalid := p.invalidMachine(); invalid != nil {
+			return *invalid
+		}
 		return shared.Condition{Type: machinev1alpha1.ConditionReplicaFailure, Status: "False", Reason: machinev1alpha1.ReasonNoFailure}
 	}
 	first := slices.MinFunc(failing, func(a, b Machine) int { return a.CreationTimestamp.Compare(b.CreationTimestamp.Time) })
 	c.Reason, c.Message = errorCode(first), "Machine "+first.Name+": "+first.Status.LastOperation.Description
-	// The same error in other words is no news.
-	if told := meta.FindStatusCondition(p.Set.Status.Conditions, c.Type); told != nil && told.Status == metav1.ConditionTrue && told.Reason == c.Reason {
-		c.Message = told.Message
+	return p.inWordsOfBefore(c)
+}
+
+// invalidMachine reports the problem of a Machine for which no VM can be created, such as a
+// version that the API server of its cluster does not support. It returns nil if there is none,
+// and if the problem is the set's own.
+func (p *plan) invalidMachine() *shared.Condition {
+	isValid := func(m Machine) bool {
+		return !isInFlight(m) || !meta.IsStatusConditionFalse(m.Status.Conditions, machinev1alpha1.ConditionValid)
+	}
+	invalid := slices.DeleteFunc(slices.Clone(p.kept), isValid)
+	if p.Problem != nil || len(invalid) == 0 {
+		return nil
+	}
+	first := slices.MinFunc(invalid, func(a, b Machine) int { return a.CreationTimestamp.Compare(b.CreationTimestamp.Time) })
+	valid := meta.FindStatusCondition(first.Status.Conditions, machinev1alpha1.ConditionValid)
+	c := p.inWordsOfBefore(shared.Condition{
+		Type: machinev1alpha1.ConditionReplicaFailure, Status: "True", Reason: valid.Reason, Message: "Machine " + first.Name + ": " + valid.Message,
+	})
+	return &c
+}
+
+// inWordsOfBefore keeps the message of a condition with the same reason: the same error in other
+// words is no news.
+func (p *plan) inWordsOfBefore(c shared.Condition) shared.Condition {
+	before := meta.FindStatusCondition(p.Set.Status.Conditions, c.Type)
+	if before != nil && before.Status == metav1.ConditionTrue && before.Reason == c.Reason {
+		c.Message = before.Message
 	}
 	return c
 }

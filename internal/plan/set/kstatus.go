@@ -7,7 +7,6 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	fn "github.com/drover-dev/drover/apis/fn/v1alpha1"
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	shared "github.com/drover-dev/drover/internal/plan"
 	"github.com/drover-dev/drover/internal/plan/remediation"
@@ -48,7 +47,7 @@ func (p *plan) stalled(s machinev1alpha1.MachineSetStatus, told []shared.Conditi
 		case machinev1alpha1.ConditionValid:
 			return c.Status == "False"
 		case machinev1alpha1.ConditionReplicaFailure:
-			return c.Status == "True" && fn.ErrorCode(c.Reason).NeedsSomebody()
+			return c.Status == "True" && shared.NeedsUser(c.Reason)
 		case machinev1alpha1.ConditionUpdated:
 			return c.Reason == machinev1alpha1.ReasonUpdateFailed
 		}

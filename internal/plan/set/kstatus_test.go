@@ -64,6 +64,7 @@ func TestAStandaloneSetSaysHowItComesOn(t *testing.T) {
 			"False ClassNotFound", "True ClassNotFound"},
 		"TheCloudRefusesForGood": {Observed{Set: set(1), Machines: []Machine{machine("a", failed, denied)}}, "False PermissionDenied", "True PermissionDenied"},
 		"TheCloudRefusesForNow":  {Observed{Set: set(1), Machines: []Machine{machine("a", failed, throttled)}}, comes, no},
+		"AMachineIsInvalid":      {Observed{Set: set(1), Machines: []Machine{machine("a", pending, invalid("VersionSkew"))}}, "False VersionSkew", "True VersionSkew"},
 		"AnUpdateInPlaceFailed":  {Observed{Set: set(1, inPlace(1), updating("a")), Machines: []Machine{machine("a", running, updateFailed)}}, "False UpdateFailed", "True UpdateFailed"},
 		"AFailedMachineWithoutBudgetStalls": {Observed{Set: set(1, noBudget), Machines: []Machine{machine("a", failed, func(m *Machine) { m.Status.NodeRef = &machinev1alpha1.NodeReference{Name: "n"} })}},
 			"False NoBudget", "True NoBudget"},

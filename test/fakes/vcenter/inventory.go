@@ -15,7 +15,7 @@ import (
 
 // What there is in the datacenter DC0.
 const (
-	template = "ubuntu-24.04-kube"
+	template = "ubuntu-24.04"
 	folder   = "/DC0/vm/kubernetes"
 	pool     = "/DC0/host/cluster-a/Resources/kubernetes"
 )

@@ -59,7 +59,7 @@ func newLab(t *testing.T) *lab {
 // clone of the template.
 func (l *lab) clone(ctx context.Context, name string, config types.VirtualMachineConfigSpec) (*object.VirtualMachine, error) {
 	f := find.NewFinder(l.client.Client)
-	template, err := f.VirtualMachine(ctx, "/DC0/vm/ubuntu-24.04-kube")
+	template, err := f.VirtualMachine(ctx, "/DC0/vm/ubuntu-24.04")
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,89 @@
+package v1alpha1_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/schematest"
+)
+
+// TestBadOperatingSystemSettingsAreRefused by the API server, before a MachineDeployment names
+// the class.
+func TestBadOperatingSystemSettingsAreRefused(t *testing.T) {
+	one := func(fields map[string]any) []any { return []any{fields} }
+	digest := strings.Repeat("a", 64)
+	cases := map[string]struct {
+		field string
+		value any
+		want  []string
+	}{
+		"AProxyWithAPassword": {"proxy", map[string]any{"https": "http://user:geheim@proxy:3128"},
+			[]string{"spec.operatingSystem.proxy.https", "must have no user and no password: a class has no secrets"}},
+		"AProxyWithoutAURL": {"proxy", map[string]any{"noProxy": []any{"a"}}, []string{"spec.operatingSystem.proxy", "must have http, https or both"}},
+		"AProxyThatIsNoURL": {"proxy", map[string]any{"http": "proxy:3128"}, []string{"spec.operatingSystem.proxy.http", "should match"}},
+		"AMirrorWithAPassword": {"registryMirrors", one(map[string]any{"registry": "docker.io", "mirrors": one(map[string]any{"url": "https://a:geheim@b"})}),
+			[]string{"spec.operatingSystem.registryMirrors[0].mirrors[0].url", "must have no user and no password", "imageCredentialProviders"}},
+		"ARegistryWithAPath": {"registryMirrors", one(map[string]any{"registry": "docker.io/library", "mirrors": one(map[string]any{"url": "https://a"})}),
+			[]string{"spec.operatingSystem.registryMirrors[0].registry", "docker.io/library"}},
+		"ARegistryWithoutMirrors": {"registryMirrors", one(map[string]any{"registry": "docker.io", "mirrors": []any{}}), []string{"spec.operatingSystem.registryMirrors[0].mirrors", "at least 1 items"}},
+		"AKubeletURLWithAPassword": {"kubeletDownloadURL", "https://user:geheim@mirror.example.org",
+			[]string{"spec.operatingSystem.kubeletDownloadURL", "must have no user and no password: a class has no secrets"}},
+		"APrivateKey":      {"caBundle", "-----BEGIN PRIVATE KEY-----\n", []string{"spec.operatingSystem.caBundle", "must have no private key: a class has no secrets"}},
+		"ADigestOfNothing": {"kubeletDigests", one(map[string]any{"version": "v1.35.4", "architecture": "amd64", "sha256": "abc"}), []string{"spec.operatingSystem.kubeletDigests[0].sha256", "abc"}},
+		"ADigestForSparc": {"kubeletDigests", one(map[string]any{"version": "v1.35.4", "architecture": "sparc", "sha256": digest}),
+			[]string{"spec.operatingSystem.kubeletDigests[0].architecture", "sparc", "amd64"}},
+		"ADigestWithoutVersion": {"containerdDigests", one(map[string]any{"architecture": "amd64", "sha256": digest}), []string{"spec.operatingSystem.containerdDigests[0].version", "Required value"}},
+		"ASandboxWithoutHost":   {"sandboxImage", "pause:3.10", []string{"spec.operatingSystem.sandboxImage", "pause:3.10"}},
+		"NoKeys":                {"ssh", map[string]any{"user": "core"}, []string{"spec.operatingSystem.ssh.authorizedKeys", "Required value"}},
+		"AServerWithABlank":     {"ntpServers", []any{"a b"}, []string{"spec.operatingSystem.ntpServers[0]", "a b"}},
+		"AFileWithADollar":      {"files", one(map[string]any{"path": "/etc/$HOME"}), []string{"spec.operatingSystem.files[0].path"}},
+		"AUnitWithoutASuffix":   {"units", one(map[string]any{"name": "a"}), []string{"spec.operatingSystem.units[0].name"}},
+		"AScriptOfNothing":      {"stepsBeforeJoin", one(map[string]any{"name": "a", "script": "true"}), []string{"spec.operatingSystem.stepsBeforeJoin[0].script"}},
+		"AFolderWithAFlag":      {"imageCredentialProviders", map[string]any{"config": map[string]any{}, "binDir": "/a --v=9"}, []string{"spec.operatingSystem.imageCredentialProviders.binDir"}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			obj := parse(t, class)
+			setPath(obj, "spec.operatingSystem."+tc.field, tc.value)
+			got := schematest.Load(t, classCRD).Validate(obj, nil).ToAggregate()
+			if got == nil {
+				t.Fatal("accepted")
+			}
+			for _, want := range tc.want {
+				if !strings.Contains(got.Error(), want) {
+					t.Errorf("the error does not contain %q: %v", want, got)
+				}
+			}
+		})
+	}
+}
+
+func TestOperatingSystemSettingsAreAcceptedAndDefaulted(t *testing.T) {
+	obj := parse(t, class+`
+  operatingSystem:
+    profile: debian-12-v1
+    registryMirrors:
+      - registry: docker.io
+        mirrors: [{url: "https://mirror.example.org:5000/docker", overridePath: true}]
+      - registry: _default
+        mirrors: [{url: "https://mirror.example.org"}]
+    imageCredentialProviders:
+      config: {providers: [{name: ecr, anything: [1]}]}
+    sandboxImage: registry.example.org:5000/pause/pause-amd64:3.10
+    proxy: {http: "http://proxy.example.org:3128", noProxy: [10.0.0.0/8, "*.example.org", "fd00::/8", "[::1]"]}
+    ssh: {authorizedKeys: ["ssh-ed25519 AAAA operator"]}
+    ntpServers: [ntp.example.org, 10.0.0.1, "fd00::1"]
+    kubeletDigests:
+      - {version: v1.35.4, architecture: amd64, sha256: "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"}
+`)
+	if errs := schematest.Load(t, classCRD).Validate(obj, nil); len(errs) > 0 {
+		t.Fatal(errs.ToAggregate())
+	}
+	if got := getPath(obj, "spec.operatingSystem.imageCredentialProviders.binDir"); got != v1alpha1.DefaultCredentialProviderDir {
+		t.Errorf("binDir is %v", got)
+	}
+	if got := getPath(obj, "spec.operatingSystem.imageCredentialProviders.config.providers"); got == nil {
+		t.Error("the config was pruned")
+	}
+}

@@ -1,0 +1,42 @@
+package plan
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/util/version"
+
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+)
+
+// maxMinorsOlder is how many minor versions a kubelet may be older than an API server.
+const maxMinorsOlder = 3
+
+// VersionSkew returns the problem of a kubelet that an API server does not support: one that
+// is newer, or more than three minor versions older. As in the policy of Kubernetes, only
+// major and minor versions count, not patches, pre-releases and suffixes of vendors. It
+// returns nil if one of the versions cannot be read: nothing is known then.
+func VersionSkew(kubelet, apiServer string) *Problem {
+	k, kerr := version.ParseGeneric(kubelet)
+	a, aerr := version.ParseGeneric(apiServer)
+	if kerr != nil || aerr != nil {
+		return nil
+	}
+	relation := ""
+	switch {
+	case k.Major() > a.Major(), k.Major() == a.Major() && k.Minor() > a.Minor():
+		relation = "newer than"
+	case k.Major() < a.Major(), k.Minor()+maxMinorsOlder < a.Minor():
+		relation = fmt.Sprintf("more than %d minor versions older than", maxMinorsOlder)
+	default:
+		return nil
+	}
+	oldest := uint(0)
+	if a.Minor() > maxMinorsOlder {
+		oldest = a.Minor() - maxMinorsOlder
+	}
+	return &Problem{
+		Reason: machinev1alpha1.ReasonVersionSkew,
+		Message: fmt.Sprintf("spec.version: invalid value %q: the kubelet is %s the API server of the target cluster, which has version %s; allowed are v%d.%d to v%d.%d",
+			kubelet, relation, apiServer, a.Major(), oldest, a.Major(), a.Minor()),
+	}
+}
