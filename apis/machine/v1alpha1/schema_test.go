@@ -20,8 +20,6 @@ const (
 	classCRD      = "../../../package/provider-drover/crds/machine.drover.dev_machineclasses.yaml"
 )
 
-const profileCRD = "../../../package/provider-drover/crds/machine.drover.dev_operatingsystemprofiles.yaml"
-
 const profile = `
 apiVersion: machine.drover.dev/v1alpha1
 kind: OperatingSystemProfile
