@@ -4,7 +4,6 @@
 package hypervisor
 
 import (
-	"fmt"
 	"io"
 	"path/filepath"
 	"strings"
@@ -42,6 +41,9 @@ func (i Image) Disk() string { return i.file("disk.img") }
 // UML is a kernel that is a program of the host.
 func (i Image) UML() string { return i.file("linux.uml") }
 
+// UMLInitrd is the initial RAM disk of UML. Images that do not need one have none.
+func (i Image) UMLInitrd() string { return i.file("initrd.uml") }
+
 // AMX is a library for UML on processors with AMX; see uml.go.
 func (i Image) AMX() string { return i.file("amx.so") }
 
@@ -75,11 +77,9 @@ func commandLine(vm VM, own ...string) string {
 	return strings.Join(append(args, vm.Arguments...), " ")
 }
 
-// metadataURL must end in a slash: cloud-init appends the names of the documents.
-func metadataArgument(url string) string { return fmt.Sprintf("ds=nocloud-net;s=%s", url) }
-
-// WithMetadata tells cloud-init where the VM's metadata is.
+// WithMetadata tells cloud-init and Ignition where the VM's metadata is. The URL ends in a
+// slash: cloud-init appends the names of the documents.
 func (vm VM) WithMetadata(url string) VM {
-	vm.Arguments = append([]string{metadataArgument(url)}, vm.Arguments...)
+	vm.Arguments = append([]string{"ds=nocloud-net;s=" + url, "ignition.config.url=" + url + "user-data"}, vm.Arguments...)
 	return vm
 }
