@@ -12,6 +12,7 @@ VERSION ?= v0.1.0
 
 KUBERNETES_VERSION := v1.35.4
 NETWORK_PLUGINS_VERSION := v1.9.1
+PAUSE_VERSIONS := 3.6 3.10
 CROSSPLANE_VERSION := v2.4.2
 
 kube_version := k8s.io/component-base/version
@@ -43,6 +44,7 @@ demo-down: ## Stop the demo and delete all that it made.
 	@if [ -x $(BIN)/drover-cluster ]; then $(BIN)/drover-cluster down --dir $(CLUSTER) --purge; else rm -rf $(CLUSTER); fi
 
 .PHONY: demo-real
+demo-real: REAL_IMAGES := debian-12-real
 demo-real: build packages real-vms ## Start a local control plane and let three real Debian machines join, run a pod each, roll and go.
 	$(BIN)/drover-cluster up --dir $(CLUSTER) --bin $(BIN) --packages $(PACKAGES) --real-vms $(REAL_VMS)
 	$(BIN)/demo --launcher $(BIN)/drover-cluster --dir $(CLUSTER) --real --timeout 30m
@@ -75,14 +77,14 @@ $(BIN)/crossplane-manifests: cluster/go.mod
 	chmod -R u+w $@ && touch $@
 
 # What real VMs boot and download. An image is built once for each list of packages, by root,
-# from Debian's packages; the tools that it needs are installed where apt-get is. Containerd 1.6
-# has pods with the older pause, 2 with the newer one.
+# from Debian's packages; the tools that it needs are installed where apt-get is. Each
+# version of containerd has a pause of its own. REAL_IMAGES are the images, by default all.
 .PHONY: real-vms
 real-vms: binaries $(BIN)/kubelet $(BIN)/plugins ## Build the images of the local cloud's real VMs, and what they download (minutes, the first time).
-	$(BIN)/vm-image build --dir $(REAL_VMS)/images
+	$(BIN)/vm-image build --dir $(REAL_VMS)/images $(REAL_IMAGES:%=--image %)
 	$(BIN)/vm-image mirror --dir $(REAL_VMS)/mirror --release $(KUBERNETES_VERSION) $(BIN)/kubelet
 	$(BIN)/vm-image mirror --dir $(REAL_VMS)/mirror --plugins $(NETWORK_PLUGINS_VERSION) $(BIN)/plugins/*
-	$(BIN)/vm-image mirror --dir $(REAL_VMS)/mirror --image registry.k8s.io/pause:3.6 --image registry.k8s.io/pause:3.10 $(BIN)/pause
+	$(BIN)/vm-image mirror --dir $(REAL_VMS)/mirror $(PAUSE_VERSIONS:%=--image registry.k8s.io/pause:%) $(BIN)/pause
 
 $(BIN)/kubelet: cluster/kubernetes/go.mod
 	@mkdir -p $(BIN)

@@ -21,11 +21,16 @@ type cli struct {
 }
 
 type buildCommand struct {
-	Dir string `required:"" type:"path" help:"Folder of all images."`
+	Dir   string   `required:"" type:"path" help:"Folder of all images."`
+	Image []string `help:"Names of the images to build. Default: all."`
 }
 
 func (c *buildCommand) Run(ctx context.Context) error {
-	for _, d := range image.Definitions {
+	all, err := image.DefinitionsOf(c.Image)
+	if err != nil {
+		return fmt.Errorf("--image: %w", err)
+	}
+	for _, d := range all {
 		if err := d.Build(ctx, c.Dir, os.Stderr); err != nil {
 			return fmt.Errorf("%s: %w", d.Name, err)
 		}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/drover-dev/drover/internal/localcloud"
@@ -25,6 +26,26 @@ type Definition struct {
 var Definitions = []Definition{
 	{Name: localcloud.ImageDebian12Real, Suite: "bookworm"},
 	{Name: localcloud.ImageFlatcarLike, Suite: "bookworm"},
+}
+
+// DefinitionsOf images by their names; of all images if there are no names.
+func DefinitionsOf(names []string) ([]Definition, error) {
+	if len(names) == 0 {
+		return Definitions, nil
+	}
+	var out []Definition
+	for _, name := range names {
+		i := slices.IndexFunc(Definitions, func(d Definition) bool { return d.Name == name })
+		if i < 0 {
+			var known []string
+			for _, d := range Definitions {
+				known = append(known, d.Name)
+			}
+			return nil, fmt.Errorf("invalid value %q: must be one of %s", name, strings.Join(known, ", "))
+		}
+		out = append(out, Definitions[i])
+	}
+	return out, nil
 }
 
 // common is the folder of files that all images have.

@@ -48,6 +48,19 @@ func TestHashIsOfTheListAndTheFiles(t *testing.T) {
 	}
 }
 
+func TestDefinitionsOf(t *testing.T) {
+	if got, err := DefinitionsOf(nil); err != nil || len(got) != len(Definitions) {
+		t.Errorf("of no names: %v, %v", got, err)
+	}
+	if got, err := DefinitionsOf([]string{"flatcar-like"}); err != nil || len(got) != 1 || got[0].Name != "flatcar-like" {
+		t.Errorf("of a name: %v, %v", got, err)
+	}
+	const want = `invalid value "dos": must be one of debian-12-real, flatcar-like`
+	if _, err := DefinitionsOf([]string{"dos"}); err == nil || err.Error() != want {
+		t.Errorf("of an unknown name: %v, want %s", err, want)
+	}
+}
+
 func TestOtherSuitesAreThoseOfTheList(t *testing.T) {
 	d := Definition{Suite: "bookworm"}
 	if got := d.otherSuites([]string{"a", "b/forky", "c/bookworm", "d/forky"}); !slices.Equal(got, []string{"forky"}) {
