@@ -11,6 +11,8 @@ REAL_VMS := $(CURDIR)/$(WORK)/real-vms
 VERSION ?= v0.1.0
 
 KUBERNETES_VERSION := v1.35.4
+NETWORK_PLUGINS_VERSION := v1.9.1
+PAUSE_VERSIONS := 3.6 3.10
 CROSSPLANE_VERSION := v2.4.2
 
 kube_version := k8s.io/component-base/version
@@ -42,6 +44,7 @@ demo-down: ## Stop the demo and delete all that it made.
 	@if [ -x $(BIN)/drover-cluster ]; then $(BIN)/drover-cluster down --dir $(CLUSTER) --purge; else rm -rf $(CLUSTER); fi
 
 .PHONY: demo-real
+demo-real: REAL_IMAGES := debian-12-real
 demo-real: build packages real-vms ## Start a local control plane and let three real Debian machines join, run a pod each, roll and go.
 	$(BIN)/drover-cluster up --dir $(CLUSTER) --bin $(BIN) --packages $(PACKAGES) --real-vms $(REAL_VMS)
 	$(BIN)/demo --launcher $(BIN)/drover-cluster --dir $(CLUSTER) --real --timeout 30m
@@ -73,17 +76,25 @@ $(BIN)/crossplane-manifests: cluster/go.mod
 	rm -rf $@ && cp -r "$$(cd cluster && go list -m -f '{{.Dir}}' github.com/crossplane/crossplane/v2)/cluster" $@
 	chmod -R u+w $@ && touch $@
 
-# What real VMs boot and download. The image is built once for each list of packages, by root,
-# from Debian's packages; the tools that it needs are installed where apt-get is.
+# What real VMs boot and download. An image is built once for each list of packages, by root,
+# from Debian's packages; the tools that it needs are installed where apt-get is. Each
+# version of containerd has a pause of its own. REAL_IMAGES are the images, by default all.
 .PHONY: real-vms
-real-vms: binaries $(BIN)/kubelet ## Build the image of the local cloud's real VMs, and their kubelet and container images (minutes, the first time).
-	$(BIN)/vm-image build --dir $(REAL_VMS)/images
+real-vms: binaries $(BIN)/kubelet $(BIN)/plugins ## Build the images of the local cloud's real VMs, and what they download (minutes, the first time).
+	$(BIN)/vm-image build --dir $(REAL_VMS)/images $(REAL_IMAGES:%=--image %)
 	$(BIN)/vm-image mirror --dir $(REAL_VMS)/mirror --release $(KUBERNETES_VERSION) $(BIN)/kubelet
-	$(BIN)/vm-image mirror --dir $(REAL_VMS)/mirror --image registry.k8s.io/pause:3.10 $(BIN)/pause
+	$(BIN)/vm-image mirror --dir $(REAL_VMS)/mirror --plugins $(NETWORK_PLUGINS_VERSION) $(BIN)/plugins/*
+	$(BIN)/vm-image mirror --dir $(REAL_VMS)/mirror $(PAUSE_VERSIONS:%=--image registry.k8s.io/pause:%) $(BIN)/pause
 
 $(BIN)/kubelet: cluster/kubernetes/go.mod
 	@mkdir -p $(BIN)
 	cd cluster/kubernetes && go build -ldflags "$(KUBE_LDFLAGS)" -o $@ k8s.io/kubernetes/cmd/kubelet
+
+network_plugins := ipam/host-local main/bridge main/loopback meta/portmap
+$(BIN)/plugins: cluster/cloud/go.mod
+	@mkdir -p $@
+	cd cluster/cloud && go build -ldflags "-s -w" -o $@/ $(network_plugins:%=github.com/containernetworking/plugins/plugins/%)
+	@touch $@
 
 .PHONY: packages
 packages: binaries ## Build the Configuration, Function and Provider packages into .work/packages.

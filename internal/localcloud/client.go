@@ -99,6 +99,12 @@ func (c *Client) DeleteVM(ctx context.Context, id string) error {
 	return c.do(ctx, http.MethodDelete, c.url(nil, "vms", id), nil, nil)
 }
 
+// RebootVM pulls the plug of a VM that runs, and boots it again. What it wrote to its disk
+// stays.
+func (c *Client) RebootVM(ctx context.Context, id string) error {
+	return c.do(ctx, http.MethodPost, c.url(nil, "vms", id, "reboot"), nil, nil)
+}
+
 // Console returns what the VM wrote to its console.
 func (c *Client) Console(ctx context.Context, id string) (string, error) {
 	var b bytes.Buffer

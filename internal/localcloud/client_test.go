@@ -84,6 +84,10 @@ func TestCalls(t *testing.T) {
 			call: func(c *Client) (any, error) { return nil, c.DeleteVM(ctx, "x") },
 			sent: seen{Method: "DELETE", URI: "/v1/vms/x"},
 		},
+		"RebootVMReadsNoBody": {
+			call: func(c *Client) (any, error) { return nil, c.RebootVM(ctx, "x") },
+			sent: seen{Method: "POST", URI: "/v1/vms/x/reboot"},
+		},
 		"ConsoleIsText": {
 			answer: "booting\n",
 			call:   func(c *Client) (any, error) { return c.Console(ctx, "x") },

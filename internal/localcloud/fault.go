@@ -4,8 +4,8 @@ package localcloud
 type FaultKind string
 
 // The kinds of faults. Vanish and KubeletStops act at once and on every VM that
-// matches; those of lists wait for the next Count lists whose own options match; the
-// others wait for the next Count creations that match.
+// matches; those of lists wait for the next Count lists whose own options match; MirrorFails
+// lasts until it is deleted; the others wait for the next Count creations that match.
 const (
 	// FaultCreateFails: the creation is answered with Code and Message. With
 	// Delay it is accepted, and the VM goes to StateFailed after Delay.
@@ -32,6 +32,8 @@ const (
 	// FaultListIncomplete: the zone of the oldest VM that is listed is unreachable,
 	// and the list lacks its VMs.
 	FaultListIncomplete FaultKind = "ListIncomplete"
+	// FaultMirrorFails: the mirror answers real VMs with 503, until the fault is deleted.
+	FaultMirrorFails FaultKind = "MirrorFails"
 )
 
 // Fault is something to go wrong.

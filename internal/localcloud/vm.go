@@ -8,6 +8,8 @@ const (
 	MaxUserDataBytes = 64 << 10
 	// MaxNameLength is the size limit of a VM's name in bytes.
 	MaxNameLength = 63
+	// MaxConsoleTail is the size limit of VM.Console in bytes.
+	MaxConsoleTail = 4 << 10
 	// MaxTags is the number of tags that a VM may carry.
 	MaxTags = 50
 	// MaxTagKeyLength and MaxTagValueLength are in bytes.
@@ -24,8 +26,14 @@ const (
 	ImageDebian12   = "debian-12"
 )
 
-// ImageDebian12Real is a real Debian, in a local cloud that was started with its image.
-const ImageDebian12Real = "debian-12-real"
+// Real images, in a local cloud that was started with them.
+const (
+	// ImageDebian12Real is a Debian with cloud-init.
+	ImageDebian12Real = "debian-12-real"
+	// ImageFlatcarLike is a Debian that starts as Flatcar does: by Ignition in the initramfs,
+	// and with a read-only /usr.
+	ImageFlatcarLike = "flatcar-like"
+)
 
 // Addresses in the network of a real VM.
 const (
@@ -81,7 +89,12 @@ type VM struct {
 	// Addresses are known when the VM is Running.
 	Addresses []Address `json:"addresses,omitempty"`
 	// Error is set in StateFailed.
-	Error     *VMError  `json:"error,omitempty"`
+	Error *VMError `json:"error,omitempty"`
+	// Console is the end of the VM's console, in whole lines, at most MaxConsoleTail bytes.
+	// What looks like a join token is masked. Only GetVM answers it, and only while it may say
+	// why the VM does not join: in StateFailed, and in StateRunning from 30 seconds to 30
+	// minutes after its boot. A simulated VM that registered its Node has none.
+	Console   string    `json:"console,omitempty"`
 	CreatedAt time.Time `json:"createdAt"`
 }
 

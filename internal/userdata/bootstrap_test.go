@@ -36,7 +36,7 @@ func TestBootstrapContinuesWhereItStopped(t *testing.T) {
 
 	for range 2 {
 		out, succeeded := boot(t, dir)
-		if succeeded || !strings.Contains(out, "no mirror\ndrover: step 01-second failed, and is tried again\n") || strings.Contains(out, "third") {
+		if succeeded || !strings.Contains(out, "no mirror\ndrover-bootstrap: step second: failed (exit 7), trying again in 5s\n") || strings.Contains(out, "third") {
 			t.Errorf("while the mirror is away: succeeded %t, output %q", succeeded, out)
 		}
 	}
@@ -60,8 +60,17 @@ func TestBootstrapRepeatsAStepThatWasCutOff(t *testing.T) {
 	if out, succeeded := boot(t, dir); succeeded {
 		t.Fatalf("the script was not cut off: %s", out)
 	}
-	if out, succeeded := boot(t, dir); !succeeded || !strings.Contains(out, "drover: all steps are done") {
+	if out, succeeded := boot(t, dir); !succeeded || !strings.Contains(out, "drover-bootstrap: all steps are done") {
 		t.Errorf("after the reboot: %s", out)
+	}
+}
+
+// TestBootstrapRunsNoEmptyScript: for a shell, it would have succeeded.
+func TestBootstrapRunsNoEmptyScript(t *testing.T) {
+	dir := t.TempDir()
+	write(t, "", dir, "steps", "00-lost")
+	if out, succeeded := boot(t, dir); succeeded || !strings.HasSuffix(out, "drover-bootstrap: step lost: failed (exit 1), trying again in 5s\n") {
+		t.Errorf("succeeded %t, output %q", succeeded, out)
 	}
 }
 

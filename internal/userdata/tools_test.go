@@ -11,14 +11,21 @@ import (
 	"github.com/drover-dev/drover/internal/osprofile"
 )
 
-// tool returns the path of a program that judges rendered documents. CI installs all.
+// envRequireTools is set where all programs that judge documents must be there, as in CI.
+const envRequireTools = "REQUIRE_TOOLS"
+
+// tool returns the path of a program that judges rendered documents.
 func tool(t *testing.T, name, debianPackage string) string {
 	t.Helper()
 	file, err := exec.LookPath(name)
 	if err == nil {
 		return file
 	}
-	t.Skipf("%s is missing, so that NOTHING CHECKS the rendered documents with it: apt-get install %s", name, debianPackage)
+	skip := t.Skipf
+	if os.Getenv(envRequireTools) != "" {
+		skip = t.Fatalf
+	}
+	skip("%s is missing, so that NOTHING CHECKS the rendered documents with it: apt-get install %s", name, debianPackage)
 	return ""
 }
 

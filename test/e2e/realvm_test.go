@@ -9,9 +9,12 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/localcloud"
 	"github.com/drover-dev/drover/test/kit"
 )
 
@@ -24,8 +27,122 @@ const realPatience = 15 * time.Minute
 func TestARealDebianJoinsAndRunsAPod(t *testing.T) {
 	t.Parallel()
 	f := plane.NewRealFleet(t)
+	startReal(t, f, f.RealClass("real", localcloud.ImageDebian12Real, "", nil))
+	node := awaitRealNode(t, f)
+	if info := node.Status.NodeInfo; !strings.HasPrefix(info.ContainerRuntimeVersion, "containerd://1.") || !strings.HasPrefix(info.OSImage, "Debian GNU/Linux 12") {
+		t.Errorf("the Node is not the real Debian: %+v", info)
+	}
+	runAPod(t, f, node)
+	endReal(t, f)
+}
+
+// TestAMachineWithIgnitionAndAReadOnlyUsrJoinsAndRunsAPod gives Flatcar's user data to an image
+// that starts as Flatcar does: Ignition reads it in the initramfs, and nothing can be written to
+// /usr.
+func TestAMachineWithIgnitionAndAReadOnlyUsrJoinsAndRunsAPod(t *testing.T) {
+	t.Parallel()
+	f := plane.NewRealFleet(t)
+	plugins := map[string]string{"cniURL": "http://" + localcloud.GatewayAddress + "/plugins"}
+	startReal(t, f, f.RealClass("real", localcloud.ImageFlatcarLike, "flatcar-v1", plugins))
+	node := awaitRealNode(t, f)
+	if runtime := node.Status.NodeInfo.ContainerRuntimeVersion; !strings.HasPrefix(runtime, "containerd://2.") {
+		t.Errorf("the Node runs %s", runtime)
+	}
+	if text := console(t, f); !strings.Contains(text, "Ignition finished successfully") {
+		t.Errorf("Ignition did not run:\n%s", tail(text, 60))
+	}
+	runAPod(t, f, node)
+	endReal(t, f)
+}
+
+// TestAMachineOfAUsersProfileJoinsAfterAPowerCutHalfWay has a profile that is an object of a
+// user. Its machine is rebooted in the middle of its second step, and goes on there.
+func TestAMachineOfAUsersProfileJoinsAfterAPowerCutHalfWay(t *testing.T) {
+	t.Parallel()
+	f := plane.NewRealFleet(t)
+	f.ApplyFile(t, "testdata/acme-debian-12-v1.yaml", profileNamed("acme-debian-12-v1"))
+	startReal(t, f, f.RealClass("real", localcloud.ImageDebian12Real, "acme-debian-12-v1", map[string]string{"greeting": "good morning"}))
+	awaitConsole(t, f, "acme: this step never ends")
+
+	if err := f.Cloud.RebootVM(t.Context(), realVM(t, f).ID); err != nil {
+		t.Fatal(err)
+	}
+	node := awaitRealNode(t, f)
+
+	text := console(t, f)
+	if n := strings.Count(text, "acme: good morning"); n != 1 {
+		t.Errorf("a step that had succeeded ran %d times", n)
+	}
+	if n := strings.Count(text, "drover-bootstrap: step settle: started"); n != 2 {
+		t.Errorf("the step that was cut off was started %d times, want 2", n)
+	}
+	runAPod(t, f, node)
+	endReal(t, f)
+}
+
+// TestAMachineJoinsWhoseMirrorIsAwayForAMinute counts the minute from the first download that
+// fails.
+func TestAMachineJoinsWhoseMirrorIsAwayForAMinute(t *testing.T) {
+	t.Parallel()
+	f := plane.NewRealFleet(t)
+	fault, err := f.Cloud.CreateFault(t.Context(), localcloud.Fault{
+		Kind: localcloud.FaultMirrorFails, Match: localcloud.FaultMatch{Tags: map[string]string{machinev1alpha1.TagNamespace: f.Namespace}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	startReal(t, f, f.RealClass("real", localcloud.ImageDebian12Real, "", nil))
+	awaitConsole(t, f, "drover-bootstrap: step install-kubelet: failed (exit 22), trying again in 5s")
+	vm := realVM(t, f)
+
+	kit.Throughout(t, time.Minute, func(ctx context.Context) string {
+		if nodes, err := f.Nodes(ctx); err != nil || len(nodes) > 0 {
+			return fmt.Sprintf("without a mirror there are %d Nodes: %v", len(nodes), err)
+		}
+		return ""
+	})
+	if err := f.Cloud.DeleteFault(t.Context(), fault.ID); err != nil {
+		t.Fatal(err)
+	}
+	node := awaitRealNode(t, f)
+	if node.Spec.ProviderID != vm.ProviderID {
+		t.Errorf("another VM joined: %s, not %s", node.Spec.ProviderID, vm.ProviderID)
+	}
+	runAPod(t, f, node)
+	endReal(t, f)
+}
+
+// TestBadUserDataIsExplainedWithinTwoMinutes has a profile with a step that never succeeds. The VM
+// in the control plane says which step, and what it wrote, within two minutes of its failure.
+func TestBadUserDataIsExplainedWithinTwoMinutes(t *testing.T) {
+	t.Parallel()
+	f := plane.NewRealFleet(t)
+	f.ApplyFile(t, "testdata/acme-broken-v1.yaml", profileNamed("acme-broken-v1"))
+	startReal(t, f, f.RealClass("real", localcloud.ImageDebian12Real, "acme-broken-v1", nil))
+	const failure = "drover-bootstrap: step disks: failed (exit 7), trying again in 5s"
+	awaitConsole(t, f, failure)
+
+	kit.Eventually(t, 2*time.Minute, func(ctx context.Context) string {
+		l := &unstructured.UnstructuredList{}
+		l.SetGroupVersionKind(schema.GroupVersionKind{Group: "local.drover.dev", Version: "v1alpha1", Kind: "VirtualMachineList"})
+		if err := f.Client.List(ctx, l, client.InNamespace(f.Namespace)); err != nil || len(l.Items) != 1 {
+			return fmt.Sprintf("%d VMs: %v", len(l.Items), err)
+		}
+		text, _, err := unstructured.NestedString(l.Items[0].Object, "status", "atProvider", "console")
+		if err != nil || !strings.Contains(text, failure) || !strings.Contains(text, "acme: there is no disk /dev/nvme7n1") {
+			return fmt.Sprintf("the VM's console is %q: %v", text, err)
+		}
+		return ""
+	}, f.Describe)
+	endReal(t, f)
+}
+
+// startReal creates a deployment of one machine.
+func startReal(t *testing.T, f kit.Fleet, class *machinev1alpha1.MachineClass) {
+	t.Helper()
+	f.Create(t, class)
 	md := f.Deployment("real", 1, 1, 0)
-	md.Spec.Template.Spec.ClassRef.Name = "real"
+	md.Spec.Template.Spec.ClassRef.Name = class.Name
 	md.Spec.Template.Spec.Version = kit.NewVersion
 	// The pods of other tests have images that do not exist.
 	md.Spec.Template.Spec.Taints = append(md.Spec.Template.Spec.Taints, dedicated(f))
@@ -35,24 +152,29 @@ func TestARealDebianJoinsAndRunsAPod(t *testing.T) {
 			logConsoles(t, f)
 		}
 	})
-	f.AwaitDeploymentFor(t, md.Name, realPatience)
+}
 
+// awaitRealNode waits until the machine runs, and returns its Node.
+func awaitRealNode(t *testing.T, f kit.Fleet) corev1.Node {
+	t.Helper()
+	f.AwaitDeploymentFor(t, "real", realPatience)
 	nodes, err := f.Nodes(t.Context())
 	if err != nil || len(nodes) != 1 {
 		t.Fatalf("%d Nodes: %v", len(nodes), err)
 	}
-	vms, err := f.VMs(t.Context())
-	if err != nil || len(vms) != 1 {
-		t.Fatalf("%d VMs: %v", len(vms), err)
-	}
-	node, vm := nodes[0], vms[0]
+	node, vm := nodes[0], realVM(t, f)
 	if node.Spec.ProviderID != vm.ProviderID {
 		t.Errorf("the Node has provider ID %q, its VM %q", node.Spec.ProviderID, vm.ProviderID)
 	}
-	if info := node.Status.NodeInfo; info.KubeletVersion != kit.NewVersion || !strings.HasPrefix(info.ContainerRuntimeVersion, "containerd://") || !strings.HasPrefix(info.OSImage, "Debian GNU/Linux 12") {
-		t.Errorf("the Node is not the real Debian: %+v", info)
+	if v := node.Status.NodeInfo.KubeletVersion; v != kit.NewVersion {
+		t.Errorf("the Node has kubelet %s", v)
 	}
+	return node
+}
 
+// runAPod on the machine, with an address of its bridge.
+func runAPod(t *testing.T, f kit.Fleet, node corev1.Node) {
+	t.Helper()
 	pod := realPod(f, node.Name)
 	if err := f.Cluster.Client.Create(t.Context(), pod); err != nil {
 		t.Fatal(err)
@@ -69,10 +191,52 @@ func TestARealDebianJoinsAndRunsAPod(t *testing.T) {
 	if !strings.HasPrefix(pod.Status.PodIP, "10.88.") {
 		t.Errorf("the pod has address %q, which is not of the machine's bridge", pod.Status.PodIP)
 	}
+}
 
-	// The drain evicts the pod, which a real kubelet ends.
-	f.DeleteDeployment(t, md.Name)
-	f.AwaitNothing(t)
+// endReal deletes the machine. The drain evicts its pod, which a real kubelet ends.
+func endReal(t *testing.T, f kit.Fleet) {
+	t.Helper()
+	f.DeleteDeployment(t, "real")
+}
+
+// realVM returns the one VM of a fleet.
+func realVM(t *testing.T, f kit.Fleet) localcloud.VM {
+	t.Helper()
+	vms, err := f.VMs(t.Context())
+	if err != nil || len(vms) != 1 {
+		t.Fatalf("%d VMs: %v", len(vms), err)
+	}
+	return vms[0]
+}
+
+// console of the one VM of a fleet.
+func console(t *testing.T, f kit.Fleet) string {
+	t.Helper()
+	text, err := f.Cloud.Console(t.Context(), realVM(t, f).ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+// awaitConsole waits until the one VM of a fleet has written a text to its console.
+func awaitConsole(t *testing.T, f kit.Fleet, text string) {
+	t.Helper()
+	kit.Eventually(t, realPatience, func(ctx context.Context) string {
+		vms, err := f.VMs(ctx)
+		if err != nil || len(vms) != 1 {
+			return fmt.Sprintf("%d VMs: %v", len(vms), err)
+		}
+		got, err := f.Cloud.Console(ctx, vms[0].ID)
+		if err != nil || !strings.Contains(got, text) {
+			return fmt.Sprintf("the console does not show %q: %v", text, err)
+		}
+		return ""
+	}, f.Describe)
+}
+
+func profileNamed(name string) *machinev1alpha1.OperatingSystemProfile {
+	return &machinev1alpha1.OperatingSystemProfile{ObjectMeta: metav1.ObjectMeta{Name: name}}
 }
 
 func dedicated(f kit.Fleet) machinev1alpha1.Taint {

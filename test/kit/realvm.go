@@ -1,14 +1,19 @@
 package kit
 
 import (
+	"context"
 	"fmt"
 	"net/url"
 	"os"
 	"path/filepath"
 	"testing"
 
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
 	clusterv1alpha1 "github.com/drover-dev/drover/apis/cluster/v1alpha1"
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/localcloud"
+	"github.com/drover-dev/drover/internal/localplane"
 )
 
 // envRealVMs is the folder that "make real-vms" builds.
@@ -22,17 +27,29 @@ func realVMArgs() []string {
 	return nil
 }
 
-// NewRealFleet is a NewTargetFleet with a class named real, whose VMs boot a real Debian. They
-// reach the API server and the mirror through the network that the local cloud gives them.
+// realSlots is how many tests have real VMs at a time: each VM keeps a processor busy.
+var realSlots = make(chan struct{}, 2)
+
+// NewRealFleet is a NewTargetFleet for real VMs: they reach the API server and the mirror through
+// the network that the local cloud gives them.
 func (p *Plane) NewRealFleet(t testing.TB) Fleet {
 	t.Helper()
 	dir := os.Getenv(envRealVMs)
 	if dir == "" {
-		t.Skipf("NO REAL VM IS TESTED: %s names no folder with the image of real VMs, which \"make real-vms\" builds", envRealVMs)
+		t.Skipf("NO REAL VM IS TESTED: %s names no folder with the images of real VMs, which \"make real-vms\" builds", envRealVMs)
 	}
-	if _, err := os.Stat(filepath.Join(dir, "images", localcloud.ImageDebian12Real)); err != nil {
-		t.Fatalf("%s must name the folder with the image of real VMs, which \"make real-vms\" builds: %v", envRealVMs, err)
+	for _, image := range []string{localcloud.ImageDebian12Real, localcloud.ImageFlatcarLike} {
+		if _, err := os.Stat(filepath.Join(dir, "images", image)); err != nil {
+			t.Fatalf("%s must name the folder with the images of real VMs, which \"make real-vms\" builds: %v", envRealVMs, err)
+		}
 	}
+	select {
+	case realSlots <- struct{}{}:
+	case <-t.Context().Done():
+		t.Fatal(t.Context().Err())
+	}
+	// Cleanups run last in, first out: by then the VMs of the fleet are deleted.
+	t.Cleanup(func() { <-realSlots })
 	f := p.newTargetFleet(t)
 	server, err := url.Parse(p.Target.Server)
 	if err != nil {
@@ -42,8 +59,28 @@ func (p *Plane) NewRealFleet(t testing.TB) Fleet {
 	if err := f.configure(t.Context(), p.Target.Credentials(t).Kubeconfig, &clusterv1alpha1.APIServer{Endpoint: endpoint}); err != nil {
 		t.Fatal(err)
 	}
-	class := f.Class("real", localProvider, fmt.Sprintf(`{"image":%q,"size":"small"}`, localcloud.ImageDebian12Real))
-	class.Spec.OperatingSystem.KubeletDownloadURL = "http://" + localcloud.GatewayAddress + "/release"
-	f.Create(t, class)
 	return f
+}
+
+// RealClass returns a class of real VMs. What they download is at the mirror of the local cloud.
+func (f Fleet) RealClass(name, image, profile string, parameters map[string]string) *machinev1alpha1.MachineClass {
+	class := f.Class(name, localProvider, fmt.Sprintf(`{"image":%q,"size":"small"}`, image))
+	class.Spec.OperatingSystem.Profile, class.Spec.OperatingSystem.Parameters = profile, parameters
+	class.Spec.OperatingSystem.KubeletDownloadURL = "http://" + localcloud.GatewayAddress + "/release"
+	return class
+}
+
+// ApplyFile applies a manifest of cluster-scoped objects, and deletes them when the test ends.
+func (f Fleet) ApplyFile(t testing.TB, file string, objects ...client.Object) {
+	t.Helper()
+	t.Cleanup(func() {
+		for _, o := range objects {
+			if err := client.IgnoreNotFound(f.Client.Delete(context.Background(), o)); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	if err := localplane.Apply(t.Context(), f.Client, file); err != nil {
+		t.Fatal(err)
+	}
 }

@@ -518,6 +518,11 @@ func (in *VirtualMachineObservation) DeepCopyInto(out *VirtualMachineObservation
 			(*in)[i].DeepCopyInto(&(*out)[i])
 		}
 	}
+	if in.Console != nil {
+		in, out := &in.Console, &out.Console
+		*out = new(string)
+		**out = **in
+	}
 	if in.Error != nil {
 		in, out := &in.Error, &out.Error
 		*out = new(ErrorObservation)

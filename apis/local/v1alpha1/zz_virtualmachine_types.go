@@ -65,6 +65,9 @@ type VirtualMachineInitParameters struct {
 type VirtualMachineObservation struct {
 	Addresses []AddressesObservation `json:"addresses,omitempty" tf:"addresses,omitempty"`
 
+	// The end of the VM's console, at most 4 KiB, while the VM is `Failed`, or may not have joined its cluster: from 30 seconds to 30 minutes after its boot.
+	Console *string `json:"console,omitempty" tf:"console,omitempty"`
+
 	Error *ErrorObservation `json:"error,omitempty" tf:"error,omitempty"`
 
 	ID *string `json:"id,omitempty" tf:"id,omitempty"`

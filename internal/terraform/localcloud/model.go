@@ -22,6 +22,7 @@ type vmModel struct {
 	ProviderID types.String   `tfsdk:"provider_id"`
 	State      types.String   `tfsdk:"state"`
 	Addresses  types.List     `tfsdk:"addresses"`
+	Console    types.String   `tfsdk:"console"`
 	Error      types.Object   `tfsdk:"error"`
 	Timeouts   timeouts.Value `tfsdk:"timeouts"`
 }
@@ -63,6 +64,10 @@ func (m *vmModel) observe(ctx context.Context, vm *api.VM) diag.Diagnostics {
 	diags.Append(d...)
 	m.Addresses = l
 
+	m.Console = types.StringNull()
+	if vm.Console != "" {
+		m.Console = types.StringValue(vm.Console)
+	}
 	m.Error = types.ObjectNull(errorTypes)
 	if vm.Error != nil {
 		m.Error, d = types.ObjectValue(errorTypes, map[string]attr.Value{

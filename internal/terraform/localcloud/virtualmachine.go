@@ -95,6 +95,10 @@ func (r *virtualMachine) Schema(ctx context.Context, _ resource.SchemaRequest, r
 					"address": schema.StringAttribute{Computed: true, MarkdownDescription: "The address itself."},
 				}},
 			},
+			"console": schema.StringAttribute{
+				Computed:            true,
+				MarkdownDescription: "The end of the VM's console, at most 4 KiB, while the VM is `Failed`, or may not have joined its cluster: from 30 seconds to 30 minutes after its boot.",
+			},
 			"error": schema.SingleNestedAttribute{
 				Computed:            true,
 				MarkdownDescription: "Why the VM is `Failed`.",

@@ -8,16 +8,28 @@ stamps=${DROVER_STAMPS:-/var/lib/drover/steps}
 mkdir -p "$stamps"
 for step in "$steps"/*; do
   name=${step##*/}
-  if [ -e "$stamps/$name" ]; then
+  stamp=$stamps/$name
+  name=${name#*-}
+  if [ -e "$stamp" ]; then
     continue
   fi
-  echo "drover: step $name"
-  if ! "$step"; then
-    echo "drover: step $name failed, and is tried again" >&2
+  echo "drover-bootstrap: step $name: started"
+  code=0
+  # A power cut can leave a file without its content, and an empty script would succeed.
+  if [ ! -s "$step" ]; then
+    echo "the script of the step is empty: the machine was cut off before its disk had it" >&2
+    code=1
+  else
+    "$step" || code=$?
+  fi
+  if [ "$code" != 0 ]; then
+    echo "drover-bootstrap: step $name: failed (exit $code), trying again in 5s" >&2
     exit 1
   fi
-  # A power cut must not leave a stamp without the work of its step.
+  # A power cut must not leave a stamp without the work of its step, nor take it back.
   sync
-  : >"$stamps/$name"
+  : >"$stamp"
+  sync
+  echo "drover-bootstrap: step $name: done"
 done
-echo "drover: all steps are done"
+echo "drover-bootstrap: all steps are done"

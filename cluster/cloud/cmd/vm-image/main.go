@@ -1,9 +1,10 @@
-// Command vm-image makes what real VMs of the local cloud need: their disk image, and the
-// container images of their mirror.
+// Command vm-image makes what real VMs of the local cloud need: their disk images, and what
+// their mirror serves.
 package main
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"os/signal"
 	"syscall"
@@ -15,28 +16,52 @@ import (
 )
 
 type cli struct {
-	Build  buildCommand  `cmd:"" help:"Build the disk image from packages of Debian, unless it is there."`
-	Mirror mirrorCommand `cmd:"" help:"Add a kubelet, or a container image with one static program, to a mirror."`
+	Build  buildCommand  `cmd:"" help:"Build the disk images from packages of Debian, unless they are there."`
+	Mirror mirrorCommand `cmd:"" help:"Add a kubelet, network plugins, or a container image with one static program, to a mirror."`
 }
 
 type buildCommand struct {
-	Dir string `required:"" type:"path" help:"Folder of all images."`
+	Dir   string   `required:"" type:"path" help:"Folder of all images."`
+	Image []string `help:"Names of the images to build. Default: all."`
 }
 
-func (c *buildCommand) Run(ctx context.Context) error { return image.Build(ctx, c.Dir, os.Stderr) }
+func (c *buildCommand) Run(ctx context.Context) error {
+	all, err := image.DefinitionsOf(c.Image)
+	if err != nil {
+		return fmt.Errorf("--image: %w", err)
+	}
+	for _, d := range all {
+		if err := d.Build(ctx, c.Dir, os.Stderr); err != nil {
+			return fmt.Errorf("%s: %w", d.Name, err)
+		}
+	}
+	return nil
+}
 
 type mirrorCommand struct {
-	Dir     string `required:"" type:"path" help:"Folder of the mirror."`
-	Release string `required:"" xor:"what" help:"Version of Kubernetes that the program is of, like v1.35.4."`
-	Image   string `required:"" xor:"what" help:"Name of the image, like registry.k8s.io/pause:3.10."`
-	Program string `arg:"" type:"existingfile" help:"The program, for Linux on amd64."`
+	Dir      string   `required:"" type:"path" help:"Folder of the mirror."`
+	Release  string   `required:"" xor:"what" help:"Version of Kubernetes that the program is of, like v1.35.4."`
+	Plugins  string   `required:"" xor:"what" help:"Version of the network plugins that the programs are, like v1.9.1."`
+	Image    []string `required:"" xor:"what" help:"Names of the image with the program, like registry.k8s.io/pause:3.10."`
+	Programs []string `arg:"" type:"existingfile" help:"The programs, for Linux on amd64."`
 }
 
 func (c *mirrorCommand) Run() error {
-	if c.Image != "" {
-		return mirror.AddImage(c.Dir, c.Image, c.Program)
+	if c.Plugins != "" {
+		return mirror.AddPlugins(c.Dir, c.Plugins, c.Programs)
 	}
-	return mirror.AddRelease(c.Dir, c.Release, c.Program)
+	if len(c.Programs) != 1 {
+		return fmt.Errorf("%d programs: only network plugins are several", len(c.Programs))
+	}
+	for _, i := range c.Image {
+		if err := mirror.AddImage(c.Dir, i, c.Programs[0]); err != nil {
+			return err
+		}
+	}
+	if c.Release == "" {
+		return nil
+	}
+	return mirror.AddRelease(c.Dir, c.Release, c.Programs[0])
 }
 
 func main() {

@@ -65,6 +65,10 @@ func (s *server) deleteVM(r *http.Request) (int, any, error) {
 	return http.StatusAccepted, nil, s.cloud.Delete(r.PathValue("id"))
 }
 
+func (s *server) rebootVM(r *http.Request) (int, any, error) {
+	return http.StatusAccepted, nil, s.cloud.Reboot(r.PathValue("id"))
+}
+
 func (s *server) console(r *http.Request) (int, any, error) {
 	out, err := s.cloud.Console(r.PathValue("id"))
 	return http.StatusOK, text(out), err

@@ -42,6 +42,7 @@ func New(c *cloud.Cloud, token string, clk clock.Clock, log *slog.Logger) http.H
 		"GET /v1/vms/{id}":         s.getVM,
 		"PATCH /v1/vms/{id}":       s.updateVM,
 		"DELETE /v1/vms/{id}":      s.deleteVM,
+		"POST /v1/vms/{id}/reboot": s.rebootVM,
 		"GET /v1/vms/{id}/console": s.console,
 		"GET /v1/images":           s.listImages,
 	} {

@@ -59,7 +59,7 @@ func must(t *testing.T, err error) {
 
 func TestEachCallOfTheSDK(t *testing.T) {
 	ctx := context.Background()
-	_, c, _ := serve(t)
+	_, c, clock := serve(t)
 	vm, err := c.CreateVM(ctx, localcloud.CreateVMRequest{Name: "a", Image: localcloud.ImageDebian12, Size: localcloud.SizeSmall,
 		Zone: "zone-b", UserData: []byte("secret"), Tags: map[string]string{"k": "v=w"}})
 	must(t, err)
@@ -83,6 +83,12 @@ func TestEachCallOfTheSDK(t *testing.T) {
 	if !strings.Contains(console, "created VM "+vm.ID) {
 		t.Errorf("console %q", console)
 	}
+	// Its first boot is still to come.
+	if err := c.RebootVM(ctx, vm.ID); localcloud.CodeOf(err) != localcloud.CodeInvalidRequest {
+		t.Errorf("error %v, want InvalidRequest", err)
+	}
+	clock.Step(time.Minute)
+	must(t, c.RebootVM(ctx, vm.ID))
 	must(t, c.DeleteVM(ctx, vm.ID))
 	if _, err := c.GetVM(ctx, vm.ID); !localcloud.IsNotFound(err) {
 		t.Errorf("error %v, want NotFound", err)
@@ -128,6 +134,7 @@ func TestAnswersToRawRequests(t *testing.T) {
 		"UnknownCall":    {"GET", "/v1/volumes", "", "secret", 404, `{"code":"NotFound","message":"there is no call GET /v1/volumes"}`},
 		"UnknownVM":      {"DELETE", "/v1/vms/vm-1", "", "secret", 404, `{"code":"NotFound","message":"VM \"vm-1\" does not exist"}`},
 		"UnknownConsole": {"GET", "/v1/vms/vm-1/console", "", "secret", 404, `{"code":"NotFound"`},
+		"RebootOfNoVM":   {"POST", "/v1/vms/vm-1/reboot", "", "secret", 404, `{"code":"NotFound"`},
 		"BadTag":         {"GET", "/v1/vms?tag=k", "", "secret", 400, `{"code":"InvalidRequest","message":"tag: invalid value \"k\": must be key=value"}`},
 		"BadQuery":       {"GET", "/v1/vms?state=x", "", "secret", 400, `query: unknown parameter \"state\": must be name or tag`},
 		"NoJSON":         {"POST", "/v1/vms", "{", "secret", 400, `body: unexpected EOF`},

@@ -41,7 +41,7 @@ func (c *Cloud) SetSettings(s localcloud.Settings) error {
 }
 
 // AddFault makes something go wrong: at once, and then the answer's Count says
-// for how many VMs, or with the next creations.
+// for how many VMs, with the next creations or lists, or until it is deleted.
 func (c *Cloud) AddFault(f localcloud.Fault) (localcloud.Fault, error) {
 	if err := validateFault(&f); err != nil {
 		return f, err
@@ -49,7 +49,7 @@ func (c *Cloud) AddFault(f localcloud.Fault) (localcloud.Fault, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	f.ID = c.newID("fault-")
-	if slices.Contains(atOnce, string(f.Kind)) {
+	if isOf(atOnce, f) {
 		var err error
 		f.Count, err = c.strike(f)
 		return f, err

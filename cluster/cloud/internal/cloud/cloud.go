@@ -312,7 +312,13 @@ func (c *Cloud) Get(id string) (localcloud.VM, error) {
 	if err != nil {
 		return localcloud.VM{}, err
 	}
-	return show(&r), nil
+	vm := show(&r)
+	if !mayExplain(&r, c.clock.Now()) {
+		return vm, nil
+	}
+	text, err := c.consoles.read(id)
+	vm.Console = lastLines(text, localcloud.MaxConsoleTail)
+	return vm, err
 }
 
 // List returns the VMs that match, oldest first.
@@ -377,6 +383,23 @@ func (c *Cloud) Delete(id string) error {
 	})
 	c.poke()
 	return err
+}
+
+// Reboot pulls the plug of a VM that runs, and boots it again. What it wrote to its disk stays.
+func (c *Cloud) Reboot(id string) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	r, err := c.lookUp(id)
+	if err != nil {
+		return err
+	}
+	if !r.on() {
+		return localcloud.NewError(localcloud.CodeInvalidRequest, "VM %q is %s and nothing runs in it: only a VM that runs can be rebooted", id, r.VM.State)
+	}
+	c.note(id, "rebooted")
+	c.stop(&r)
+	c.start(&r, false)
+	return nil
 }
 
 // History is what happened to all VMs that there ever were, oldest first.

@@ -36,13 +36,17 @@ type machines struct {
 	hosts   map[string]real.Host
 	deleted []string
 	kept    []string
+	stops   int
 }
 
 func (m *machines) ImageNames() ([]string, error) {
 	return []string{localcloud.ImageDebian12Real}, nil
 }
 func (m *machines) Start(vm real.VM, h real.Host) { m.running[vm.ID], m.hosts[vm.ID] = vm, h }
-func (m *machines) Stop(id string)                { delete(m.running, id) }
+func (m *machines) Stop(id string) {
+	m.stops++
+	delete(m.running, id)
+}
 func (m *machines) Delete(id string) {
 	m.Stop(id)
 	m.deleted = append(m.deleted, id)
@@ -164,6 +168,69 @@ func TestTheLifeOfAVM(t *testing.T) {
 	check("gone", false)
 	if err := b.Delete(vm.ID); !localcloud.IsNotFound(err) {
 		t.Errorf("error %v, want NotFound", err)
+	}
+}
+
+func TestARebootKeepsWhatTheVMWas(t *testing.T) {
+	b := newBench(t)
+	id, pending := b.create("a"), ""
+	b.pass(3 * time.Second)
+	pending = b.create("b")
+	b.must(b.guests.hosts[id].Save(kubelet.State{Registered: true}))
+	delete(b.guests.hosts, id)
+	b.must(b.Reboot(id))
+	if vm := b.guests.running[id]; b.guests.hosts[id] == nil || vm.FirstBoot || !vm.State.Registered {
+		t.Errorf("the VM was started as %+v", vm)
+	}
+	if text, _ := b.Console(id); !strings.HasSuffix(text, " rebooted\n") {
+		t.Errorf("console: %s", text)
+	}
+	if err := b.Reboot(pending); localcloud.CodeOf(err) != localcloud.CodeInvalidRequest || !strings.Contains(err.Error(), "is Pending and nothing runs in it") {
+		t.Errorf("of a VM that does not run: %v", err)
+	}
+	if err := b.Reboot("vm-no"); !localcloud.IsNotFound(err) {
+		t.Errorf("of no VM: %v", err)
+	}
+}
+
+func TestAVMShowsItsConsoleWhileItMayExplainSomething(t *testing.T) {
+	console := func(b *bench, id string) string {
+		vm, err := b.Get(id)
+		b.must(err)
+		return vm.Console
+	}
+	b := newBench(t)
+	joined, lost := b.create("a"), b.create("b")
+	b.pass(3 * time.Second)
+	b.must(b.guests.hosts[joined].Save(kubelet.State{Registered: true}))
+	b.guests.hosts[lost].Console("no kubelet for token 0123ab.0123456789abcdef")
+	if got := console(b, lost); got != "" {
+		t.Errorf("at its boot: %q", got)
+	}
+	b.pass(30 * time.Second)
+	if got := console(b, lost); !strings.HasSuffix(got, " no kubelet for token (token)\n") {
+		t.Errorf("after 30 s: %q", got)
+	}
+	if got := console(b, joined); got != "" {
+		t.Errorf("of a VM that joined: %q", got)
+	}
+	if l, err := b.List(localcloud.ListVMsOptions{}); err != nil || l.Items[0].Console+l.Items[1].Console != "" {
+		t.Errorf("a list has consoles: %+v, %v", l, err)
+	}
+	b.guests.hosts[lost].Console("%s", strings.Repeat("é", 3000))
+	b.guests.hosts[lost].Console("%s", strings.Repeat("x", 3000))
+	if got := console(b, lost); len(got) > localcloud.MaxConsoleTail || strings.Contains(got, "é") || !strings.HasSuffix(got, "x\n") {
+		t.Errorf("of a long console %d bytes are shown", len(got))
+	}
+	b.pass(30 * time.Minute)
+	if got := console(b, lost); got != "" {
+		t.Errorf("after half an hour: %q", got)
+	}
+	b.fault(localcloud.Fault{Kind: localcloud.FaultCreateFails, Delay: 1})
+	failed := b.create("c")
+	b.pass(time.Hour)
+	if got := console(b, failed); !strings.Contains(got, "created VM") {
+		t.Errorf("of a Failed VM: %q", got)
 	}
 }
 
@@ -514,7 +581,7 @@ func TestBadInputNamesTheFieldAndWhatIsAllowed(t *testing.T) {
 		"TagKey":       {create(func(r *localcloud.CreateVMRequest) { r.Tags = map[string]string{"a=b": ""} }), `tags key: invalid value "a=b": must be 1 to 128 bytes without "="`},
 		"TagValue":     {create(func(r *localcloud.CreateVMRequest) { r.Tags = map[string]string{"a": long} }), `tags.a: invalid value "` + long + `": must be at most 256 bytes`},
 		"Tags":         {create(func(r *localcloud.CreateVMRequest) { r.Tags = tags(51) }), `tags: invalid value "51 tags": must be at most 50 tags`},
-		"FaultKind":    {fault(localcloud.Fault{Kind: "Fire"}), `kind: invalid value "Fire": must be one of CreateAnswerLost, CreateFails, KubeletStops, ListFails, ListIncomplete, NeverBoots, NoProviderID, SlowBoot, Unavailable, Vanish`},
+		"FaultKind":    {fault(localcloud.Fault{Kind: "Fire"}), `kind: invalid value "Fire": must be one of CreateAnswerLost, CreateFails, KubeletStops, ListFails, ListIncomplete, MirrorFails, NeverBoots, NoProviderID, SlowBoot, Unavailable, Vanish`},
 		"FaultCode":    {fault(localcloud.Fault{Kind: localcloud.FaultCreateFails, Code: "Teapot"}), `code: invalid value "Teapot": must be one of the API's error codes, like CapacityExhausted`},
 		"FaultCount":   {fault(localcloud.Fault{Kind: localcloud.FaultNeverBoots, Count: -1}), `count: invalid value "-1": must be 1 or more`},
 		"FaultDelay":   {fault(localcloud.Fault{Kind: localcloud.FaultSlowBoot}), `delay: invalid value "0s": must be a duration longer than 0s`},

@@ -7,7 +7,11 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
+	"strings"
 	"time"
+
+	"github.com/drover-dev/drover/internal/localcloud"
 )
 
 const (
@@ -67,3 +71,35 @@ func (c consoles) remove(id string) error {
 }
 
 func (c consoles) file(id string) string { return filepath.Join(c.dir, id+".log") }
+
+// A VM has its console in its record for the API from quietTime after its boot, when a healthy
+// one has joined or soon will, until its user has long given up.
+const (
+	quietTime = 30 * time.Second
+	loudTime  = 30 * time.Minute
+)
+
+// mayExplain reports whether the console may say why a VM does not join.
+func mayExplain(r *Record, now time.Time) bool {
+	switch r.VM.State {
+	case localcloud.StateFailed:
+		return true
+	case localcloud.StateRunning:
+		age := now.Sub(r.BootAt)
+		return r.Booted && !r.Kubelet.Registered && age >= quietTime && age < loudTime
+	}
+	return false
+}
+
+// token of a cluster's bootstrap, which user data has. Ignition shows all of it when it fails.
+var token = regexp.MustCompile(`\b[a-z0-9]{6}\.[a-z0-9]{16}\b`)
+
+// lastLines returns the whole lines at the end of a text that fit, with tokens masked.
+func lastLines(text string, size int) string {
+	text = strings.ToValidUTF8(token.ReplaceAllString(text, "(token)"), "?")
+	if len(text) <= size {
+		return text
+	}
+	_, text, _ = strings.Cut(text[len(text)-size-1:], "\n")
+	return text
+}

@@ -30,7 +30,7 @@ func hit(faults []localcloud.Fault, name string, tags map[string]string) (effect
 	var e effects
 	left := []localcloud.Fault{}
 	for _, f := range faults {
-		if e.refuse != nil || isOfList(f) || !matches(f.Match, name, tags) {
+		if e.refuse != nil || !isOf(creation, f) || !matches(f.Match, name, tags) {
 			left = append(left, f)
 			continue
 		}
@@ -42,13 +42,13 @@ func hit(faults []localcloud.Fault, name string, tags map[string]string) (effect
 	return e, left
 }
 
-func isOfList(f localcloud.Fault) bool { return slices.Contains(ofLists, string(f.Kind)) }
+func isOf(kinds []string, f localcloud.Fault) bool { return slices.Contains(kinds, string(f.Kind)) }
 
 // hitList uses up one of the oldest fault that matches a list call, and returns it with
 // the faults that are left.
 func hitList(faults []localcloud.Fault, o localcloud.ListVMsOptions) (*localcloud.Fault, []localcloud.Fault) {
 	for i, f := range faults {
-		if !isOfList(f) || !matches(f.Match, o.Name, o.Tags) {
+		if !isOf(ofLists, f) || !matches(f.Match, o.Name, o.Tags) {
 			continue
 		}
 		left := slices.Clone(faults)
@@ -86,7 +86,7 @@ func (e *effects) add(f localcloud.Fault) {
 
 // withDefaults fills in what a fault leaves open.
 func withDefaults(f localcloud.Fault) localcloud.Fault {
-	if f.Count == 0 {
+	if f.Count == 0 && !isOf(lasting, f) {
 		f.Count = 1
 	}
 	switch f.Kind {

@@ -2,6 +2,7 @@ package cloud
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/drover-dev/drover/internal/localcloud"
 
@@ -46,6 +47,16 @@ func (h host) Fail(message string) {
 		h.cloud.log.Error("cannot keep the failure of a VM", "vm", h.id, "err", err)
 	}
 	h.cloud.note(h.id, "failed: %s", message)
+}
+
+// MirrorFails implements real.Host.
+func (h host) MirrorFails() bool {
+	h.cloud.mu.Lock()
+	defer h.cloud.mu.Unlock()
+	r, ok := h.cloud.vms[h.id]
+	return ok && slices.ContainsFunc(h.cloud.account.Faults, func(f localcloud.Fault) bool {
+		return f.Kind == localcloud.FaultMirrorFails && matches(f.Match, r.VM.Name, r.VM.Tags)
+	})
 }
 
 // Console implements guest.Host and real.Host.

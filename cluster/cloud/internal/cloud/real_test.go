@@ -87,6 +87,42 @@ func TestARealVMWithoutAProviderIDHasNoneInItsMetadata(t *testing.T) {
 	}
 }
 
+func TestARealVMIsRebootedWithItsDisk(t *testing.T) {
+	b := newBench(t)
+	id := b.bootReal("a")
+	was := b.machines.running[id]
+	b.must(b.Reboot(id))
+	if d := cmp.Diff(was, b.machines.running[id]); d != "" || b.machines.stops != 1 || len(b.machines.deleted) > 0 {
+		t.Errorf("stopped %d times, deleted %q (-want +got):\n%s", b.machines.stops, b.machines.deleted, d)
+	}
+}
+
+func TestTheMirrorFailsUntilTheFaultIsDeleted(t *testing.T) {
+	b := newBench(t)
+	hit, other := b.bootReal("a"), b.bootReal("b")
+	f := b.fault(localcloud.Fault{Kind: localcloud.FaultMirrorFails, Match: localcloud.FaultMatch{Name: "a"}})
+	b.must(b.SetQuota(localcloud.Quota{}))
+	late := b.bootReal("a") // A creation does not use it up.
+	for range 2 {
+		for id, want := range map[string]bool{hit: true, late: true, other: false} {
+			if got := b.machines.hosts[id].MirrorFails(); got != want {
+				t.Errorf("the mirror fails for VM %s: %t, want %t", id, got, want)
+			}
+		}
+		b.restart()
+	}
+	if got := b.Faults(); len(got) != 1 || got[0].Count != 0 {
+		t.Errorf("faults: %+v", got)
+	}
+	b.must(b.DeleteFault(f.ID))
+	if b.machines.hosts[hit].MirrorFails() {
+		t.Error("the mirror fails without a fault")
+	}
+	if _, err := b.AddFault(localcloud.Fault{Kind: localcloud.FaultMirrorFails, Count: 2}); localcloud.CodeOf(err) != localcloud.CodeInvalidRequest {
+		t.Errorf("a count of a fault that lasts: %v", err)
+	}
+}
+
 func TestImagesHaveAKind(t *testing.T) {
 	images, err := newBench(t).Images()
 	if err != nil {

@@ -77,11 +77,12 @@ var (
 		string(localcloud.FaultNeverBoots), string(localcloud.FaultNoProviderID), string(localcloud.FaultSlowBoot),
 		string(localcloud.FaultUnavailable)}
 	ofLists = []string{string(localcloud.FaultListFails), string(localcloud.FaultListIncomplete)}
+	lasting = []string{string(localcloud.FaultMirrorFails)}
 )
 
 func validateFault(f *localcloud.Fault) error {
 	kind := string(f.Kind)
-	if kinds := slices.Concat(atOnce, creation, ofLists); !slices.Contains(kinds, kind) {
+	if kinds := slices.Concat(atOnce, creation, ofLists, lasting); !slices.Contains(kinds, kind) {
 		return invalid("kind", kind, oneOf(slices.Sorted(slices.Values(kinds))))
 	}
 	if _, ok := localcloud.StatusOfCode(f.Code); f.Code != "" && !ok {
@@ -89,6 +90,9 @@ func validateFault(f *localcloud.Fault) error {
 	}
 	if f.Count < 0 {
 		return invalid("count", f.Count, "1 or more")
+	}
+	if f.Count != 0 && isOf(lasting, *f) {
+		return invalid("count", f.Count, "left out: the fault lasts until it is deleted")
 	}
 	if f.Delay < 0 || f.Kind == localcloud.FaultSlowBoot && f.Delay == 0 {
 		return invalid("delay", f.Delay, "a duration longer than 0s")

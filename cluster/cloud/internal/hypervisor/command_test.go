@@ -16,11 +16,11 @@ func TestCommands(t *testing.T) {
 		want string
 	}{
 		"UML": {umlCommand(vm), "/i/linux.uml umid=uml uml_dir=./ mem=4096M ubd0=disk.cow,/i/disk.img root=/dev/ubda con0=null,fd:1 con=null ssl=null " +
-			"vec0:transport=bess,dst=net.sock,depth=128,gro=1,mac=52:54:0a:c8:00:0a " + kernel + " ds=nocloud-net;s=http://m/s/"},
+			"vec0:transport=bess,dst=net.sock,depth=128,gro=1,mac=52:54:0a:c8:00:0a " + kernel + " ds=nocloud-net;s=http://m/s/ ignition.config.url=http://m/s/user-data"},
 		"UMLProbe": {umlCommand(probe), "/i/linux.uml umid=uml uml_dir=./ mem=256M ubd0=disk.cow,/i/disk.img root=/dev/ubda con0=null,fd:1 con=null ssl=null " + kernel + " init=/x"},
 		"KVM": {qemuCommand(vm, true), "qemu-system-x86_64 -M q35 -nodefaults -display none -monitor none -serial stdio -accel kvm -cpu host -smp 2 -m 4096M " +
 			"-drive file=disk.qcow2,if=virtio,format=qcow2 -device virtio-rng-pci -kernel /i/vmlinuz -initrd /i/initrd.img " +
-			"-append " + kernel + " root=/dev/vda console=ttyS0 net.ifnames=0 ds=nocloud-net;s=http://m/s/ " +
+			"-append " + kernel + " root=/dev/vda console=ttyS0 net.ifnames=0 ds=nocloud-net;s=http://m/s/ ignition.config.url=http://m/s/user-data " +
 			"-netdev stream,id=net,server=off,addr.type=unix,addr.path=net.sock -device virtio-net-pci,netdev=net,mac=52:54:0a:c8:00:0a"},
 		"QEMUProbe": {qemuCommand(probe, false), "qemu-system-x86_64 -M q35 -nodefaults -display none -monitor none -serial stdio -accel tcg,thread=multi -cpu max -smp 1 -m 256M " +
 			"-drive file=disk.qcow2,if=virtio,format=qcow2 -device virtio-rng-pci -kernel /i/vmlinuz -initrd /i/initrd.img " +
@@ -32,6 +32,18 @@ func TestCommands(t *testing.T) {
 				t.Errorf("got\n%s\nwant\n%s", got, tc.want)
 			}
 		})
+	}
+}
+
+// TestUMLGetsTheInitialRAMDiskOfItsImage: most images have none, since all drivers of User
+// Mode Linux are in its kernel.
+func TestUMLGetsTheInitialRAMDiskOfItsImage(t *testing.T) {
+	i := Image(t.TempDir())
+	if err := os.WriteFile(i.UMLInitrd(), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.Join(umlCommand(VM{Image: i}), " "); !strings.Contains(got, " initrd="+string(i)+"/initrd.uml ") {
+		t.Error(got)
 	}
 }
 

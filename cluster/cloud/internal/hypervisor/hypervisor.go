@@ -41,6 +41,9 @@ func (i Image) Disk() string { return i.file("disk.img") }
 // UML is a kernel that is a program of the host.
 func (i Image) UML() string { return i.file("linux.uml") }
 
+// UMLInitrd is the initial RAM disk of UML. Images that do not need one have none.
+func (i Image) UMLInitrd() string { return i.file("initrd.uml") }
+
 // AMX is a library for UML on processors with AMX; see uml.go.
 func (i Image) AMX() string { return i.file("amx.so") }
 
@@ -74,9 +77,9 @@ func commandLine(vm VM, own ...string) string {
 	return strings.Join(append(args, vm.Arguments...), " ")
 }
 
-// WithMetadata returns the VM with the URL of its metadata on the kernel's command line. The URL
-// must end in a slash: cloud-init appends the names of the documents.
+// WithMetadata tells cloud-init and Ignition where the VM's metadata is. The URL ends in a
+// slash: cloud-init appends the names of the documents.
 func (vm VM) WithMetadata(url string) VM {
-	vm.Arguments = append([]string{"ds=nocloud-net;s=" + url}, vm.Arguments...)
+	vm.Arguments = append([]string{"ds=nocloud-net;s=" + url, "ignition.config.url=" + url + "user-data"}, vm.Arguments...)
 	return vm
 }

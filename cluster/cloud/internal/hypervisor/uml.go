@@ -46,6 +46,9 @@ func umlCommand(vm VM) []string {
 		"ubd0=disk.cow," + vm.Image.Disk(), "root=/dev/ubda",
 		"con0=null,fd:1", "con=null", "ssl=null",
 	}
+	if exists(vm.Image.UMLInitrd()) == nil {
+		args = append(args, "initrd="+vm.Image.UMLInitrd())
+	}
 	if vm.IP != "" {
 		args = append(args, fmt.Sprintf("vec0:transport=bess,dst=%s,depth=128,gro=1,mac=%s", socketName, network.MAC(vm.IP)))
 	}

@@ -1,6 +1,7 @@
 package image
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -19,14 +20,14 @@ const diskSize = "8G"
 // tools that Build calls, and the package of Debian that has each.
 var tools = map[string]string{"mmdebstrap": "mmdebstrap", "mke2fs": "e2fsprogs", "gcc": "gcc"}
 
-// Build makes the image in a folder of that name below dir, if it is not there already.
+// Build makes the image in a folder of its name below dir, if it is not there already.
 // Progress goes to log.
-func Build(ctx context.Context, dir string, log io.Writer) error {
-	hash, err := Hash()
+func (d Definition) Build(ctx context.Context, dir string, log io.Writer) error {
+	hash, err := d.Hash()
 	if err != nil {
 		return err
 	}
-	out, err := filepath.Abs(filepath.Join(dir, Debian12))
+	out, err := filepath.Abs(filepath.Join(dir, d.Name))
 	if err != nil {
 		return err
 	}
@@ -50,7 +51,7 @@ func Build(ctx context.Context, dir string, log io.Writer) error {
 	if err := os.MkdirAll(partial, 0o755); err != nil {
 		return err
 	}
-	if err := assemble(ctx, partial, log); err != nil {
+	if err := d.assemble(ctx, partial, log); err != nil {
 		return errors.Join(err, os.RemoveAll(partial))
 	}
 	if err := os.WriteFile(filepath.Join(partial, hashFile), []byte(hash+"\n"), 0o644); err != nil {
@@ -83,9 +84,9 @@ func installTools(ctx context.Context, log io.Writer) error {
 	return run(ctx, log, "apt-get", append([]string{"install", "-q", "-y", "--no-install-recommends"}, missing...)...)
 }
 
-func assemble(ctx context.Context, out string, log io.Writer) error {
+func (d Definition) assemble(ctx context.Context, out string, log io.Writer) error {
 	overlay := filepath.Join(out, "overlay")
-	if err := writeOverlay(overlay); err != nil {
+	if err := d.writeOverlay(overlay); err != nil {
 		return err
 	}
 	source := filepath.Join(out, "amx.c")
@@ -95,52 +96,75 @@ func assemble(ctx context.Context, out string, log io.Writer) error {
 	if err := run(ctx, log, "gcc", "-shared", "-fPIC", "-O2", "-Wall", "-Werror", "-o", filepath.Join(out, "amx.so"), source); err != nil {
 		return err
 	}
-	args := []string{"--mode=root", "--variant=apt", "--format=null", "--include=" + strings.Join(Packages(), ","),
+	packages, err := d.Packages()
+	if err != nil {
+		return err
+	}
+	args := []string{"--mode=root", "--variant=apt", "--format=null", "--include=" + strings.Join(packages, ","),
 		`--aptopt=Apt::Install-Recommends "false"`,
 		"--dpkgopt=path-exclude=/usr/share/doc/*", "--dpkgopt=path-exclude=/usr/share/man/*", "--dpkgopt=path-exclude=/usr/share/locale/*"}
-	for _, s := range steps(`"$1"`, "'"+out+"'") {
+	for _, suite := range d.otherSuites(packages) {
+		args = append(args, "--setup-hook="+d.addSuite(`"$1"`, suite))
+	}
+	for _, s := range d.steps(`"$1"`, "'"+out+"'") {
 		args = append(args, "--customize-hook="+s)
 	}
-	if err := run(ctx, log, "mmdebstrap", append(args, Suite, "/dev/null")...); err != nil {
+	if err := run(ctx, log, "mmdebstrap", append(args, d.Suite, "/dev/null")...); err != nil {
 		return err
 	}
 	return errors.Join(os.RemoveAll(overlay), os.Remove(source))
 }
 
+// addSuite is a shell command that lets apt know another suite, of which it takes only what
+// is asked for. The signature of a suite that is not released yet expires within days, and not
+// every mirror has a newer one by then.
+func (d Definition) addSuite(root, suite string) string {
+	apt := root + "/etc/apt"
+	return `sed -n 's/^deb \(.*\) ` + d.Suite + ` /deb [check-valid-until=no] \1 ` + suite + ` /p' ` + apt + "/sources.list >" + apt + "/sources.list.d/" + suite + ".list && " +
+		`printf 'Package: *\nPin: release n=` + suite + `\nPin-Priority: 100\n' >` + apt + "/preferences.d/" + suite
+}
+
 // steps are shell commands on the new file system at root, whose result is in out.
-func steps(root, out string) []string {
+func (d Definition) steps(root, out string) []string {
 	return []string{
 		"rm -f " + root + "/etc/resolv.conf && cp -a " + out + "/overlay/. " + root,
 		"chroot " + root + " /usr/local/sbin/finish-image",
 		"mv " + root + "/usr/bin/linux.uml " + out + "/linux.uml",
 		"cp " + root + "/boot/vmlinuz-* " + out + "/vmlinuz",
 		"cp " + root + "/boot/initrd.img-* " + out + "/initrd.img",
+		// Only an image that needs one has an initial RAM disk for User Mode Linux.
+		"if [ -e " + root + "/boot/initrd.uml ]; then mv " + root + "/boot/initrd.uml " + out + "/initrd.uml; fi",
 		// The bind mount leaves out what is mounted below.
 		"mkdir " + out + "/root && mount --bind " + root + " " + out + "/root",
 		"mke2fs -q -t ext4 -L root -d " + out + "/root " + out + "/disk.img " + diskSize + "; code=$?; umount " + out + "/root && rmdir " + out + "/root && exit $code",
 	}
 }
 
-// writeOverlay writes the files that are added. What is in a folder sbin can be executed.
-func writeOverlay(dir string) error {
-	return fs.WalkDir(overlayFiles, "overlay", func(name string, d fs.DirEntry, err error) error {
-		if err != nil {
+// writeOverlay writes the files that are added. Scripts can be executed.
+func (d Definition) writeOverlay(dir string) error {
+	for _, from := range d.overlays() {
+		if err := fs.WalkDir(definitions, from, func(name string, e fs.DirEntry, err error) error {
+			if err != nil {
+				return err
+			}
+			to := filepath.Join(dir, strings.TrimPrefix(name, from))
+			if e.IsDir() {
+				return os.MkdirAll(to, 0o755)
+			}
+			b, err := definitions.ReadFile(name)
+			if err != nil {
+				return err
+			}
+			mode := fs.FileMode(0o644)
+			if bytes.HasPrefix(b, []byte("#!")) {
+				mode = 0o755
+			}
+			return os.WriteFile(to, b, mode)
+		}); err != nil {
 			return err
 		}
-		to := filepath.Join(dir, strings.TrimPrefix(name, "overlay"))
-		if d.IsDir() {
-			return os.MkdirAll(to, 0o755)
-		}
-		b, err := overlayFiles.ReadFile(name)
-		if err != nil {
-			return err
-		}
-		mode := fs.FileMode(0o644)
-		if filepath.Base(filepath.Dir(name)) == "sbin" {
-			mode = 0o755
-		}
-		return os.WriteFile(to, b, mode)
-	})
+	}
+	return nil
 }
 
 func run(ctx context.Context, log io.Writer, name string, args ...string) error {

@@ -11,53 +11,84 @@ import (
 )
 
 func TestPackagesAreSortedAndUnique(t *testing.T) {
-	p := Packages()
-	if !slices.IsSorted(p) || len(slices.Compact(slices.Clone(p))) != len(p) {
-		t.Errorf("sort the packages: %q", p)
-	}
-	for _, needed := range []string{"cloud-init", "containerd", "linux-image-cloud-amd64", "user-mode-linux"} {
-		if !slices.Contains(p, needed) {
-			t.Errorf("%s is missing", needed)
+	for _, d := range Definitions {
+		p, err := d.Packages()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.IsSorted(p) || len(slices.Compact(slices.Clone(p))) != len(p) {
+			t.Errorf("%s: sort the packages: %q", d.Name, p)
+		}
+		for _, needed := range []string{"linux-image-cloud-amd64", "runc", "user-mode-linux"} {
+			if !slices.Contains(p, needed) {
+				t.Errorf("%s: %s is missing", d.Name, needed)
+			}
 		}
 	}
 }
 
 func TestHashIsOfTheListAndTheFiles(t *testing.T) {
-	before, err := Hash()
-	if err != nil {
-		t.Fatal(err)
+	hashes := map[string]string{}
+	for _, d := range Definitions {
+		hash, err := d.Hash()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if again, _ := d.Hash(); again != hash {
+			t.Errorf("%s: got %s, then %s", d.Name, hash, again)
+		}
+		if other, ok := hashes[hash]; ok {
+			t.Errorf("%s and %s have the same hash", d.Name, other)
+		}
+		hashes[hash] = d.Name
+		d.Suite = "sid"
+		if other, _ := d.Hash(); other == hash {
+			t.Errorf("%s of another suite has the same hash", d.Name)
+		}
 	}
-	if again, _ := Hash(); again != before {
-		t.Errorf("got %s, then %s", before, again)
+}
+
+func TestDefinitionsOf(t *testing.T) {
+	if got, err := DefinitionsOf(nil); err != nil || len(got) != len(Definitions) {
+		t.Errorf("of no names: %v, %v", got, err)
 	}
-	was := packageList
-	defer func() { packageList = was }()
-	packageList += "vim\n"
-	if after, _ := Hash(); after == before {
-		t.Error("another list has the same hash")
+	if got, err := DefinitionsOf([]string{"flatcar-like"}); err != nil || len(got) != 1 || got[0].Name != "flatcar-like" {
+		t.Errorf("of a name: %v, %v", got, err)
+	}
+	const want = `invalid value "dos": must be one of debian-12-real, flatcar-like`
+	if _, err := DefinitionsOf([]string{"dos"}); err == nil || err.Error() != want {
+		t.Errorf("of an unknown name: %v, want %s", err, want)
+	}
+}
+
+func TestOtherSuitesAreThoseOfTheList(t *testing.T) {
+	d := Definition{Suite: "bookworm"}
+	if got := d.otherSuites([]string{"a", "b/forky", "c/bookworm", "d/forky"}); !slices.Equal(got, []string{"forky"}) {
+		t.Errorf("got %q", got)
 	}
 }
 
 func TestBuildKeepsAnImageThatIsUpToDate(t *testing.T) {
 	dir := t.TempDir()
-	hash, err := Hash()
+	d := Definitions[0]
+	hash, err := d.Hash()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Mkdir(filepath.Join(dir, Debian12), 0o755); err != nil {
+	if err := os.Mkdir(filepath.Join(dir, d.Name), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	if names, err := List(dir); err != nil || len(names) > 0 {
 		t.Errorf("an incomplete image is listed: %q, %v", names, err)
 	}
-	if err := os.WriteFile(filepath.Join(dir, Debian12, hashFile), []byte(hash+"\n"), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, d.Name, hashFile), []byte(hash+"\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	var log bytes.Buffer
-	if err := Build(t.Context(), dir, &log); err != nil || !strings.Contains(log.String(), "is up to date") {
+	if err := d.Build(t.Context(), dir, &log); err != nil || !strings.Contains(log.String(), "is up to date") {
 		t.Errorf("got %v and %q", err, &log)
 	}
-	if names, err := List(dir); err != nil || !slices.Equal(names, []string{Debian12}) {
+	if names, err := List(dir); err != nil || !slices.Equal(names, []string{d.Name}) {
 		t.Errorf("got %q, %v", names, err)
 	}
 }
@@ -69,21 +100,32 @@ func TestListOfAFolderThatIsNotThere(t *testing.T) {
 }
 
 func TestOverlay(t *testing.T) {
-	dir := t.TempDir()
-	if err := writeOverlay(dir); err != nil {
-		t.Fatal(err)
-	}
-	for name, mode := range map[string]fs.FileMode{
-		"etc/containerd/config.toml":         0o644,
-		"usr/local/sbin/boot-probe":          0o755,
-		"usr/local/sbin/finish-image":        0o755,
-		"etc/systemd/system/cpuinfo.service": 0o644,
+	for name, files := range map[string]map[string]fs.FileMode{
+		"debian-12-real": {
+			"etc/containerd/config.toml":         0o644,
+			"usr/local/sbin/boot-probe":          0o755,
+			"usr/local/sbin/finish-image":        0o755,
+			"usr/local/sbin/finish-own-image":    0o755,
+			"etc/systemd/system/cpuinfo.service": 0o644,
+		},
+		"flatcar-like": {
+			"etc/initramfs-tools/hooks/ignition":               0o755,
+			"etc/initramfs-tools/scripts/init-bottom/ignition": 0o755,
+			"usr/lib/systemd/system/containerd.service":        0o644,
+			"usr/local/sbin/finish-own-image":                  0o755,
+		},
 	} {
-		info, err := os.Stat(filepath.Join(dir, name))
-		if err != nil {
-			t.Error(err)
-		} else if info.Mode().Perm() != mode {
-			t.Errorf("%s: mode %o, want %o", name, info.Mode().Perm(), mode)
+		dir := t.TempDir()
+		if err := (Definition{Name: name}).writeOverlay(dir); err != nil {
+			t.Fatal(err)
+		}
+		for file, mode := range files {
+			info, err := os.Stat(filepath.Join(dir, file))
+			if err != nil {
+				t.Error(err)
+			} else if info.Mode().Perm() != mode {
+				t.Errorf("%s, %s: mode %o, want %o", name, file, info.Mode().Perm(), mode)
+			}
 		}
 	}
 }

@@ -1,16 +1,15 @@
 package mirror
 
 import (
-	"archive/tar"
-	"bytes"
-	"compress/gzip"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -59,7 +58,7 @@ type imageConfig struct {
 }
 
 // AddImage writes an image with one static program to the folder of a mirror. A reference is
-// like registry.k8s.io/pause:3.10. An image of the same repository is replaced.
+// like registry.k8s.io/pause:3.10. An image with the same reference is replaced.
 func AddImage(dir, reference, program string) error {
 	host, name, tag, err := parse(reference)
 	if err != nil {
@@ -70,7 +69,7 @@ func AddImage(dir, reference, program string) error {
 		return err
 	}
 	l := layoutWriter{filepath.Join(dir, "images", host, filepath.FromSlash(name))}
-	plain, packed, err := layer(filepath.Base(program), binary)
+	plain, packed, err := archive([]executable{{filepath.Base(program), binary}})
 	if err != nil {
 		return err
 	}
@@ -95,8 +94,23 @@ func AddImage(dir, reference, program string) error {
 	if err := l.file("oci-layout", []byte(`{"imageLayoutVersion": "1.0.0"}`+"\n")); err != nil {
 		return err
 	}
-	index, err := json.Marshal(Index{SchemaVersion: 2, MediaType: mediaTypeIndex, Manifests: []Descriptor{d}})
+	i, err := readIndex(l.dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	others := slices.DeleteFunc(i.Manifests, func(d Descriptor) bool { return d.Annotations[TagAnnotation] == tag })
+	index, err := json.Marshal(Index{SchemaVersion: 2, MediaType: mediaTypeIndex, Manifests: append(others, d)})
 	return errors.Join(err, l.file("index.json", index))
+}
+
+// readIndex of a layout.
+func readIndex(layout string) (Index, error) {
+	b, err := os.ReadFile(filepath.Join(layout, "index.json"))
+	if err != nil {
+		return Index{}, err
+	}
+	var i Index
+	return i, json.Unmarshal(b, &i)
 }
 
 func parse(reference string) (host, name, tag string, err error) {
@@ -106,27 +120,6 @@ func parse(reference string) (host, name, tag string, err error) {
 		return "", "", "", fmt.Errorf("invalid image %q: must be like registry.k8s.io/pause:3.10", reference)
 	}
 	return host, name, tag, nil
-}
-
-// layer is a tar with one executable, plain and compressed. The same program gives the same
-// bytes.
-func layer(name string, content []byte) (plain, packed []byte, err error) {
-	var p, z bytes.Buffer
-	t := tar.NewWriter(&p)
-	err = t.WriteHeader(&tar.Header{Name: name, Mode: 0o755, Size: int64(len(content)), Typeflag: tar.TypeReg})
-	if err != nil {
-		return nil, nil, err
-	}
-	if _, err := t.Write(content); err != nil {
-		return nil, nil, err
-	}
-	if err := t.Close(); err != nil {
-		return nil, nil, err
-	}
-	w := gzip.NewWriter(&z)
-	_, err = w.Write(p.Bytes())
-	err = errors.Join(err, w.Close())
-	return p.Bytes(), z.Bytes(), err
 }
 
 type layoutWriter struct{ dir string }

@@ -1,12 +1,13 @@
 // Package mirror serves what a real VM downloads, from a folder: kubelets at the paths of
-// dl.k8s.io, and container images as a registry does. A folder is
+// dl.k8s.io, network plugins as their releases have them, and container images as a registry
+// does. A folder is
 //
-//	release/v1.35.4/bin/linux/amd64/kubelet    and kubelet.sha256 beside it
-//	images/registry.k8s.io/pause/              an OCI image layout for each repository
+//	release/v1.35.4/bin/linux/amd64/kubelet             and kubelet.sha256 beside it
+//	plugins/v1.9.1/cni-plugins-linux-amd64-v1.9.1.tgz   and its .sha256 beside it
+//	images/registry.k8s.io/pause/                       an OCI image layout for each repository
 package mirror
 
 import (
-	"encoding/json"
 	"errors"
 	"io/fs"
 	"net/http"
@@ -16,6 +17,15 @@ import (
 	"regexp"
 	"strings"
 )
+
+// Folders of a mirror whose files are served as they are.
+const (
+	releases = "release"
+	plugins  = "plugins"
+)
+
+// Paths that Handler answers.
+var Paths = []string{"/" + releases + "/", "/" + plugins + "/", "/v2/"}
 
 // DefaultRegistry is whose images are served if a client does not name a registry.
 const DefaultRegistry = "registry.k8s.io"
@@ -28,8 +38,10 @@ var (
 // Handler serves the folder. Nothing can be written to it.
 func Handler(dir string) http.Handler {
 	mux := http.NewServeMux()
-	release := http.FileServerFS(files(os.DirFS(filepath.Join(dir, "release"))))
-	mux.Handle("GET /release/", http.StripPrefix("/release", release))
+	for _, folder := range []string{releases, plugins} {
+		served := http.FileServerFS(files(os.DirFS(filepath.Join(dir, folder))))
+		mux.Handle("GET /"+folder+"/", http.StripPrefix("/"+folder, served))
+	}
 	mux.Handle("GET /v2/{$}", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Docker-Distribution-Api-Version", "registry/2.0")
 	}))
@@ -89,12 +101,8 @@ func registry(dir string) http.HandlerFunc {
 
 // find a manifest by tag or digest in the index of a layout.
 func find(layout, reference string) (Descriptor, error) {
-	b, err := os.ReadFile(filepath.Join(layout, "index.json"))
+	i, err := readIndex(layout)
 	if err != nil {
-		return Descriptor{}, err
-	}
-	var i Index
-	if err := json.Unmarshal(b, &i); err != nil {
 		return Descriptor{}, err
 	}
 	for _, d := range i.Manifests {

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -81,7 +82,7 @@ func pull(t *testing.T, h http.Handler, repository, tag, ns string) (imageConfig
 func TestPull(t *testing.T) {
 	dir := t.TempDir()
 	program := write(t, filepath.Join(t.TempDir(), "pause"), "ELF")
-	for _, image := range []string{"registry.k8s.io/pause:3.10", "ghcr.io/a/b:v1"} {
+	for _, image := range []string{"registry.k8s.io/pause:3.6", "registry.k8s.io/pause:3.10", "registry.k8s.io/pause:3.10", "ghcr.io/a/b:v1"} {
 		if err := AddImage(dir, image, program); err != nil {
 			t.Fatal(err)
 		}
@@ -95,6 +96,10 @@ func TestPull(t *testing.T) {
 		t.Errorf("got program %q, entry point %q", got, c.Config.Entrypoint)
 	}
 	pull(t, h, "pause", "3.10", "")
+	pull(t, h, "pause", "3.6", "")
+	if i, err := readIndex(filepath.Join(dir, "images", "registry.k8s.io", "pause")); err != nil || len(i.Manifests) != 2 {
+		t.Errorf("the repository has %d images, want 2: %v", len(i.Manifests), err)
+	}
 	pull(t, h, "a/b", "v1", "?ns=ghcr.io")
 }
 
@@ -140,6 +145,25 @@ func TestAReleaseHasItsChecksum(t *testing.T) {
 	program, sum := get(t, h, path).Body, get(t, h, path+".sha256").Body
 	if program.String() != "new" || "sha256:"+strings.TrimSpace(sum.String()) != digestOf(program.Bytes()) {
 		t.Errorf("got %q with checksum %q", program, sum)
+	}
+}
+
+// TestPluginsAreServedAsTheirReleasesHaveThem checks them with the commands of the profile of
+// Flatcar.
+func TestPluginsAreServedAsTheirReleasesHaveThem(t *testing.T) {
+	dir, programs := t.TempDir(), t.TempDir()
+	if err := AddPlugins(dir, "v1.9.1", []string{write(t, filepath.Join(programs, "bridge"), "b"), write(t, filepath.Join(programs, "loopback"), "l")}); err != nil {
+		t.Fatal(err)
+	}
+	h, to := Handler(dir), t.TempDir()
+	const name = "cni-plugins-linux-amd64-v1.9.1.tgz"
+	for _, file := range []string{name, name + ".sha256"} {
+		write(t, filepath.Join(to, file), get(t, h, "/plugins/v1.9.1/"+file).Body.String())
+	}
+	cmd := exec.CommandContext(t.Context(), "sh", "-ec", `sha256sum --check --status "$1.sha256"; tar --extract --gzip --file "$1"; [ -x loopback ]; cat bridge loopback`, "sh", name)
+	cmd.Dir = to
+	if out, err := cmd.CombinedOutput(); err != nil || string(out) != "bl" {
+		t.Errorf("got %q, %v", out, err)
 	}
 }
 

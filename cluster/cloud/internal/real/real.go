@@ -37,6 +37,8 @@ type Host interface {
 	Console(format string, args ...any)
 	// Fail is called once, when the VM cannot be started or has ended by itself.
 	Fail(message string)
+	// MirrorFails reports whether the mirror answers the VM with errors.
+	MirrorFails() bool
 }
 
 // Options of the real VMs of a cloud.
@@ -59,6 +61,8 @@ type Machines struct {
 
 	mu      sync.Mutex
 	running map[string]*machine
+	// stopped VMs, of which something may still run until the channel is closed.
+	stopped map[string]<-chan struct{}
 	choices map[string]func() choice
 }
 
@@ -76,7 +80,7 @@ type choice struct {
 
 // New makes one that runs nothing yet.
 func New(o Options) *Machines {
-	m := &Machines{Options: o, mirror: mirror.Handler(o.Mirror), running: map[string]*machine{}, choices: map[string]func() choice{}}
+	m := &Machines{Options: o, mirror: mirror.Handler(o.Mirror), running: map[string]*machine{}, stopped: map[string]<-chan struct{}{}, choices: map[string]func() choice{}}
 	m.base, m.end = context.WithCancel(context.Background())
 	return m
 }
@@ -104,7 +108,7 @@ func (m *Machines) Keep(ids []string) error {
 }
 
 // Start boots a VM, if it does not run already: with its disk, if it ran before. It does not
-// wait.
+// wait. A VM that was stopped boots when nothing of it runs any more.
 func (m *Machines) Start(vm VM, host Host) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -114,8 +118,13 @@ func (m *Machines) Start(vm VM, host Host) {
 	ctx, cancel := context.WithCancel(m.base)
 	r := &machine{cancel: cancel, done: make(chan struct{})}
 	m.running[vm.ID] = r
+	before := m.takeStopped(vm.ID)
 	m.all.Go(func() {
 		defer close(r.done)
+		<-before
+		if ctx.Err() != nil {
+			return
+		}
 		if err := m.run(ctx, vm, host); err != nil && ctx.Err() == nil {
 			host.Fail(err.Error())
 		}
@@ -123,27 +132,42 @@ func (m *Machines) Start(vm VM, host Host) {
 }
 
 // Stop ends a VM as pulling its plug does, if it runs. It does not wait.
-func (m *Machines) Stop(id string) { m.stop(id) }
-
-func (m *Machines) stop(id string) (done <-chan struct{}) {
+func (m *Machines) Stop(id string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	m.stop(id)
+}
+
+// stop is Stop for callers that hold the lock.
+func (m *Machines) stop(id string) {
 	r, ok := m.running[id]
 	if !ok {
-		return nil
+		return
 	}
 	r.cancel()
 	delete(m.running, id)
-	return r.done
+	m.stopped[id] = r.done
+}
+
+// takeStopped returns a channel that is closed when nothing runs of a VM that was stopped.
+func (m *Machines) takeStopped(id string) <-chan struct{} {
+	if done, ok := m.stopped[id]; ok {
+		delete(m.stopped, id)
+		return done
+	}
+	none := make(chan struct{})
+	close(none)
+	return none
 }
 
 // Delete stops a VM and deletes its disk. It does not wait.
 func (m *Machines) Delete(id string) {
-	done := m.stop(id)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.stop(id)
+	done := m.takeStopped(id)
 	m.all.Go(func() {
-		if done != nil {
-			<-done
-		}
+		<-done
 		_ = os.RemoveAll(m.folder(id)) // Keep deletes what is left.
 	})
 }
@@ -172,7 +196,7 @@ func (m *Machines) run(ctx context.Context, vm VM, host Host) error {
 		return err
 	}
 	secret := rand.Text()
-	handler, err := m.handler(vm, secret)
+	handler, err := m.handler(vm, host, secret)
 	if err != nil {
 		return err
 	}
@@ -205,16 +229,28 @@ func ended(err error) error {
 	return err
 }
 
-func (m *Machines) handler(vm VM, secret string) (http.Handler, error) {
+func (m *Machines) handler(vm VM, host Host, secret string) (http.Handler, error) {
 	about, err := metadata.Handler(metadata.VM{ID: vm.ID, Hostname: vm.Name, Secret: secret, UserData: vm.UserData, ProviderID: vm.ProviderID})
 	if err != nil {
 		return nil, err
 	}
 	mux := http.NewServeMux()
 	mux.Handle("/", about)
-	mux.Handle("/release/", m.mirror)
-	mux.Handle("/v2/", m.mirror)
+	for _, path := range mirror.Paths {
+		mux.Handle(path, m.mirrorOf(host))
+	}
 	return mux, nil
+}
+
+// mirrorOf a VM is the mirror, unless a fault keeps it from the VM.
+func (m *Machines) mirrorOf(host Host) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if host.MirrorFails() {
+			http.Error(w, "the mirror fails because a fault was set", http.StatusServiceUnavailable)
+			return
+		}
+		m.mirror.ServeHTTP(w, r)
+	})
 }
 
 func (m *Machines) image(name string) hypervisor.Image {

@@ -57,7 +57,11 @@ type host struct {
 	mu     sync.Mutex
 	lines  []string
 	failed []string
+	// noMirror is what MirrorFails returns.
+	noMirror bool
 }
+
+func (h *host) MirrorFails() bool { return h.noMirror }
 
 func (h *host) Console(format string, args ...any) {
 	h.mu.Lock()
@@ -103,7 +107,7 @@ var vm = VM{ID: "vm-1", Name: "w1", Image: "debian-12-real", IP: "10.200.0.10", 
 
 func TestAVMRunsUntilItIsDeleted(t *testing.T) {
 	dir, h := t.TempDir(), &host{}
-	m := machinesWith(t, dir, script{text: `printf '\033[32mOK\033[0m booted %s\r\n\n' "$(cat boots 2>/dev/null)"; echo again >>boots; sleep 600`})
+	m := machinesWith(t, dir, script{text: `last=$(cat boots 2>/dev/null); echo again >>boots; printf '\033[32mOK\033[0m booted %s\r\n\n' "$last"; sleep 600`})
 	m.Start(vm, h)
 	m.Start(vm, h) // It runs already.
 	eventually(t, "the first boot", func() bool { return strings.Contains(h.console(), "OK booted") })
@@ -125,11 +129,42 @@ func TestAVMRunsUntilItIsDeleted(t *testing.T) {
 	}
 }
 
+// exclusive is a hypervisor that reports a VM that starts while it still runs.
+type exclusive struct {
+	script
+	t    *testing.T
+	last *hypervisor.Machine
+}
+
+func (e *exclusive) Start(vm hypervisor.VM, console io.Writer) (*hypervisor.Machine, error) {
+	if e.last != nil {
+		select {
+		case <-e.last.Done():
+		default:
+			e.t.Error("a VM boots while its last boot still runs: both write to its disk")
+		}
+	}
+	m, err := e.script.Start(vm, console)
+	e.last = m
+	return m, err
+}
+
+func TestARebootWaitsForTheEndOfTheLastBoot(t *testing.T) {
+	h := &host{}
+	m := machinesWith(t, t.TempDir(), &exclusive{t: t, script: script{text: "echo booted; sleep 600"}})
+	m.Start(vm, h)
+	for boots := range 3 {
+		eventually(t, "a boot", func() bool { return strings.Count(h.console(), "\nbooted") == boots+1 })
+		m.Stop(vm.ID)
+		m.Start(vm, h)
+	}
+}
+
 func TestTheConsoleHidesTheSecretOfTheMetadata(t *testing.T) {
 	h := &host{}
 	machinesWith(t, t.TempDir(), script{text: `echo "$KERNEL"; sleep 600`}).Start(vm, h)
 	eventually(t, "the command line", func() bool { return strings.Contains(h.console(), "ds=nocloud-net") })
-	if !strings.HasSuffix(h.console(), "ds=nocloud-net;s=http://10.200.0.1/nocloud/SECRET/") {
+	if !strings.HasSuffix(h.console(), "ds=nocloud-net;s=http://10.200.0.1/nocloud/SECRET/ ignition.config.url=http://10.200.0.1/nocloud/SECRET/user-data") {
 		t.Error(h.console())
 	}
 }
@@ -197,7 +232,8 @@ func TestKeepDeletesTheRest(t *testing.T) {
 
 func TestTheGatewayServesMetadataAndMirror(t *testing.T) {
 	m := machinesWith(t, t.TempDir())
-	h, err := m.handler(VM{ID: "vm-1", Name: "w1", UserData: []byte("data"), ProviderID: "local:///a/vm-1"}, "s3cret")
+	about := &host{}
+	h, err := m.handler(VM{ID: "vm-1", Name: "w1", UserData: []byte("data"), ProviderID: "local:///a/vm-1"}, about, "s3cret")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -207,6 +243,15 @@ func TestTheGatewayServesMetadataAndMirror(t *testing.T) {
 	} {
 		if got := statusOf(h, path); got != status {
 			t.Errorf("%s: got %d, want %d", path, got, status)
+		}
+	}
+	about.noMirror = true
+	for path, status := range map[string]int{
+		"/nocloud/s3cret/user-data": http.StatusOK, "/v1/provider-id": http.StatusOK, "/v2/": http.StatusServiceUnavailable,
+		"/release/no": http.StatusServiceUnavailable, "/plugins/no": http.StatusServiceUnavailable,
+	} {
+		if got := statusOf(h, path); got != status {
+			t.Errorf("%s while the mirror fails: got %d, want %d", path, got, status)
 		}
 	}
 }
