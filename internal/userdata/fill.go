@@ -9,9 +9,11 @@ import (
 )
 
 // A Filling is the values of the placeholders of a user data template. UID is that of
-// the Machine, ConfigUID that of the configuration of its cluster.
+// the Machine, ConfigUID that of the configuration of its cluster. Name is that of the Node,
+// which only user data that Drover did not write has a placeholder for.
 type Filling struct {
 	Token, Server  string
+	Name           string
 	CA             []byte
 	UID, ConfigUID string
 }

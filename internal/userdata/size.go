@@ -87,7 +87,7 @@ func (f Form) SizeOf(template string) (int, error) {
 // Machine's user data is filled, which is before its VM is created too.
 var typical = Filling{
 	Token: "0123ab.0123456789abcdef", Server: "https://0123456789abcdef0123456789abcdef.example.org:6443",
-	CA: noise(1200), UID: "01234567-89ab-cdef-0123-456789abcdef", ConfigUID: "fedcba98-7654-3210-fedc-ba9876543210",
+	Name: "0123456789-0123456789-01234", CA: noise(1200), UID: "01234567-89ab-cdef-0123-456789abcdef", ConfigUID: "fedcba98-7654-3210-fedc-ba9876543210",
 }
 
 // noise is bytes that cannot be compressed, always the same.

@@ -19,6 +19,10 @@ const (
 	DefaultDrainTimeout = 2 * time.Hour
 	// DefaultHookTimeout is the default of Drain.HookTimeout.
 	DefaultHookTimeout = 2 * time.Hour
+	// DefaultKubeletDownloadURL is the default of OperatingSystem.KubeletDownloadURL.
+	DefaultKubeletDownloadURL = "https://dl.k8s.io/release"
+	// DefaultClusterDomain is the default of Kubelet.ClusterDomain.
+	DefaultClusterDomain = "cluster.local"
 )
 
 // Defaults that no schema has, because they depend on other fields.

@@ -337,6 +337,11 @@ type MachineStatus struct {
 	// +optional
 	Drained bool `json:"drained,omitempty"`
 
+	// UserData is which user data of the class's own the VM was given. It is absent if Drover
+	// wrote the user data.
+	// +optional
+	UserData *UserDataStatus `json:"userData,omitempty"`
+
 	// CompositionRevision is the name of the CompositionRevision whose pipeline the
 	// Machine follows.
 	// +optional

@@ -35,11 +35,14 @@ type claim struct {
 	recorded string
 	// confirmed means that the VM resource, which the Machine controls, reports providerID.
 	confirmed bool
+	// ownUserData means that Drover did not write the user data, so that the kubelet may
+	// register without the UID of the Machine.
+	ownUserData bool
 }
 
 func claimOf(wn *machineNode) claim {
 	c := claim{
-		uid: string(wn.GetUID()), providerID: wn.Parameters.ProviderID, confirmed: wn.confirmed,
+		uid: string(wn.GetUID()), providerID: wn.Parameters.ProviderID, confirmed: wn.confirmed, ownUserData: wn.ownUserData,
 		name: names.OfMachine(wn.GetName(), wn.GetUID()), cloudNames: wn.Parameters.CloudNamesNodes,
 	}
 	if c.cloudNames {
@@ -57,7 +60,9 @@ func claimOf(wn *machineNode) claim {
 // isProven reports whether a Node is that of the Machine. Any kubelet can put the UID of the
 // Machine into the label of its own Node, so that the name must be right as well: no kubelet
 // can choose that. Where the cloud names Nodes, the Node that is recorded is the Machine's,
-// and before that one with the providerID that the VM resource reports.
+// and before that one with the providerID that the VM resource reports. A kubelet whose user
+// data Drover did not write may register without the label: then its Node needs the name and
+// the providerID, and no label of another Machine.
 func (c claim) isProven(node *corev1.Node) bool {
 	if c.name != "" && node.GetName() != c.name {
 		return false
@@ -66,6 +71,9 @@ func (c claim) isProven(node *corev1.Node) bool {
 	isOfVM := c.confirmed && c.providerID != "" && node.Spec.ProviderID == c.providerID
 	if c.hasToken(node) {
 		return !c.cloudNames || isRecorded || isOfVM
+	}
+	if c.ownUserData && !c.cloudNames && node.GetLabels()[clusterv1alpha1.LabelJoinToken] == "" {
+		return isOfVM
 	}
 	return isRecorded && isOfVM
 }

@@ -44,6 +44,8 @@ type machineNode struct {
 
 	// confirmed means that the VM resource itself reports the providerID.
 	confirmed bool
+	// ownUserData means that Drover did not write the user data of the VM.
+	ownUserData bool
 	// proven is the name of the Node that was seen last, and is the Machine's; provenUID is
 	// its UID.
 	proven    string

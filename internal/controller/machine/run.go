@@ -174,7 +174,7 @@ func (f *facts) input() (pipeline.Input, error) {
 	}
 	join := plan.JoinState{Published: f.join.Published, Hash: f.join.Hash}
 	if f.joinError != nil {
-		join.Error = f.joinError.Error()
+		join.Error, join.Problem = f.joinError.Error(), jointoken.ProblemOf(f.joinError)
 	}
 	seeds := map[string]any{step.ContextJoin: join}
 	if f.node != nil {
