@@ -304,6 +304,10 @@ type MachineStatus struct {
 	// +optional
 	NodeRef *NodeReference `json:"nodeRef,omitempty"`
 
+	// Join is how far the VM has come on its way to a Ready Node.
+	// +optional
+	Join *JoinStatus `json:"join,omitempty"`
+
 	// ReadySince is when the Node became Ready. It is absent while it is not.
 	// +optional
 	ReadySince *metav1.Time `json:"readySince,omitempty"`

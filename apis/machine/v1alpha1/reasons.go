@@ -156,6 +156,13 @@ const (
 	//   - Of: NodeIdentified=False
 	//   - Do: Find out how those Nodes registered.
 	ReasonNodeContested = "NodeContested"
+	// ReasonNodeUnproven means that a Node has the name of the Machine's Node, and nothing else proves
+	// that it is that Node. A warning with the reason reports it.
+	//   - Kinds: Machine
+	//   - Of: NodeIdentified=False
+	//   - Do: Let the kubelet register with the label cluster.drover.dev/join-token or, with user
+	//     data of your own, with the providerID of the VM.
+	ReasonNodeUnproven = "NodeUnproven"
 	// ReasonNodeAmbiguous means that several Nodes fit the Machine.
 	//   - Kinds: Machine
 	//   - Of: NodeIdentified=False

@@ -54,6 +54,7 @@ func (r *Reconciler) report(ctx context.Context, f *facts, d decision) (written 
 	if isLaunched {
 		setConditions(&status, m.GetGeneration(), conditionOf(xpv1.ReconcileSuccess()))
 	}
+	f.joinDue = settleJoin(r.now(), m.Status, &status)
 	if written, err = r.writeStatus(ctx, m, status); err != nil {
 		return false, err
 	}
