@@ -223,9 +223,12 @@ func (p replacer) replaceBlock(lines []string, newline string) (replaced string,
 	return b.String(), true, hasToken
 }
 
-// endsWithWord reports whether the last line of wrapped base64 is none of it: what is text
-// without it is no text with it.
+// word is a line of letters alone: padding and digits are of base64.
+var word = regexp.MustCompile(`^[A-Za-z]+$`)
+
+// endsWithWord reports whether the last line of wrapped base64 is none of it, but a word: what is
+// text without it is no text with it.
 func endsWithWord(decoded []byte, lines []string) bool {
 	before := base64.StdEncoding.DecodedLen(len(lines[0]) * (len(lines) - 1))
-	return len(lines[len(lines)-1])%4 == 0 && !utf8.Valid(decoded) && utf8.Valid(decoded[:min(before, len(decoded))])
+	return word.MatchString(lines[len(lines)-1]) && !utf8.Valid(decoded) && utf8.Valid(decoded[:min(before, len(decoded))])
 }
