@@ -18,6 +18,10 @@
 //   - The Secret beside the Machine names the hash of the template that its user data was
 //     filled from: user data is never filled again to find out whether it is current.
 //
+// User data that Drover does not write is a Secret of the user, in the namespace of the
+// Machine. It is read here and nowhere else, and again with each Request until a VM may exist.
+// What it was filled from is an annotation of the Secret beside the Machine.
+//
 // The token carries the UIDs of its Machine and of the configuration that it was minted
 // through. A token without the UID of the Machine is never taken. The Sweeper deletes
 // tokens, and Nodes that never came to life, whose Machine no longer exists.

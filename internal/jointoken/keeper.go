@@ -126,9 +126,16 @@ func (k *Keeper) carryOut(ctx context.Context, m *machinev1alpha1.Machine, r Req
 	if err := r.check(); err != nil {
 		return e, err
 	}
-	if !e.isAtRest(m, r, now) {
+	var own *source
+	if !r.Frozen {
 		var err error
-		if e, err = k.keep(ctx, m, r, e, now); err != nil {
+		if own, err = k.readOwn(ctx, m, r); err != nil {
+			return e, err
+		}
+	}
+	if !e.isAtRest(m, r, own, now) {
+		var err error
+		if e, err = k.keep(ctx, m, r, own, e, now); err != nil {
 			return e, err
 		}
 	}
@@ -141,7 +148,7 @@ func (k *Keeper) carryOut(ctx context.Context, m *machinev1alpha1.Machine, r Req
 // keep a token, and the user data with it. The Machine's Node, its version and the endpoint come
 // first: with a Node that is not allowed, a kubelet that the API server does not support, or a
 // configuration that is invalid, no token is minted.
-func (k *Keeper) keep(ctx context.Context, m *machinev1alpha1.Machine, r Request, e entry, now time.Time) (entry, error) {
+func (k *Keeper) keep(ctx context.Context, m *machinev1alpha1.Machine, r Request, own *source, e entry, now time.Time) (entry, error) {
 	c, err := k.Connect(ctx, m)
 	if err != nil {
 		return e, err
@@ -171,7 +178,7 @@ func (k *Keeper) keep(ctx context.Context, m *machinev1alpha1.Machine, r Request
 	if r.Frozen {
 		return e, nil
 	}
-	p, err := newPublication(m, c, r, at, half, *e.lease)
+	p, err := newPublication(m, c, r, own, at, half, *e.lease)
 	if err != nil {
 		return e, err
 	}
@@ -294,11 +301,11 @@ func (e entry) withoutToken() entry {
 }
 
 // isAtRest reports whether nothing has to be done for a Request that is not revoked.
-func (e entry) isAtRest(m *machinev1alpha1.Machine, r Request, now time.Time) bool {
+func (e entry) isAtRest(m *machinev1alpha1.Machine, r Request, own *source, now time.Time) bool {
 	switch {
 	case r.Frozen && e.credential(m).secret == "":
 		return true // No VM knows the token, and none can be given another.
-	case !r.Frozen && (!e.isComplete(m) || e.hash() != r.Hash()):
+	case !r.Frozen && (!e.isComplete(m) || e.hash() != r.Hash() || !e.isOf(own)):
 		return false
 	}
 	return e.lease != nil && e.lease.isCurrent(r, now)
@@ -324,6 +331,12 @@ func (e entry) isComplete(m *machinev1alpha1.Machine) bool {
 	return e.credential(m).secret != "" && len(e.secret.Data[clusterv1alpha1.ConnectionServer]) > 0 && len(e.secret.Data[clusterv1alpha1.ConnectionCA]) > 0
 }
 
+// isOf reports whether the Secret was filled from a user's own, or from none.
+func (e entry) isOf(own *source) bool {
+	text, err := own.annotation()
+	return err == nil && e.secret != nil && e.secret.GetAnnotations()[annotationOwn] == text
+}
+
 func (e entry) hash() string {
 	if e.secret == nil {
 		return ""
@@ -345,7 +358,7 @@ func (e entry) isValid(now time.Time) bool {
 func (e entry) state(m *machinev1alpha1.Machine, now time.Time) State {
 	s := State{Hash: e.hash(), Revoked: e.revoked, Renew: e.renew}
 	if e.secret != nil {
-		s.Details = e.secret.Data
+		s.Details, s.OwnUserData = e.secret.Data, ownIn(e.secret)
 		s.Published = s.Hash != "" && e.isComplete(m) && (e.frozen || e.isValid(now))
 	}
 	return s

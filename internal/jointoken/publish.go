@@ -15,6 +15,7 @@ import (
 	clusterv1alpha1 "github.com/drover-dev/drover/apis/cluster/v1alpha1"
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/names"
+	"github.com/drover-dev/drover/internal/plan"
 	"github.com/drover-dev/drover/internal/userdata"
 )
 
@@ -35,7 +36,7 @@ type publication struct {
 	annotations map[string]string
 }
 
-func newPublication(m *machinev1alpha1.Machine, c Cluster, r Request, at endpoint, half credential, l lease) (publication, error) {
+func newPublication(m *machinev1alpha1.Machine, c Cluster, r Request, own *source, at endpoint, half credential, l lease) (publication, error) {
 	token := tokenOf(m, half)
 	p := publication{
 		data: map[string][]byte{
@@ -50,15 +51,26 @@ func newPublication(m *machinev1alpha1.Machine, c Cluster, r Request, at endpoin
 			annotationExpires:  l.expires.UTC().Format(time.RFC3339),
 		},
 	}
-	if r.UserData != "" {
-		filled, err := userdata.Filling{
-			Token: token, Server: at.server, CA: at.ca, UID: string(m.GetUID()), ConfigUID: string(c.ConfigUID),
-		}.Fill(r.UserData, userdata.Form{Encoding: r.Encoding, MaxBytes: r.MaxBytes})
-		if err != nil {
-			return p, err
-		}
-		p.data[clusterv1alpha1.ConnectionUserData] = filled
+	values := userdata.Filling{
+		Token: token, Server: at.server, CA: at.ca, UID: string(m.GetUID()), ConfigUID: string(c.ConfigUID),
+		Name: names.OfMachine(m.GetName(), m.GetUID()),
 	}
+	var filled []byte
+	var err error
+	switch {
+	case own != nil:
+		if p.annotations[annotationOwn], err = own.annotation(); err == nil {
+			filled, err = values.FillOwn(own.content, r.form())
+		}
+	case r.UserData != "":
+		filled, err = values.Fill(r.UserData, r.form())
+	default:
+		return p, nil
+	}
+	if err != nil {
+		return p, &ProblemError{plan.Problem{Reason: reasonOf(err), Message: fmt.Sprintf("class %q: %v", m.Spec.ClassRef.Name, err)}}
+	}
+	p.data[clusterv1alpha1.ConnectionUserData] = filled
 	return p, nil
 }
 
@@ -70,7 +82,7 @@ func (p publication) isIn(s *corev1.Secret) bool {
 			return false
 		}
 	}
-	for _, key := range []string{annotationTemplate, annotationConfig, annotationMinted} {
+	for _, key := range []string{annotationTemplate, annotationConfig, annotationMinted, annotationOwn} {
 		if s.GetAnnotations()[key] != p.annotations[key] {
 			return false
 		}
@@ -88,6 +100,7 @@ func (k *Keeper) publish(ctx context.Context, m *machinev1alpha1.Machine, p publ
 		s = existing.DeepCopy()
 	}
 	s.Data = p.data
+	delete(s.Annotations, annotationOwn)
 	for key, value := range p.annotations {
 		metav1.SetMetaDataAnnotation(&s.ObjectMeta, key, value)
 	}

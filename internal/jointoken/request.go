@@ -19,7 +19,7 @@ const minTTL = time.Minute
 type Request plan.JoinRequest
 
 // Hash of the template and its encoding.
-func (r Request) Hash() string { return userdata.Hash(r.UserData, r.Encoding) }
+func (r Request) Hash() string { return userdata.Hash(plan.JoinRequest(r).Template(), r.Encoding) }
 
 func (r Request) check() error {
 	if r.TTL.Duration < minTTL {
@@ -29,6 +29,11 @@ func (r Request) check() error {
 		return fmt.Errorf("bootstrap request: maxLife: invalid value %s: must be the ttl (%s) or more", r.MaxLife.Duration, r.TTL.Duration)
 	}
 	return nil
+}
+
+// form of the user data.
+func (r Request) form() userdata.Form {
+	return userdata.Form{Encoding: r.Encoding, MaxBytes: r.MaxBytes}
 }
 
 // groups as the token has them.
@@ -85,6 +90,8 @@ type State struct {
 	Hash string
 	// Details are the data of the Secret, nil if there is none. They must not be changed.
 	Details map[string][]byte
+	// OwnUserData is what the Secret was filled from if Drover did not write it, nil otherwise.
+	OwnUserData *OwnUserData
 	// Revoked means that the token is known to be gone.
 	Revoked bool
 	// Renew is when Apply has to be called to renew the lease. It is zero if that is

@@ -7,14 +7,6 @@ import (
 	"github.com/drover-dev/drover/internal/plan"
 )
 
-// A ProblemError is a problem that keeps a Machine from joining until a user fixes it.
-type ProblemError struct {
-	// Problem as the Machine reports it.
-	Problem plan.Problem
-}
-
-func (e *ProblemError) Error() string { return e.Problem.Message }
-
 // checkVersion returns a ProblemError if the API server does not support the kubelet of a
 // Machine.
 func (c Cluster) checkVersion(ctx context.Context, m *machinev1alpha1.Machine) error {
@@ -26,7 +18,7 @@ func (c Cluster) checkVersion(ctx context.Context, m *machinev1alpha1.Machine) e
 		return err
 	}
 	if p := plan.VersionSkew(m.Spec.Version, apiServer); p != nil {
-		return &ProblemError{Problem: *p}
+		return &ProblemError{*p}
 	}
 	return nil
 }

@@ -3,11 +3,13 @@
 package plan
 
 import (
+	"fmt"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	clusterv1alpha1 "github.com/drover-dev/drover/apis/cluster/v1alpha1"
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/workernode"
 )
 
@@ -32,8 +34,10 @@ const TokenSlack = time.Hour
 // A JoinRequest is the join token and the user data that a Machine needs. The Machine's
 // controller carries it out.
 type JoinRequest struct {
-	// UserData is a template with placeholders for what only the controller knows.
-	UserData string `json:"userData,omitempty"`
+	// UserData is a template with placeholders for what only the controller knows. It is empty
+	// if OwnUserData takes its place, which only the controller reads.
+	UserData    string       `json:"userData,omitempty"`
+	OwnUserData *OwnUserData `json:"ownUserData,omitempty"`
 	// Encoding of the user data in its Secret.
 	Encoding clusterv1alpha1.UserDataEncoding `json:"encoding,omitempty"`
 	// MaxBytes of the user data, compressed if the encoding does that, before base64. 0 is
@@ -49,6 +53,24 @@ type JoinRequest struct {
 	Revoked bool `json:"revoked,omitempty"`
 	// Frozen means that a VM may have been made from the user data: it must not change.
 	Frozen bool `json:"frozen,omitempty"`
+}
+
+// Template identifies what the user data is filled from.
+func (r JoinRequest) Template() string {
+	if o := r.OwnUserData; o != nil {
+		return fmt.Sprintf("Secret %s, key %q, format %s", o.SecretName, o.Key, o.Format)
+	}
+	return r.UserData
+}
+
+// OwnUserData is user data that Drover does not write: a Secret in the namespace of the
+// Machine.
+type OwnUserData struct {
+	SecretName string `json:"secretName"`
+	// Key of the Secret, empty for the default.
+	Key string `json:"key,omitempty"`
+	// Format that the class wants, empty for any.
+	Format machinev1alpha1.ProvisioningFormat `json:"format,omitempty"`
 }
 
 // A JoinState is what is known of a Machine's join token and user data.

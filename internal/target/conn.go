@@ -101,6 +101,24 @@ func (c *Conn) RequestsOf(user string) []string {
 	return out
 }
 
+// AllRequestsOf returns the requests of a user, those included that are decided on, as far as
+// Drover watches their signers. They must not be changed.
+func (c *Conn) AllRequestsOf(user string) []*certificatesv1.CertificateSigningRequest {
+	var out []*certificatesv1.CertificateSigningRequest
+	for _, r := range c.requests() {
+		objs, err := r.informer.GetIndexer().ByIndex(byRequestor, user)
+		if err != nil {
+			continue
+		}
+		for _, obj := range objs {
+			if csr, ok := obj.(*certificatesv1.CertificateSigningRequest); ok {
+				out = append(out, csr)
+			}
+		}
+	}
+	return out
+}
+
 func (c *Conn) requests() []*requests {
 	c.link.mu.Lock()
 	defer c.link.mu.Unlock()

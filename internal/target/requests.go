@@ -14,7 +14,11 @@ import (
 	"github.com/drover-dev/drover/apis/cluster/v1alpha1"
 )
 
-const byUser = "user"
+// Indexes of requests: byUser has those that nobody has decided on, byRequestor all.
+const (
+	byUser      = "user"
+	byRequestor = "requestor"
+)
 
 // requests is the watch of a cluster's CertificateSigningRequests of one signer.
 type requests struct {
@@ -26,6 +30,12 @@ func startRequests(kube kubernetes.Interface, signer string, notify func(name st
 	r := &requests{informer: certificatesinformers.NewFilteredCertificateSigningRequestInformer(listed{kube}, 0, cache.Indexers{byUser: func(obj any) ([]string, error) {
 		csr, ok := obj.(*certificatesv1.CertificateSigningRequest)
 		if !ok || len(csr.Status.Conditions) > 0 {
+			return nil, nil
+		}
+		return []string{csr.Spec.Username}, nil
+	}, byRequestor: func(obj any) ([]string, error) {
+		csr, ok := obj.(*certificatesv1.CertificateSigningRequest)
+		if !ok {
 			return nil, nil
 		}
 		return []string{csr.Spec.Username}, nil

@@ -9,9 +9,11 @@ import (
 )
 
 // A Filling is the values of the placeholders of a user data template. UID is that of
-// the Machine, ConfigUID that of the configuration of its cluster.
+// the Machine, ConfigUID that of the configuration of its cluster. Name is that of the Node,
+// which only user data that Drover did not write has a placeholder for.
 type Filling struct {
 	Token, Server  string
+	Name           string
 	CA             []byte
 	UID, ConfigUID string
 }
@@ -26,14 +28,7 @@ var placeholders = []string{
 // as in a data URL, encoded as a whole. It returns a TooLargeError if the cloud does not
 // take that much.
 func (f Filling) Fill(template string, form Form) ([]byte, error) {
-	encoded, size, err := form.encode(f.fill(template))
-	if err != nil {
-		return nil, err
-	}
-	if e := form.tooLarge(size); e != nil {
-		return nil, e
-	}
-	return encoded, nil
+	return form.pack(f.fill(template))
 }
 
 func (f Filling) fill(template string) []byte {

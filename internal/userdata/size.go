@@ -67,6 +67,19 @@ func (f Form) encode(filled []byte) (encoded []byte, size int, err error) {
 	return filled, len(filled), nil
 }
 
+// pack filled user data for its Secret, or return a TooLargeError if the cloud does not take
+// that much.
+func (f Form) pack(filled []byte) ([]byte, error) {
+	encoded, size, err := f.encode(filled)
+	if err != nil {
+		return nil, err
+	}
+	if e := f.tooLarge(size); e != nil {
+		return nil, e
+	}
+	return encoded, nil
+}
+
 // tooLarge returns the error of user data of a size, nil if the cloud takes it.
 func (f Form) tooLarge(size int) *TooLargeError {
 	if f.MaxBytes <= 0 || size <= f.MaxBytes {
@@ -86,7 +99,7 @@ func (f Form) SizeOf(template string) (int, error) {
 // Machine's user data is filled, which is before its VM is created too.
 var typical = Filling{
 	Token: "0123ab.0123456789abcdef", Server: "https://0123456789abcdef0123456789abcdef.example.org:6443",
-	CA: noise(1200), UID: "01234567-89ab-cdef-0123-456789abcdef", ConfigUID: "fedcba98-7654-3210-fedc-ba9876543210",
+	Name: "0123456789-0123456789-01234", CA: noise(1200), UID: "01234567-89ab-cdef-0123-456789abcdef", ConfigUID: "fedcba98-7654-3210-fedc-ba9876543210",
 }
 
 // noise is bytes that cannot be compressed, always the same.

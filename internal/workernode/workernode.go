@@ -77,9 +77,12 @@ type Drain struct {
 
 // A Condition is a condition of a Node, without its heartbeat.
 type Condition struct {
-	Type               string       `json:"type"`
-	Status             string       `json:"status"`
-	Reason             string       `json:"reason,omitempty"`
+	Type   string `json:"type"`
+	Status string `json:"status"`
+	Reason string `json:"reason,omitempty"`
+	// Message of a kubelet that is not Ready, without times: a message that changes with each
+	// heartbeat would be a write each time.
+	Message            string       `json:"message,omitempty"`
 	LastTransitionTime *metav1.Time `json:"lastTransitionTime,omitempty"`
 }
 
@@ -115,12 +118,19 @@ type Observation struct {
 	// NodeUID is the UID of the Node. A Node that was deleted and came back under the same
 	// name is another one.
 	NodeUID types.UID `json:"nodeUID,omitempty"`
+	// Created is when the Node registered.
+	Created *metav1.Time `json:"created,omitempty"`
+	// HasProviderID means that the Node has the providerID of the parameters.
+	HasProviderID bool `json:"hasProviderID,omitempty"`
 	// Addresses of the Node.
 	Addresses []Address `json:"addresses,omitempty"`
 	// NodeInfo is what the Node reports of its system.
 	NodeInfo *Info `json:"nodeInfo,omitempty"`
 	// Conditions of the Node. Heartbeats are left out.
 	Conditions []Condition `json:"conditions,omitempty"`
+
+	// Join is what is known of the way to the Node.
+	Join Join `json:"join,omitzero"`
 
 	// Labels of the Node whose keys lie in machine.drover.dev or drover.dev, without
 	// those that Drover put there.
@@ -139,4 +149,16 @@ type Observation struct {
 	Drained bool `json:"drained,omitempty"`
 	// Drain of the Node, while there is one.
 	Drain *machinev1alpha1.DrainStatus `json:"drain,omitempty"`
+}
+
+// Join is what the target cluster has of a VM that joins, beside its Node.
+type Join struct {
+	// CertificateRequested is when the first request with the join token was made, and
+	// CertificateApproved when one was approved.
+	CertificateRequested *metav1.Time `json:"certificateRequested,omitempty"`
+	CertificateApproved  *metav1.Time `json:"certificateApproved,omitempty"`
+	// Unproven describes a Node that has the name of the Machine's Node and is not proven to be
+	// it, empty if there is none. It registered at UnprovenSince.
+	Unproven      string       `json:"unproven,omitempty"`
+	UnprovenSince *metav1.Time `json:"unprovenSince,omitempty"`
 }

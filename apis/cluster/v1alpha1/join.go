@@ -26,6 +26,17 @@ const (
 	PlaceholderConfigUID = "$(config.uid)"
 )
 
+// Placeholders of other projects, in user data that Drover does not write.
+const (
+	// PlaceholderTokenMCM stands for the bootstrap token, and PlaceholderNameMCM for the name of
+	// the Node, in user data for Gardener's machine-controller-manager.
+	PlaceholderTokenMCM = "<<BOOTSTRAP_TOKEN>>"
+	PlaceholderNameMCM  = "<<MACHINE_NAME>>"
+	// PlaceholderNameKubermatic stands for the name of the Node in user data for Kubermatic's
+	// machine-controller.
+	PlaceholderNameKubermatic = "<MACHINE_NAME>"
+)
+
 // A UserDataEncoding is the encoding of user data in its Secret.
 // +kubebuilder:validation:Enum=Plain;Base64;GzipBase64
 type UserDataEncoding string

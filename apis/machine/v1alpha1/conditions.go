@@ -76,6 +76,16 @@ const (
 	//   - False: The values that the message names are ignored.
 	//   - Do: Correct the annotations that the message names.
 	ConditionAnnotationsValid = "AnnotationsValid"
+	// ConditionUserDataComplete reports whether user data of the class's own has a placeholder for
+	// the join token. Machines whose user data always had one, or was written by Drover, do not
+	// have it.
+	//   - Kinds: Machine
+	//   - Polarity: True is good
+	//   - True: The placeholder was filled in.
+	//   - False: The VM gets no join token. It joins only with a credential of its own.
+	//   - Do: Add a placeholder such as <<BOOTSTRAP_TOKEN>> to the Secret that the message names.
+	//     Replace the Machine to use it.
+	ConditionUserDataComplete = "UserDataComplete"
 	// ConditionReplicaFailure reports whether Machines cannot be created.
 	//   - Kinds: MachineSet, MachineDeployment
 	//   - Polarity: True is bad

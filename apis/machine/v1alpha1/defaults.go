@@ -24,6 +24,10 @@ const (
 	DefaultKubeletPath = "/usr/local/bin/kubelet"
 	// DefaultContainerdURL is the default of ContainerdDownload.URL.
 	DefaultContainerdURL = "https://github.com/containerd/containerd/releases/download"
+	// DefaultKubeletDownloadURL is the default of OperatingSystem.KubeletDownloadURL.
+	DefaultKubeletDownloadURL = "https://dl.k8s.io/release"
+	// DefaultClusterDomain is the default of Kubelet.ClusterDomain.
+	DefaultClusterDomain = "cluster.local"
 )
 
 // Defaults of settings of the operating system.

@@ -124,6 +124,10 @@ const (
 
 	AnnotationOrphanInstallation = Group + "/orphan-of-installation"
 
+	// LabelUserData with the value "true" on a Secret lets MachineClasses of its namespace name
+	// it in spec.userData: its content is brought onto VMs.
+	LabelUserData = Group + "/user-data"
+
 	// AnnotationTemplate on a Machine of a MachineSet is the name of the template in the
 	// MachineGroup that it was last made like.
 	AnnotationTemplate = Group + "/template"

@@ -304,6 +304,10 @@ type MachineStatus struct {
 	// +optional
 	NodeRef *NodeReference `json:"nodeRef,omitempty"`
 
+	// Join is how far the VM has come on its way to a Ready Node.
+	// +optional
+	Join *JoinStatus `json:"join,omitempty"`
+
 	// ReadySince is when the Node became Ready. It is absent while it is not.
 	// +optional
 	ReadySince *metav1.Time `json:"readySince,omitempty"`
@@ -336,6 +340,11 @@ type MachineStatus struct {
 	// Drained means that the Node, which stays, was cordoned and emptied.
 	// +optional
 	Drained bool `json:"drained,omitempty"`
+
+	// UserData is which user data of the class's own the VM was given. It is absent if Drover
+	// wrote the user data.
+	// +optional
+	UserData *UserDataStatus `json:"userData,omitempty"`
 
 	// CompositionRevision is the name of the CompositionRevision whose pipeline the
 	// Machine follows.

@@ -109,6 +109,12 @@ type MachineClassSpec struct {
 	// +kubebuilder:default={}
 	Kubelet Kubelet `json:"kubelet,omitempty,omitzero"`
 
+	// UserData takes the place of the user data that Drover writes. Then nothing is installed
+	// or configured on the VM but what it says: of operatingSystem only provisioning may be
+	// set, and of kubelet nothing.
+	// +optional
+	UserData *UserData `json:"userData,omitempty"`
+
 	// NodeCapacity of the Nodes.
 	// +optional
 	NodeCapacity *NodeCapacity `json:"nodeCapacity,omitempty"`

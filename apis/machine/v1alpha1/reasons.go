@@ -45,6 +45,19 @@ const (
 	//   - Of: Valid=False, Progressing=False, Stalled=True
 	//   - Do: Correct the class or the Secret.
 	ReasonUserDataInvalid = "UserDataInvalid"
+	// ReasonUserDataNotFound means that the Secret that spec.userData of the class names does not
+	// exist, or lacks the key.
+	//   - Kinds: Machine
+	//   - Of: Valid=False
+	//   - Do: Create the Secret, or add the key. Drover looks again within 15 seconds.
+	ReasonUserDataNotFound = "UserDataNotFound"
+	// ReasonUserDataNotAllowed means that the Secret that spec.userData of the class names lacks
+	// the label machine.drover.dev/user-data.
+	//   - Kinds: Machine
+	//   - Of: Valid=False
+	//   - Do: If the Secret is meant to be brought onto VMs, label it. Drover looks again within
+	//     15 seconds.
+	ReasonUserDataNotAllowed = "UserDataNotAllowed"
 	// ReasonProfileNotFound means that the OperatingSystemProfile of the class does not exist.
 	//   - Kinds: Machine, MachineDeployment
 	//   - Of: Valid=False, Progressing=False, Stalled=True
@@ -150,11 +163,32 @@ const (
 	//   - Of: NodeIdentified=False
 	//   - Do: Find out how those Nodes registered.
 	ReasonNodeContested = "NodeContested"
+	// ReasonNodeUnproven means that a Node has the name of the Machine's Node, and nothing else proves
+	// that it is that Node. A warning with the reason reports it.
+	//   - Kinds: Machine
+	//   - Of: NodeIdentified=False
+	//   - Do: Let the kubelet register with the label cluster.drover.dev/join-token or, with user
+	//     data of your own, with the providerID of the VM.
+	ReasonNodeUnproven = "NodeUnproven"
 	// ReasonNodeAmbiguous means that several Nodes fit the Machine.
 	//   - Kinds: Machine
 	//   - Of: NodeIdentified=False
 	//   - Do: Delete the Nodes that are not the Machine's.
 	ReasonNodeAmbiguous = "NodeAmbiguous"
+)
+
+// Reasons of UserDataComplete, which are also those of events.
+const (
+	// ReasonTokenPlaceholderMissing means that the Secret with user data has no placeholder for
+	// the join token. A warning with the reason reports it.
+	//   - Kinds: Machine
+	//   - Of: UserDataComplete=False
+	//   - Do: Add a placeholder such as <<BOOTSTRAP_TOKEN>> to the key that the message names.
+	ReasonTokenPlaceholderMissing = "TokenPlaceholderMissing"
+	// ReasonPlaceholdersFilled means that the join token was filled in.
+	//   - Kinds: Machine
+	//   - Of: UserDataComplete=True
+	ReasonPlaceholdersFilled = "PlaceholdersFilled"
 )
 
 // Reasons of Updated. Those that begin with Update and name a state are those of a Machine, and

@@ -35,11 +35,14 @@ type claim struct {
 	recorded string
 	// confirmed means that the VM resource, which the Machine controls, reports providerID.
 	confirmed bool
+	// ownUserData means that Drover did not write the user data, so that the kubelet may
+	// register without the UID of the Machine.
+	ownUserData bool
 }
 
 func claimOf(wn *machineNode) claim {
 	c := claim{
-		uid: string(wn.GetUID()), providerID: wn.Parameters.ProviderID, confirmed: wn.confirmed,
+		uid: string(wn.GetUID()), providerID: wn.Parameters.ProviderID, confirmed: wn.confirmed, ownUserData: wn.ownUserData,
 		name: names.OfMachine(wn.GetName(), wn.GetUID()), cloudNames: wn.Parameters.CloudNamesNodes,
 	}
 	if c.cloudNames {
@@ -57,7 +60,9 @@ func claimOf(wn *machineNode) claim {
 // isProven reports whether a Node is that of the Machine. Any kubelet can put the UID of the
 // Machine into the label of its own Node, so that the name must be right as well: no kubelet
 // can choose that. Where the cloud names Nodes, the Node that is recorded is the Machine's,
-// and before that one with the providerID that the VM resource reports.
+// and before that one with the providerID that the VM resource reports. A kubelet whose user
+// data Drover did not write may register without the label: then its Node needs the name and
+// the providerID, and no label of another Machine.
 func (c claim) isProven(node *corev1.Node) bool {
 	if c.name != "" && node.GetName() != c.name {
 		return false
@@ -66,6 +71,9 @@ func (c claim) isProven(node *corev1.Node) bool {
 	isOfVM := c.confirmed && c.providerID != "" && node.Spec.ProviderID == c.providerID
 	if c.hasToken(node) {
 		return !c.cloudNames || isRecorded || isOfVM
+	}
+	if c.ownUserData && !c.cloudNames && node.GetLabels()[clusterv1alpha1.LabelJoinToken] == "" {
+		return isOfVM
 	}
 	return isRecorded && isOfVM
 }
@@ -87,6 +95,9 @@ type candidates struct {
 	proven []*corev1.Node
 	// pretenders have the token or the providerID, and are not proven.
 	pretenders []*corev1.Node
+	// unproven has the name of the Machine's Node, and neither its token nor its providerID. It
+	// is nil if there is none.
+	unproven *corev1.Node
 }
 
 // find the Nodes that are the Machine's.
@@ -112,6 +123,9 @@ func (x *nodeKeeper) find(ctx context.Context, wn *machineNode) (candidates, err
 			f.proven = append(f.proven, n)
 		case f.hasToken(n) || f.confirmed && n.Spec.ProviderID == f.providerID:
 			f.pretenders = append(f.pretenders, n)
+		}
+		if !f.cloudNames && n.GetName() == f.name && !f.isProven(n) {
+			f.unproven = n
 		}
 	}
 	// Of two Nodes that are proven the recorded one is the Machine's.
@@ -161,10 +175,33 @@ func (f candidates) contest() *contest {
 	switch {
 	case len(f.proven) > 1:
 		return &contest{machinev1alpha1.ReasonNodeAmbiguous, capitalized(f.ambiguous().Error())}
+	case len(f.proven) == 0 && f.unproven != nil:
+		return &contest{machinev1alpha1.ReasonNodeUnproven, f.describeUnproven()}
 	case len(f.pretenders) > 0:
 		return &contest{machinev1alpha1.ReasonNodeContested, fmt.Sprintf("Not this Machine's, although with its join token or the providerID of its VM: %s; Drover leaves them alone, find out how they registered", namedNodes(f.pretenders))}
 	}
 	return nil
+}
+
+// describeUnproven says what keeps a Node with the right name from being the Machine's.
+func (f candidates) describeUnproven() string {
+	node := f.unproven
+	ready := "is not Ready"
+	if nodeReady(node).Status == corev1.ConditionTrue {
+		ready = "is Ready"
+	}
+	var lacks string
+	switch token, own := node.GetLabels()[clusterv1alpha1.LabelJoinToken], node.Spec.ProviderID; {
+	case token != "":
+		lacks = fmt.Sprintf("its label %s is that of another Machine", clusterv1alpha1.LabelJoinToken)
+	case own == "":
+		lacks = fmt.Sprintf("it has neither the label %s nor a providerID", clusterv1alpha1.LabelJoinToken)
+	case f.providerID != "" && own != f.providerID:
+		lacks = fmt.Sprintf("it lacks the label %s, and has the providerID %s, while the VM has %s", clusterv1alpha1.LabelJoinToken, own, f.providerID)
+	default:
+		lacks = fmt.Sprintf("it lacks the label %s", clusterv1alpha1.LabelJoinToken)
+	}
+	return fmt.Sprintf("The Node %s has the name of this Machine's Node and %s, but %s: Drover leaves it alone", node.GetName(), ready, lacks)
 }
 
 func capitalized(s string) string { return strings.ToUpper(s[:1]) + s[1:] }

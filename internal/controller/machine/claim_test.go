@@ -44,12 +44,24 @@ func TestANodeIsTheMachinesOnlyByProof(t *testing.T) {
 		c.name = name
 		return c
 	}
+	own := func(c claim, confirmed bool) claim {
+		c.ownUserData, c.confirmed = true, confirmed
+		return c
+	}
 	cases := map[string]struct {
 		reason string
 		claim  claim
 		node   *corev1.Node
 		want   bool
 	}{
+		"OwnNameAndProviderID":       {"User data that Drover did not write may lack the label.", own(named, true), joined("node-of-m", "u", "", id), true},
+		"OwnNameAlone":               {"The name follows from the Machine, which is no secret.", own(named, true), joined("node-of-m", "u", "", ""), false},
+		"OwnProviderIDAlone":         {"A Node chooses its providerID itself.", own(named, true), joined("rogue", "u", "", id), false},
+		"OwnNameAndAnotherVM":        {"It is of another VM.", own(named, true), joined("node-of-m", "u", "", "of-another"), false},
+		"OwnNotConfirmed":            {"A status may be forged.", own(named, false), joined("node-of-m", "u", "", id), false},
+		"OwnNameAndAnotherToken":     {"It belongs to another Machine.", own(named, true), joined("node-of-m", "u", "another", id), false},
+		"OwnTokenAndName":            {"The user data has the label.", own(named, false), joined("node-of-m", "u", "m", ""), true},
+		"OwnWhereTheCloudNamesNodes": {"The name proves nothing there.", own(cloud, true), joined("ip-10-0-0-1", "u", "", id), false},
 		"TokenAndName":               {"A kubelet registers with both.", named, joined("node-of-m", "u", "m", ""), true},
 		"TokenAlone":                 {"Any kubelet can put the label on its own Node, but cannot choose its name.", named, joined("rogue", "u", "m", id), false},
 		"NameAlone":                  {"The name follows from the Machine, which is no secret.", named, joined("node-of-m", "u", "", id), false},

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
+	certificatesv1 "k8s.io/api/certificates/v1"
 	corev1 "k8s.io/api/core/v1"
 	kerrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -35,6 +36,9 @@ type nodeCluster struct {
 	// allowsLabel and allowsTaint report which keys the configuration allows on Nodes. If
 	// they are nil, it allows all.
 	allowsLabel, allowsTaint func(key string) bool
+	// requests are the certificate requests of a user, as far as they are watched. It may be
+	// nil.
+	requests func(user string) []*certificatesv1.CertificateSigningRequest
 }
 
 // A machineNode is the Node of a Machine during one reconcile.
@@ -44,6 +48,8 @@ type machineNode struct {
 
 	// confirmed means that the VM resource itself reports the providerID.
 	confirmed bool
+	// ownUserData means that Drover did not write the user data of the VM.
+	ownUserData bool
 	// proven is the name of the Node that was seen last, and is the Machine's; provenUID is
 	// its UID.
 	proven    string
@@ -112,6 +118,7 @@ func (x *nodeKeeper) observe(ctx context.Context, wn *machineNode) (*corev1.Node
 		x.record.Event(wn.Machine, event.Normal(machinev1alpha1.EventNodeJoined, fmt.Sprintf("Node %s joined", node.GetName())))
 	}
 	observeNode(wn, node)
+	wn.Observation.Join = x.joinOf(wn, found)
 	wn.proven, wn.provenUID = "", ""
 	if node == nil {
 		x.drains.Delete(wn.GetUID())
@@ -141,8 +148,9 @@ func (x *nodeKeeper) keep(ctx context.Context, wn *machineNode, node *corev1.Nod
 	if err != nil {
 		return false, x.classify(err)
 	}
+	join := wn.Observation.Join
 	observeNode(wn, synced)
-	wn.Observation.Synced = true
+	wn.Observation.Synced, wn.Observation.Join = true, join
 	if !toDrain(wn, synced) || wn.passed {
 		return patched, nil
 	}

@@ -33,7 +33,7 @@ var start = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 func node(name string, ready corev1.ConditionStatus) *corev1.Node {
 	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, UID: "uid-1", Labels: map[string]string{clusterv1alpha1.LabelJoinToken: "w"}}, Spec: corev1.NodeSpec{ProviderID: id}}
 	if ready != "" {
-		n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: ready, Reason: "Because", Message: "secret times"}}
+		n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: ready, Reason: "Because", Message: "of the kubelet"}}
 	}
 	return n
 }
@@ -114,7 +114,11 @@ func writes(kube *fake.Clientset) []string {
 
 func TestObservation(t *testing.T) {
 	ready := func(status corev1.ConditionStatus) []workernode.Condition {
-		return []workernode.Condition{{Type: "Ready", Status: string(status), Reason: "Because"}}
+		c := workernode.Condition{Type: "Ready", Status: string(status), Reason: "Because"}
+		if status != corev1.ConditionTrue {
+			c.Message = "of the kubelet"
+		}
+		return []workernode.Condition{c}
 	}
 	cases := map[string]struct {
 		node       *corev1.Node

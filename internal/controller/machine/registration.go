@@ -16,8 +16,8 @@ import (
 // A nodeMemory is what is remembered of a Node between two reconciles.
 type nodeMemory struct {
 	// node is nil while the pipeline did not decide on parameters.
-	node      *workernode.WorkerNode
-	confirmed bool
+	node                   *workernode.WorkerNode
+	confirmed, ownUserData bool
 	// proven is the name of the Node that is the Machine's, empty if there is none, and
 	// provenUID its UID.
 	proven    string
@@ -26,7 +26,7 @@ type nodeMemory struct {
 
 func (wn *machineNode) memory() nodeMemory {
 	node := wn.WorkerNode
-	return nodeMemory{node: &node, confirmed: wn.confirmed, proven: wn.proven, provenUID: wn.provenUID}
+	return nodeMemory{node: &node, confirmed: wn.confirmed, ownUserData: wn.ownUserData, proven: wn.proven, provenUID: wn.provenUID}
 }
 
 // recallNode puts the Node as it was known last into the facts, and looks at it.
@@ -36,7 +36,7 @@ func (r *Reconciler) recallNode(ctx context.Context, f *facts) error {
 	if !ok || before.node == nil {
 		return nil // The pipeline decides on parameters once the providerID is known.
 	}
-	f.node = &machineNode{Machine: m, WorkerNode: *before.node, confirmed: before.confirmed, proven: before.proven, provenUID: before.provenUID}
+	f.node = &machineNode{Machine: m, WorkerNode: *before.node, confirmed: before.confirmed, ownUserData: f.join.OwnUserData != nil, proven: before.proven, provenUID: before.provenUID}
 	_, err := r.observeNode(ctx, f)
 	// Also if the pipeline fails: otherwise each retry reports that the Node joined.
 	r.parameters.set(m.GetUID(), f.node.memory())
@@ -79,7 +79,7 @@ func (r *Reconciler) syncNode(ctx context.Context, f *facts, d decision) (change
 		f.node = &machineNode{Machine: f.machine, WorkerNode: workernode.WorkerNode{Observation: lastSeen(f.machine)}}
 	}
 	before := f.node.Observation
-	f.node.Parameters, f.node.confirmed = *d.node, d.vm.Confirmed
+	f.node.Parameters, f.node.confirmed, f.node.ownUserData = *d.node, d.vm.Confirmed, f.join.OwnUserData != nil
 	seen, err := r.observeNode(ctx, f)
 	if err != nil {
 		return false, err

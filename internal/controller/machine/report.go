@@ -1,8 +1,10 @@
 package machine
 
 import (
+	"regexp"
 	"slices"
 	"strings"
+	"unicode"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -21,6 +23,7 @@ func observeNode(wn *machineNode, node *corev1.Node) {
 		return
 	}
 	wn.Observation = observation(node)
+	wn.Observation.HasProviderID = node.Spec.ProviderID != "" && node.Spec.ProviderID == wn.Parameters.ProviderID
 	wn.Observation.Labels, wn.Observation.Annotations = foreignKeys(node, wn)
 	wn.Observation.StartupTaints = startupTaints(node, wn.Parameters)
 	if wn.Parameters.Drained && was.NodeUID == node.GetUID() {
@@ -35,6 +38,7 @@ func observation(node *corev1.Node) workernode.Observation {
 	o := workernode.Observation{
 		NodeName: node.GetName(),
 		NodeUID:  node.GetUID(),
+		Created:  node.CreationTimestamp.DeepCopy(),
 		Present:  true,
 		NodeInfo: &workernode.Info{
 			KubeletVersion:          info.KubeletVersion,
@@ -50,12 +54,32 @@ func observation(node *corev1.Node) workernode.Observation {
 	}
 	for _, c := range node.Status.Conditions {
 		nc := workernode.Condition{Type: string(c.Type), Status: string(c.Status), Reason: c.Reason}
+		if c.Type == corev1.NodeReady && c.Status != corev1.ConditionTrue {
+			nc.Message = steady(c.Message)
+		}
 		if !c.LastTransitionTime.IsZero() {
 			nc.LastTransitionTime = c.LastTransitionTime.DeepCopy()
 		}
 		o.Conditions = append(o.Conditions, nc)
 	}
 	return o
+}
+
+// maxKubeletMessage is as much of a kubelet's message as a user is shown.
+const maxKubeletMessage = 512
+
+// passing are times and durations in a message: they change with each heartbeat.
+var passing = regexp.MustCompile(`\b\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}:\d{2}[^\s,;)\]]*|\b(?:\d+(?:\.\d+)?(?:ns|us|µs|ms|s|m|h))+\b`)
+
+// steady is a message of a kubelet without what changes with time. A kubelet chooses the text:
+// it is bounded, and has one line.
+func steady(message string) string {
+	message = passing.ReplaceAllString(message, "...")
+	message = strings.Join(strings.FieldsFunc(message, func(r rune) bool { return unicode.IsSpace(r) || !unicode.IsPrint(r) }), " ")
+	if len(message) > maxKubeletMessage {
+		message = strings.ToValidUTF8(message[:maxKubeletMessage], "") + "..."
+	}
+	return message
 }
 
 // startupTaints that are still there, those first that we take off ourselves.

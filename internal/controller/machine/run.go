@@ -44,6 +44,9 @@ type facts struct {
 	node *machineNode
 	// applying is what the Node is about to get, nil at any other time.
 	applying *machinev1alpha1.AppliedToNode
+	// joinDue is when milestones of the join have to be written that nothing else was written
+	// with, 0 if there are none.
+	joinDue time.Duration
 }
 
 // A decision is the answer of the pipeline.
@@ -173,12 +176,8 @@ func (f *facts) input() (pipeline.Input, error) {
 		}
 	}
 	join := plan.JoinState{Published: f.join.Published, Hash: f.join.Hash}
-	var problem *jointoken.ProblemError
-	switch {
-	case errors.As(f.joinError, &problem):
-		join.Problem = &problem.Problem
-	case f.joinError != nil:
-		join.Error = f.joinError.Error()
+	if f.joinError != nil {
+		join.Error, join.Problem = f.joinError.Error(), jointoken.ProblemOf(f.joinError)
 	}
 	seeds := map[string]any{step.ContextJoin: join}
 	if f.node != nil {
@@ -257,6 +256,7 @@ func (r *Reconciler) again(f *facts, d decision) time.Duration {
 			sooner(afterError)
 		}
 	}
+	sooner(f.joinDue)
 	switch {
 	case target.Is(f.joinError, target.Busy):
 		sooner(afterBusy)

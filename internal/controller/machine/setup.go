@@ -47,6 +47,8 @@ const (
 	byNode = "drover.node"
 	// byToken has the UID of the Machine, by which its Node registers.
 	byToken = "drover.token"
+	// byTokenID has the configuration and the ID of the join token.
+	byTokenID = "drover.tokenID"
 	// byProviderID has the providerID that is recorded in the spec.
 	byProviderID = "drover.providerID"
 	// byCluster has the configuration.
@@ -102,6 +104,7 @@ func Setup(ctx context.Context, mgr ctrl.Manager, o controller.Options, pool *ta
 		WatchesRawSource(source.TypedKind(mgr.GetCache(), &clusterv1alpha1.ProviderConfig{}, handler.TypedEnqueueRequestsFromMapFunc(ofConfig[*clusterv1alpha1.ProviderConfig](r)), specChanged[*clusterv1alpha1.ProviderConfig]())).
 		WatchesRawSource(source.TypedKind(resources, revisions, handler.TypedEnqueueRequestsFromMapFunc(r.ofRevision), createdOnly[*unstructured.Unstructured]())).
 		WatchesRawSource(nodesOf(mgr.GetClient(), pool)).
+		WatchesRawSource(requestsOf(mgr.GetClient(), pool)).
 		Build(r)
 	close(built)
 	if err != nil {
@@ -162,7 +165,7 @@ func connectThrough(pool *target.Pool) func(context.Context, *machinev1alpha1.Ma
 		}
 		return nodeCluster{
 			ref: conn.Ref, kube: conn.Kube, nodes: conn.Nodes, ofVM: conn.NodesOfVM, classify: conn.Classify,
-			allowsLabel: conn.AllowsLabel, allowsTaint: conn.AllowsTaint,
+			allowsLabel: conn.AllowsLabel, allowsTaint: conn.AllowsTaint, requests: conn.AllRequestsOf,
 		}, nil
 	}
 }
@@ -173,6 +176,7 @@ func index(ctx context.Context, indexer client.FieldIndexer) error {
 			return refOf(m).String() + " " + names.OfMachine(m.GetName(), m.GetUID())
 		},
 		byToken:      func(m *machinev1alpha1.Machine) string { return string(m.GetUID()) },
+		byTokenID:    func(m *machinev1alpha1.Machine) string { return refOf(m).String() + " " + names.TokenID(m.GetUID()) },
 		byProviderID: func(m *machinev1alpha1.Machine) string { return ptr.Deref(m.Spec.ProviderID, "") },
 		byCluster:    func(m *machinev1alpha1.Machine) string { return refOf(m).String() },
 		byClass:      func(m *machinev1alpha1.Machine) string { return m.Spec.ClassRef.Name },

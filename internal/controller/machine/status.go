@@ -37,11 +37,12 @@ func (r *Reconciler) report(ctx context.Context, f *facts, d decision) (written 
 		return false, err
 	}
 	status.AppliedToNode = f.applied(d)
+	status.UserData = f.ownUserData()
 	status.Conditions = slices.Clone(m.Status.Conditions)
 	setConditions(&status, m.GetGeneration(), append(conditionsOf(d.Conditions), conditionOf(readyWhen(d)))...)
-	identified := identifiedCondition(f)
-	setConditions(&status, m.GetGeneration(), identified...)
-	news := newsOf(m.Status.Conditions, identified)
+	own := append(identifiedCondition(f), userDataCondition(f)...)
+	setConditions(&status, m.GetGeneration(), own...)
+	news := newsOf(m.Status.Conditions, own)
 	// After a failed launch, Synced waits for a launch that succeeds: otherwise each retry
 	// would write it twice.
 	isLaunched := true
@@ -53,6 +54,7 @@ func (r *Reconciler) report(ctx context.Context, f *facts, d decision) (written 
 	if isLaunched {
 		setConditions(&status, m.GetGeneration(), conditionOf(xpv1.ReconcileSuccess()))
 	}
+	f.joinDue = settleJoin(r.now(), m.Status, &status)
 	if written, err = r.writeStatus(ctx, m, status); err != nil {
 		return false, err
 	}

@@ -111,7 +111,7 @@ func mayHaveNode(m *machinev1alpha1.Machine) bool {
 func (r *Reconciler) nodeOf(m *machinev1alpha1.Machine) *machineNode {
 	wn := &machineNode{Machine: m, WorkerNode: workernode.WorkerNode{Observation: lastSeen(m)}}
 	if before, ok := r.parameters.get(m.GetUID()); ok && before.node != nil {
-		wn.WorkerNode, wn.confirmed, wn.proven, wn.provenUID = *before.node, before.confirmed, before.proven, before.provenUID
+		wn.WorkerNode, wn.confirmed, wn.ownUserData, wn.proven, wn.provenUID = *before.node, before.confirmed, before.ownUserData, before.proven, before.provenUID
 	} else {
 		// After a restart the providerID is unknown: that of the status may be forged. The
 		// names in the status serve to find a Node, and prove nothing without its token.

@@ -77,22 +77,22 @@ func Plan(o Observed, settings Settings) plan.Bootstrap {
 		d.Waiting = "the cloud has no room for the VM, so that none is requested"
 		return d
 	}
-	template := ""
+	var made source
 	if !o.VMMayExist && !o.VMLost {
-		template, d.Problem = render(o, settings)
-		if d.Problem == nil {
-			d.Problem = o.Join.Problem
-		}
+		made, d.Problem = render(o, settings)
 	}
 	request := &plan.JoinRequest{
-		UserData: template, Encoding: settings.Form.Encoding, MaxBytes: settings.Form.MaxBytes,
+		UserData: made.template, OwnUserData: made.own, Encoding: settings.Form.Encoding, MaxBytes: settings.Form.MaxBytes,
 		TTL: metav1.Duration{Duration: settings.TokenTTL}, MaxLife: maxLife(o.Machine), Groups: settings.TokenGroups,
 		Revoked: !wantsToken(o),
 		// What cannot be rendered now stays as it is.
-		Frozen: template == "",
+		Frozen: made.isEmpty(),
 	}
-	if request.Revoked || template != "" || o.VMMayExist || o.Join.Published {
+	if request.Revoked || !made.isEmpty() || o.VMMayExist || o.Join.Published {
 		d.Join = request
+	}
+	if d.Problem == nil && !made.isEmpty() {
+		d.Problem = o.Join.Problem
 	}
 	if d.Problem != nil || o.VMLost {
 		return d
@@ -121,7 +121,7 @@ func waitsFor(o Observed, r plan.JoinRequest) string {
 		return ""
 	case o.Join.Error != "":
 		return "waiting for the join token: " + o.Join.Error
-	case !o.Join.Published, o.Join.Hash != userdata.Hash(r.UserData, r.Encoding):
+	case !o.Join.Published, o.Join.Hash != userdata.Hash(r.Template(), r.Encoding):
 		return waitingForToken
 	}
 	return ""
@@ -131,10 +131,28 @@ func maxLife(m *machinev1alpha1.Machine) metav1.Duration {
 	return metav1.Duration{Duration: plan.CreationTimeout(m) + plan.TokenSlack}
 }
 
-func render(o Observed, settings Settings) (string, *plan.Problem) {
+// A source is what user data is filled from: a template, or a Secret that only the
+// controller reads.
+type source struct {
+	template string
+	own      *plan.OwnUserData
+}
+
+func (s source) isEmpty() bool { return s.template == "" && s.own == nil }
+
+func render(o Observed, settings Settings) (source, *plan.Problem) {
 	if o.ClassProblem != nil {
-		return "", o.ClassProblem
+		return source{}, o.ClassProblem
 	}
+	if o.Class.Spec.UserData != nil {
+		own, problem := ownUserData(o.Class)
+		return source{own: own}, problem
+	}
+	template, problem := renderTemplate(o, settings)
+	return source{template: template}, problem
+}
+
+func renderTemplate(o Observed, settings Settings) (string, *plan.Problem) {
 	m := o.Machine
 	d, err := userdata.New(userdata.Input{
 		Hostname:      names.OfMachine(m.Name, m.UID),

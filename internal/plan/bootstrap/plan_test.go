@@ -37,10 +37,11 @@ func class(configuration string) *machinev1alpha1.MachineClass {
 
 func TestPlan(t *testing.T) {
 	const old = "#cloud-config\nold: true\n"
-	current, problem := render(Observed{Machine: machine("Pending"), Class: class("")}, Settings{})
+	made, problem := render(Observed{Machine: machine("Pending"), Class: class("")}, Settings{})
 	if problem != nil {
 		t.Fatal(problem.Message)
 	}
+	current := made.template
 	const waiting = "waiting for the join token and user data"
 	published := func(template string) plan.JoinState {
 		return plan.JoinState{Published: true, Hash: userdata.Hash(template, "")}

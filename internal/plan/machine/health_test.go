@@ -263,7 +263,7 @@ func TestAJoiningMachineWaitsUntilItsNodeIsHealthy(t *testing.T) {
 	l.at(time.Hour, nodeWith("NetworkUnavailable", "True")).is("Joining")
 	l.o.Machine.Annotations = nil
 	l.at(time.Hour, nodeWith("NetworkUnavailable", "True")).is("Failed")
-	if want := "the Node was not healthy within 20m0s: The Node m has the condition NetworkUnavailable with the status True"; l.d.Status.FailureMessage != want {
+	if want := "the Node was not healthy within 20m0s: The Node m has the condition NetworkUnavailable with the status True; last milestone: NodeReady"; l.d.Status.FailureMessage != want {
 		l.t.Errorf("it says %q, want %q", l.d.Status.FailureMessage, want)
 	}
 	l.at(2*time.Hour, readyNode()).is("Running")

@@ -44,10 +44,11 @@ func nodeOf(now time.Time, m *machinev1alpha1.Machine, wn *workernode.WorkerNode
 	}
 	n := node{Observation: wn.Observation}
 	n.joined = n.NodeName != ""
-	reason := ""
+	reason, cause := "", ""
 	for _, c := range n.Conditions {
 		if c.Type == string(corev1.NodeReady) {
-			n.status, n.since, reason = c.Status, c.LastTransitionTime, c.Reason
+			n.status, n.since, cause = c.Status, c.LastTransitionTime, causeOf(c)
+			reason = c.Reason
 		}
 	}
 	n.ready = n.joined && n.status == isTrue
@@ -71,7 +72,7 @@ func nodeOf(now time.Time, m *machinev1alpha1.Machine, wn *workernode.WorkerNode
 	case n.ready:
 		return n
 	}
-	n.message = n.notReady(wn.Parameters.ProviderID, reason)
+	n.message = n.notReady(wn.Parameters.ProviderID, cause)
 	if n.isGone(hasRun) {
 		n.goneSince = whole(now).Time
 		if before := m.Status.NodeGoneSince; before != nil {
@@ -86,13 +87,25 @@ func (n node) isGone(hasRun bool) bool {
 	return n.Error == "" && !n.Present && (n.joined || hasRun)
 }
 
-// notReady says why the Node is not Ready. A kubelet's messages may contain times, so that
-// only its reasons are passed on.
-func (n node) notReady(providerID, reason string) string {
+// causeOf a condition is what its reporter says: a reason, a message, or both.
+func causeOf(c workernode.Condition) string {
+	switch {
+	case c.Reason == "" && c.Message == "":
+		return ""
+	case c.Reason == "" || c.Message == "":
+		return ": " + c.Reason + c.Message
+	}
+	return ": " + c.Reason + ": " + c.Message
+}
+
+// notReady says why the Node is not Ready.
+func (n node) notReady(providerID, cause string) string {
 	switch {
 	// An unreachable cluster, or wrong credentials, say more than what was seen last.
 	case n.Error != "":
 		return n.Error
+	case !n.Present && n.Join.Unproven != "":
+		return n.Join.Unproven
 	case !n.Present && !n.joined:
 		return fmt.Sprintf("No Node of the VM %s has joined yet", providerID)
 	case !n.Present:
@@ -100,9 +113,9 @@ func (n node) notReady(providerID, reason string) string {
 	}
 	switch n.status {
 	case isUnknown:
-		return fmt.Sprintf("The Node %s stopped reporting: %s", n.NodeName, reason)
+		return fmt.Sprintf("The Node %s stopped reporting%s", n.NodeName, cause)
 	case isFalse:
-		return fmt.Sprintf("The Node %s is not Ready: %s", n.NodeName, reason)
+		return fmt.Sprintf("The Node %s is not Ready%s", n.NodeName, cause)
 	}
 	return fmt.Sprintf("The Node %s has not reported yet", n.NodeName)
 }

@@ -120,5 +120,5 @@ func ofCreation(f facts) *failure {
 	if f.everJoined {
 		message = fmt.Sprintf("the Node was not healthy within %s", f.creationTimeout)
 	}
-	return &failure{machinev1alpha1.FailureJoinTimeout, "", message + ": " + f.waitsFor}
+	return &failure{machinev1alpha1.FailureJoinTimeout, "", message + ": " + f.waitsFor + describeJoin(f)}
 }

@@ -136,7 +136,7 @@ func TestPhase(t *testing.T) {
 		"ButNotForEver": {
 			late, Observed{Machine: machine(phaseIs("Joining")), VM: running, WorkerNode: starting()},
 			want{
-				Phase: "Failed", Failure: "JoinTimeout", Message: "the Node was not healthy within 20m0s: The Node m still has the startup taints cni:NoSchedule",
+				Phase: "Failed", Failure: "JoinTimeout", Message: "the Node was not healthy within 20m0s: The Node m still has the startup taints cni:NoSchedule; last milestone: NodeReady",
 				NodeReady: "NodeStarting", InfraReady: "VMRunning", Valid: "Valid", Events: []string{"JoinTimeout"}, CallAgain: plan.AtRest,
 			},
 		},
@@ -190,7 +190,7 @@ func TestPhase(t *testing.T) {
 		},
 		"FailsWhenNoNodeJoinsInTime": {
 			late, Observed{Machine: machine(phaseIs("Joining")), VM: running, WorkerNode: workerNodeThat("", "")},
-			want{Phase: "Failed", Failure: "JoinTimeout", Message: "no Node joined within 20m0s: No Node of the VM test:///1 has joined yet", NodeReady: "NodeNotJoined", InfraReady: "VMRunning", Valid: "Valid", Events: []string{"JoinTimeout"}, CallAgain: plan.AtRest},
+			want{Phase: "Failed", Failure: "JoinTimeout", Message: "no Node joined within 20m0s: No Node of the VM test:///1 has joined yet; last milestone: VMRunning; missing: CertificateRequested, no certificate request with the join token was seen: read the console of the VM", NodeReady: "NodeNotJoined", InfraReady: "VMRunning", Valid: "Valid", Events: []string{"JoinTimeout"}, CallAgain: plan.AtRest},
 		},
 		"IsNotFailedForItsNodeWhileTheClusterIsUnreachable": {
 			late, Observed{Machine: machine(phaseIs("Joining")), VM: running, TargetUnreachable: true},
@@ -218,12 +218,12 @@ func TestPhase(t *testing.T) {
 		},
 		"FailsWhateverTheProblemOnceThereIsAVM": {
 			late, Observed{Machine: machine(phaseIs("Joining")), VM: running, Bootstrap: plan.Bootstrap{Problem: problem}},
-			want{Phase: "Failed", Failure: "JoinTimeout", Message: "no Node joined within 20m0s: no class", NodeReady: "NodeNotJoined", InfraReady: "VMRunning", Valid: "ClassNotFound", Events: []string{"ClassNotFound", "JoinTimeout"}, CallAgain: plan.AtRest},
+			want{Phase: "Failed", Failure: "JoinTimeout", Message: "no Node joined within 20m0s: no class; last milestone: VMRunning; missing: CertificateRequested, no certificate request with the join token was seen: read the console of the VM", NodeReady: "NodeNotJoined", InfraReady: "VMRunning", Valid: "ClassNotFound", Events: []string{"ClassNotFound", "JoinTimeout"}, CallAgain: plan.AtRest},
 		},
 		"FailsWhenItsNodeCameAndWentInTime": {
 			late, Observed{Machine: machine(machinev1alpha1.MachineStatus{Phase: "Joining", NodeRef: &machinev1alpha1.NodeReference{Name: "m"}}), VM: running},
 			want{
-				Phase: "Failed", Failure: "JoinTimeout", Message: "the Node was not healthy within 20m0s: waiting for the Node of VM test:///1",
+				Phase: "Failed", Failure: "JoinTimeout", Message: "the Node was not healthy within 20m0s: waiting for the Node of VM test:///1; last milestone: VMRunning; missing: CertificateRequested, no certificate request with the join token was seen: read the console of the VM",
 				NodeReady: "NodeGone", InfraReady: "VMRunning", Valid: "Valid", Events: []string{"JoinTimeout"}, CallAgain: plan.AtRest,
 			},
 		},

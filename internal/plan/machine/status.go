@@ -21,6 +21,7 @@ func status(f facts, d decision) machinev1alpha1.MachineStatus {
 		RefusedUntil: f.refusedUntil,
 
 		ExhaustedSince: f.exhaustedSince,
+		Join:           joinStatus(f),
 		ResourceRefs:   f.before.ResourceRefs,
 		Unhealthy:      d.unhealthy,
 

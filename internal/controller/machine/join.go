@@ -1,0 +1,103 @@
+package machine
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	certificatesv1 "k8s.io/api/certificates/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	bootstrapapi "k8s.io/cluster-bootstrap/token/api"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/names"
+	"github.com/drover-dev/drover/internal/target"
+	"github.com/drover-dev/drover/internal/workernode"
+)
+
+// joinSettles is for how long a milestone waits for another change of the status, which then
+// has both in one write. A kubelet that gets its certificate registers its Node sooner.
+const joinSettles = 5 * time.Second
+
+// joinOf a VM by what the target cluster has beside its Node.
+func (x *nodeKeeper) joinOf(wn *machineNode, found candidates) workernode.Join {
+	j := workernode.Join{}
+	if len(found.proven) == 0 && found.unproven != nil {
+		j.Unproven, j.UnprovenSince = found.describeUnproven(), found.unproven.CreationTimestamp.DeepCopy()
+	}
+	if x.requests == nil {
+		return j
+	}
+	for _, csr := range x.requests(bootstrapapi.BootstrapUserPrefix + names.TokenID(wn.GetUID())) {
+		j.CertificateRequested = earliest(j.CertificateRequested, csr.CreationTimestamp)
+		for _, c := range csr.Status.Conditions {
+			if c.Type != certificatesv1.CertificateApproved || c.Status == corev1.ConditionFalse {
+				continue
+			}
+			at := c.LastUpdateTime
+			if at.IsZero() {
+				at = csr.CreationTimestamp
+			}
+			j.CertificateApproved = earliest(j.CertificateApproved, at)
+		}
+	}
+	return j
+}
+
+func earliest(a *metav1.Time, b metav1.Time) *metav1.Time {
+	if a != nil && !b.Before(a) {
+		return a
+	}
+	return &b
+}
+
+// settleJoin leaves milestones that are the only change of a status to a later write, and
+// returns how long they may wait for it.
+func settleJoin(now time.Time, before machinev1alpha1.MachineStatus, status *machinev1alpha1.MachineStatus) time.Duration {
+	reached := status.Join
+	status.Join = before.Join
+	isAlone := equality.Semantic.DeepEqual(before, *status)
+	status.Join = reached
+	if !isAlone || reached == nil {
+		return 0
+	}
+	wait := time.Duration(0)
+	for _, m := range reached.Milestones {
+		// A clock that is ahead must not hold it back.
+		if age := now.Sub(m.Time.Time); before.Join.At(m.Name) == nil && age >= 0 && age < joinSettles {
+			wait = max(wait, joinSettles-age)
+		}
+	}
+	if wait > 0 {
+		status.Join = before.Join
+	}
+	return wait
+}
+
+// requestsOf is the source of reconciles that certificate requests with join tokens cause.
+func requestsOf(reader client.Reader, pool *target.Pool) source.Source {
+	return source.Func(func(ctx context.Context, q queue) error {
+		pool.SubscribeRequests(func(ref target.Ref, name string) {
+			// The call must not block, and a connection may take a moment.
+			go func() {
+				conn, err := pool.Get(ctx, ref)
+				if err != nil {
+					return
+				}
+				csr := conn.Request(name)
+				if csr == nil || !strings.HasPrefix(csr.Spec.Username, bootstrapapi.BootstrapUserPrefix) {
+					return
+				}
+				id := strings.TrimPrefix(csr.Spec.Username, bootstrapapi.BootstrapUserPrefix)
+				for _, req := range requestsFor(ctx, reader, client.MatchingFields{byTokenID: ref.String() + " " + id}) {
+					q.AddAfter(req, joinSettles)
+				}
+			}()
+		})
+		return nil
+	})
+}

@@ -1,0 +1,131 @@
+package jointoken
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	kerrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+
+	clusterv1alpha1 "github.com/drover-dev/drover/apis/cluster/v1alpha1"
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/plan"
+	"github.com/drover-dev/drover/internal/userdata"
+)
+
+// annotationOwn of the Secret beside the Machine is the OwnUserData that it was filled from.
+const annotationOwn = clusterv1alpha1.Group + "/own-user-data"
+
+// OwnUserData describes user data that Drover did not write.
+type OwnUserData struct {
+	machinev1alpha1.UserDataStatus `json:",inline"`
+	// HasToken means that it has a placeholder for the join token.
+	HasToken bool `json:"hasToken,omitempty"`
+}
+
+// A source is the content of a user's own Secret.
+type source struct {
+	OwnUserData
+	content string
+}
+
+// readOwn reads the Secret that a Request names. It is read each time: a user may change it
+// until a VM may have been made from it. An error never quotes its content.
+func (k *Keeper) readOwn(ctx context.Context, m *machinev1alpha1.Machine, r Request) (*source, error) {
+	o := r.OwnUserData
+	if o == nil {
+		return nil, nil
+	}
+	problem := func(reason, format string, args ...any) error {
+		return &ProblemError{plan.Problem{Reason: reason, Message: fmt.Sprintf("class %q: spec.userData.secretRef: Secret %q", m.Spec.ClassRef.Name, o.SecretName) + fmt.Sprintf(format, args...)}}
+	}
+	s := &corev1.Secret{}
+	err := k.Live.Get(ctx, types.NamespacedName{Namespace: m.GetNamespace(), Name: o.SecretName}, s)
+	switch {
+	case kerrors.IsNotFound(err):
+		return nil, problem(machinev1alpha1.ReasonUserDataNotFound, ": not found in the namespace %s", m.GetNamespace())
+	case err != nil:
+		return nil, fmt.Errorf("cannot read Secret %q: %w", o.SecretName, err)
+	case s.GetLabels()[machinev1alpha1.LabelUserData] != "true":
+		// Before anything of its content is reported.
+		return nil, problem(machinev1alpha1.ReasonUserDataNotAllowed, ": must have the label %s: \"true\", because its content is brought onto VMs", machinev1alpha1.LabelUserData)
+	}
+	key, err := keyOf(s, o.Key)
+	if err != nil {
+		return nil, problem(machinev1alpha1.ReasonUserDataNotFound, "%v", err)
+	}
+	content := s.Data[key]
+	if err := userdata.CheckOwn(content, string(s.Data[machinev1alpha1.UserDataKeyFormat]), o.Format); err != nil {
+		return nil, problem(machinev1alpha1.ReasonUserDataInvalid, ", key %q: %v", key, err)
+	}
+	if err := userdata.CheckOwnSize(string(content), r.form()); err != nil {
+		return nil, problem(reasonOf(err), ", key %q: %v", key, err)
+	}
+	return &source{
+		OwnUserData: OwnUserData{
+			UserDataStatus: machinev1alpha1.UserDataStatus{SecretName: o.SecretName, Key: key, Hash: hashOf(content, s.GetUID())},
+			HasToken:       userdata.HasToken(string(content)),
+		},
+		content: string(content),
+	}, nil
+}
+
+// keyOf a Secret that has user data.
+func keyOf(s *corev1.Secret, wanted string) (string, error) {
+	for _, key := range []string{machinev1alpha1.UserDataKey, machinev1alpha1.UserDataKeyClusterAPI} {
+		if wanted != "" {
+			key = wanted
+		}
+		if _, ok := s.Data[key]; ok {
+			return key, nil
+		}
+	}
+	if wanted != "" {
+		return "", fmt.Errorf(": has no key %q", wanted)
+	}
+	return "", fmt.Errorf(": has neither the key %s nor the key %s", machinev1alpha1.UserDataKey, machinev1alpha1.UserDataKeyClusterAPI)
+}
+
+// hashOf content that only clients know who may read its Secret. The UID of the Secret is as
+// secret as its content: without it, a client could confirm guesses.
+func hashOf(content []byte, uid types.UID) string {
+	h := hmac.New(sha256.New, []byte(uid))
+	h.Write(content)
+	return hex.EncodeToString(h.Sum(nil)[:16])
+}
+
+func reasonOf(err error) string {
+	if tooLarge := (*userdata.TooLargeError)(nil); errors.As(err, &tooLarge) {
+		return machinev1alpha1.ReasonUserDataTooLarge
+	}
+	return machinev1alpha1.ReasonUserDataInvalid
+}
+
+// annotation of what user data was filled from, empty for a template of Drover.
+func (s *source) annotation() (string, error) {
+	if s == nil {
+		return "", nil
+	}
+	b, err := json.Marshal(s.OwnUserData)
+	return string(b), err
+}
+
+// ownIn the Secret beside a Machine, nil if Drover wrote the user data. What cannot be read was
+// changed by a user: it informs, and decides nothing.
+func ownIn(s *corev1.Secret) *OwnUserData {
+	text := s.GetAnnotations()[annotationOwn]
+	if text == "" {
+		return nil
+	}
+	o := &OwnUserData{}
+	if json.Unmarshal([]byte(text), o) != nil || o.SecretName == "" {
+		return nil
+	}
+	return o
+}

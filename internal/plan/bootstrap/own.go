@@ -1,0 +1,56 @@
+package bootstrap
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/plan"
+)
+
+// ownUserData of a class, or the problem with it. Its size and format are checked by the
+// controller, which alone reads the Secret, before there is a VM.
+func ownUserData(c *machinev1alpha1.MachineClass) (*plan.OwnUserData, *plan.Problem) {
+	spec := field.NewPath("class", "spec")
+	os, err := withoutEffect(spec.Child("operatingSystem"), c.Spec.OperatingSystem, map[string]any{
+		"provisioning": c.Spec.OperatingSystem.Provisioning, "kubeletDownloadURL": machinev1alpha1.DefaultKubeletDownloadURL,
+	})
+	if err != nil {
+		return nil, problemOf(c, err)
+	}
+	kubelet, err := withoutEffect(spec.Child("kubelet"), c.Spec.Kubelet, map[string]any{"clusterDomain": machinev1alpha1.DefaultClusterDomain})
+	if err != nil {
+		return nil, problemOf(c, err)
+	}
+	if errs := append(os, kubelet...); len(errs) > 0 {
+		return nil, problemOf(c, errs.ToAggregate())
+	}
+	ref := c.Spec.UserData.SecretRef
+	return &plan.OwnUserData{SecretName: ref.Name, Key: ref.Key, Format: c.Spec.OperatingSystem.Provisioning}, nil
+}
+
+// withoutEffect returns an error for each field of settings that is set, and not as allowed:
+// Drover writes nothing that could carry it out. New fields are refused without being named
+// here.
+func withoutEffect(path *field.Path, settings any, allowed map[string]any) (field.ErrorList, error) {
+	b, err := json.Marshal(settings)
+	if err != nil {
+		return nil, err
+	}
+	set := map[string]json.RawMessage{}
+	if err := json.Unmarshal(b, &set); err != nil {
+		return nil, err
+	}
+	var errs field.ErrorList
+	for _, name := range slices.Sorted(maps.Keys(set)) {
+		if v, ok := allowed[name]; ok && string(set[name]) == fmt.Sprintf("%q", v) {
+			continue
+		}
+		errs = append(errs, field.Forbidden(path.Child(name), "has no effect on the user data in the Secret that class.spec.userData names: remove it, and put it into the Secret"))
+	}
+	return errs, nil
+}

@@ -1,0 +1,100 @@
+package machine
+
+import (
+	"cmp"
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/names"
+	"github.com/drover-dev/drover/internal/plan"
+)
+
+// joinStatus adds the milestones that are reached now to those that the status has: each is set
+// once. It stays nil for a Machine that has run before its milestones were recorded.
+func joinStatus(f facts) *machinev1alpha1.JoinStatus {
+	before := f.before.Join
+	if before == nil && f.hasRun {
+		return nil
+	}
+	reached := f.reached()
+	out := &machinev1alpha1.JoinStatus{}
+	for _, name := range machinev1alpha1.JoinMilestones() {
+		if at := cmp.Or(before.At(name), reached[name]); at != nil {
+			out.Milestones = append(out.Milestones, machinev1alpha1.ReachedMilestone{Name: name, Time: *at})
+		}
+	}
+	if len(out.Milestones) == 0 {
+		return before
+	}
+	return out
+}
+
+// reached milestones by what is observed now, nil for those that are not.
+func (f facts) reached() map[machinev1alpha1.JoinMilestone]*metav1.Time {
+	now := whole(f.now)
+	out := map[machinev1alpha1.JoinMilestone]*metav1.Time{
+		machinev1alpha1.JoinCertificateRequested: f.node.Join.CertificateRequested,
+		machinev1alpha1.JoinCertificateApproved:  f.node.Join.CertificateApproved,
+		machinev1alpha1.JoinNodeRegistered:       f.node.Join.UnprovenSince,
+	}
+	if f.VM.State == plan.VMRunning {
+		out[machinev1alpha1.JoinVMRunning] = now
+	}
+	if f.node.Present {
+		out[machinev1alpha1.JoinNodeRegistered] = cmp.Or(f.node.Created, now)
+		if f.node.HasProviderID {
+			out[machinev1alpha1.JoinProviderIDMatched] = now
+		}
+		if f.node.ready {
+			out[machinev1alpha1.JoinNodeReady] = cmp.Or(f.node.since, now)
+		}
+	}
+	return out
+}
+
+// describeJoin names the last milestone that was reached, and what is missing to the next one. It
+// is empty if none was reached: then the VM itself is what is waited for.
+func describeJoin(f facts) string {
+	s := joinStatus(f)
+	var last, missing machinev1alpha1.JoinMilestone
+	for _, name := range machinev1alpha1.JoinMilestones() {
+		if s.At(name) != nil {
+			// What was skipped was not seen: a Node is there without a request that was watched.
+			last, missing = name, ""
+		} else if missing == "" {
+			missing = name
+		}
+	}
+	if last == "" {
+		return ""
+	}
+	text := fmt.Sprintf("; last milestone: %s", last)
+	if why := f.explainMissing(missing); why != "" {
+		text += fmt.Sprintf("; missing: %s, %s", missing, why)
+	}
+	return text
+}
+
+// explainMissing says what a milestone that was not reached means, and where to look.
+func (f facts) explainMissing(name machinev1alpha1.JoinMilestone) string {
+	switch name {
+	case machinev1alpha1.JoinVMRunning:
+		return "the cloud does not report the VM as running"
+	case machinev1alpha1.JoinCertificateRequested:
+		return "no certificate request with the join token was seen: read the console of the VM"
+	case machinev1alpha1.JoinCertificateApproved:
+		return "the certificate request was not approved: see kubectl get csr in the target cluster"
+	case machinev1alpha1.JoinNodeRegistered:
+		if f.CloudNamesNodes {
+			return "the kubelet registered no Node: read its log on the VM"
+		}
+		return fmt.Sprintf("no Node is called %s: read the log of the kubelet on the VM", names.OfMachine(f.Machine.Name, f.Machine.UID))
+	case machinev1alpha1.JoinProviderIDMatched:
+		return "the Node does not have the providerID of the VM"
+	case machinev1alpha1.JoinNodeReady:
+		return "the Node was never Ready: read its conditions"
+	}
+	return ""
+}

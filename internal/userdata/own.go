@@ -1,0 +1,105 @@
+package userdata
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+)
+
+// cloudInitHeaders are the beginnings of what cloud-init takes as user data.
+var cloudInitHeaders = []string{
+	"#cloud-config", "#!", "#include", "#cloud-boothook", "#part-handler", "## template: jinja",
+	"Content-Type: multipart/", "MIME-Version:", "From nobody ",
+}
+
+// CheckOwn returns what is wrong with user data that Drover did not write. The declared format
+// is that of its Secret, and wanted that of the class; either may be empty. An error never
+// quotes the content.
+func CheckOwn(content []byte, declared string, wanted machinev1alpha1.ProvisioningFormat) error {
+	formats := map[string]machinev1alpha1.ProvisioningFormat{
+		"":                                      wanted,
+		machinev1alpha1.UserDataFormatCloudInit: machinev1alpha1.CloudInit,
+		machinev1alpha1.UserDataFormatIgnition:  machinev1alpha1.Ignition,
+	}
+	format, known := formats[declared]
+	switch {
+	case !known:
+		return fmt.Errorf("key %q: invalid value %q: must be %s or %s", machinev1alpha1.UserDataKeyFormat, shortened(declared), machinev1alpha1.UserDataFormatCloudInit, machinev1alpha1.UserDataFormatIgnition)
+	case wanted != "" && format != wanted:
+		return fmt.Errorf("key %q: invalid value %q: spec.operatingSystem.provisioning of the class is %s", machinev1alpha1.UserDataKeyFormat, declared, wanted)
+	case len(content) == 0:
+		return errors.New("is empty")
+	case !utf8.Valid(content) || strings.IndexByte(string(content), 0) >= 0:
+		return errors.New("is not text: Drover finds no placeholders in compressed user data, and compresses it itself where the cloud takes that")
+	}
+	isIgnition := strings.HasPrefix(strings.TrimSpace(string(content)), "{")
+	switch {
+	case format == machinev1alpha1.Ignition, format == "" && isIgnition:
+		return checkIgnition(content)
+	case !isCloudInit(string(content)):
+		return fmt.Errorf("is neither Ignition nor user data of cloud-init: must be a JSON object, or begin with one of %s", strings.Join(cloudInitHeaders, ", "))
+	}
+	return nil
+}
+
+// maxShown of a value that is wrong.
+const maxShown = 32
+
+func shortened(s string) string {
+	if len(s) <= maxShown {
+		return s
+	}
+	return strings.ToValidUTF8(s[:maxShown], "") + "..."
+}
+
+func isCloudInit(content string) bool {
+	for _, h := range cloudInitHeaders {
+		if len(content) >= len(h) && strings.EqualFold(content[:len(h)], h) {
+			return true
+		}
+	}
+	return false
+}
+
+func checkIgnition(content []byte) error {
+	c := struct {
+		Ignition struct {
+			Version string `json:"version"`
+		} `json:"ignition"`
+	}{}
+	if json.Unmarshal(content, &c) != nil { // The error of the parser quotes the content.
+		return errors.New("is not an Ignition configuration: must be a JSON object")
+	}
+	if c.Ignition.Version == "" {
+		return errors.New("is not an Ignition configuration: ignition.version: required value")
+	}
+	return nil
+}
+
+// HasToken reports whether user data that Drover did not write has a placeholder for the join
+// token, in a form that FillOwn knows.
+func HasToken(content string) bool {
+	_, found := newReplacer(typical.ownValues()).replaceAll(content)
+	return found
+}
+
+// CheckOwnSize returns a TooLargeError if the cloud does not take the user data, filled with
+// values of the size that those of a cluster have as a rule.
+func CheckOwnSize(content string, form Form) error {
+	_, err := typical.FillOwn(content, form)
+	return err
+}
+
+// FillOwn returns user data that Drover did not write with values in place of placeholders,
+// encoded as a whole. It knows the placeholders of Drover, of Gardener's
+// machine-controller-manager and of Kubermatic: plain, escaped as in a URL query, in a data URL
+// or in JSON, and each of these in base64, in one line or wrapped. All else stays as it is. It
+// returns a TooLargeError if the cloud does not take that much.
+func (f Filling) FillOwn(content string, form Form) ([]byte, error) {
+	filled, _ := newReplacer(f.ownValues()).replaceAll(content)
+	return form.pack([]byte(filled))
+}
