@@ -176,8 +176,8 @@ func (f *facts) input() (pipeline.Input, error) {
 		}
 	}
 	join := plan.JoinState{Published: f.join.Published, Hash: f.join.Hash}
-	if f.joinError != nil {
-		join.Error, join.Problem = f.joinError.Error(), jointoken.ProblemOf(f.joinError)
+	if join.Problem = jointoken.ProblemOf(f.joinError); join.Problem == nil && f.joinError != nil {
+		join.Error = f.joinError.Error()
 	}
 	seeds := map[string]any{step.ContextJoin: join}
 	if f.node != nil {

@@ -225,6 +225,11 @@ func TestWhatIsComposedIsAsTheContractSays(t *testing.T) {
 		"readySince":         "2030-01-01T12:00:00Z",
 		"addresses":          []any{map[string]any{"type": "InternalIP", "address": "10.0.0.7"}},
 		"nodeInfo":           map[string]any{"kubeletVersion": "v1.35.4"},
+		"join": map[string]any{"milestones": []any{
+			map[string]any{"name": "VMRunning", "time": "2030-01-01T12:00:00Z"},
+			map[string]any{"name": "NodeRegistered", "time": "2030-01-01T12:00:00Z"},
+			map[string]any{"name": "NodeReady", "time": "2030-01-01T12:00:00Z"},
+		}},
 		"lastOperation": map[string]any{
 			"type": "Join", "state": "Successful", "description": "Node " + name + " joined", "lastUpdateTime": "2030-01-01T12:00:00Z",
 		},
