@@ -101,10 +101,12 @@ const (
 	joinPatience = 5 * time.Minute
 )
 
-// isFirstTry means that no attempt failed, and that no VM that is on its way was refused.
+// isFirstTry means that no attempt failed, that no VM that is on its way was refused, and that no
+// Machine of the set is being deleted: a set that loses what it creates does not create more
+// sooner.
 func (p *plan) isFirstTry() bool {
 	refused := func(m Machine) bool { return isInFlight(m) && m.Status.RefusedUntil != nil }
-	return p.backoff == nil && !slices.ContainsFunc(p.kept, refused)
+	return p.backoff == nil && len(p.terminating) == 0 && !slices.ContainsFunc(p.kept, refused)
 }
 
 func (p *plan) hangs(m Machine) bool { return p.untilHangs(m) <= 0 }

@@ -74,6 +74,7 @@ func TestCreationStartsSlowly(t *testing.T) {
 		"ACreationInErrorHoldsAProvenClassToo":          {set(100, provenClass), [][]Machine{several(2, provisioning, quota)}, 0},
 		"NothingMoreUntilTheFirstHasAVM":                {set(100), [][]Machine{several(1, provisioning, age(9*time.Second))}, 0},
 		"AllWhenTheFirstHasHadTenSeconds":               {set(100), [][]Machine{several(1, provisioning, age(10*time.Second))}, 99},
+		"NothingMoreWhileOneIsBeingDeleted":             {set(100), [][]Machine{several(1, provisioning, age(10*time.Second)), {machine("x", running, terminating)}}, 0},
 		"TwoMoreWhenOneHangsThatWasRefused":             {set(100), [][]Machine{several(1, provisioning, refusedUntil(now.Add(-time.Minute)))}, 2},
 		"NothingMoreUntilTheyHangAsWell":                {set(100), [][]Machine{several(1, provisioning, refusedUntil(now.Add(-2*time.Minute))), several(2, provisioning, age(30*time.Second))}, 0},
 		"TwiceAsManyWhenTheyDo":                         {set(100), [][]Machine{several(3, provisioning, refusedUntil(now.Add(-time.Minute)))}, 4},
