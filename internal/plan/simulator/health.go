@@ -145,6 +145,8 @@ type decision struct {
 	writes int
 	// gone are those that were ordered and are no more.
 	gone []string
+	// preserves names the Failed Machines that the set preserves by itself.
+	preserves []string
 }
 
 // machine that the set saw, nil for one that it ordered and did not see.
@@ -221,10 +223,15 @@ func (c *Cluster) causeFor(d decision, name string) cause {
 // the others only those that failed, that a user asked to replace, whose replacement is
 // available, or that have no VM and are outdated. Of a Machine that had a Node, no more
 // replacements are in flight than the budget, and none is begun while more than maxUnhealthy
-// are unhealthy. A marked Machine is among those that are too many.
+// are unhealthy. What the set preserves counts for neither, from the decision on that preserves
+// it, and a set preserves no more Machines by itself than it may. A marked Machine is among
+// those that are too many.
 func (w *watcher) onDecision(c *Cluster, d decision) {
 	for _, n := range w.all() {
 		n.setDecided(c, d.set, d.writes)
+	}
+	if n, most := len(d.preserves), int(d.spec.AutoPreserveFailedMachineMax); n > most {
+		w.violated("%s preserves %d Machines by itself, of at most %d: %v", d.set, n, most, d.preserves)
 	}
 	kept := d.kept()
 	lasting := 0
@@ -274,6 +281,7 @@ func (w *watcher) onDecision(c *Cluster, d decision) {
 	if surplus > 0 {
 		w.onSurplus(c, d)
 	}
+	w.open = slices.DeleteFunc(w.open, func(t ticket) bool { return !t.paired && slices.Contains(d.preserves, t.by) })
 	if w.close(c); len(w.open) > w.budget() {
 		w.violated("%d replacements are in flight, of at most %d: %v", len(w.open), w.budget(), w.open)
 	}
@@ -292,26 +300,14 @@ func (w *watcher) budget() int {
 func (w *watcher) begin(c *Cluster, d decision, name string) {
 	w.started++
 	unhealthy := 0
-	// A set preserves Failed Machines by itself, and what is preserved does not count.
-	auto, candidates := int(d.spec.AutoPreserveFailedMachineMax), 0
 	for _, name := range d.kept() {
 		m := d.machine(name)
 		switch {
-		case m == nil:
-		case isPreserved(m, c.Now):
-			if m.Annotations[machinev1alpha1.AnnotationPreserve] == machinev1alpha1.PreserveAuto {
-				auto--
-			}
-		case m.Status.Phase == machinev1alpha1.MachineUnknown:
+		case m == nil || isPreserved(m, c.Now) || slices.Contains(d.preserves, name):
+		case m.Status.Phase == machinev1alpha1.MachineUnknown, m.Status.Phase == machinev1alpha1.MachineFailed:
 			unhealthy++
-		case m.Status.Phase == machinev1alpha1.MachineFailed:
-			unhealthy++
-			if m.Annotations[machinev1alpha1.AnnotationPreserve] == "" && m.Status.ProviderID != "" {
-				candidates++
-			}
 		}
 	}
-	unhealthy -= max(0, min(auto, candidates))
 	if most, limited := mostUnhealthy(d.spec); limited && unhealthy > most {
 		w.violated("replacement of %s: %d Machines are unhealthy, and at most %d may be", name, unhealthy, most)
 	}
