@@ -39,13 +39,17 @@ func (s *set) isMixed() bool {
 }
 
 // scaleInPlace scales a set that updates in place. Machines of it may still terminate, deleted
-// for a move that was taken back: without a rollout, growth need not wait for them.
+// for a move that was taken back: without a rollout, growth need not wait for them. As long as
+// the set may not be scaled, it is not scaled for the new number of replicas: what it then has
+// above them is no surge.
 func (p *plan) scaleInPlace() {
 	n := p.withSurge(p.newSet)
 	if !p.wasComplete() {
 		n = p.upTo(p.newSet, n, p.bounds.most())
 	}
-	p.setDesired(p.newSet, n)
+	if before := p.Deployment.Status.DesiredReplicas; !p.setDesired(p.newSet, n) && before != nil {
+		p.scaledFor = *before
+	}
 }
 
 // withSurge is how many Machines a set shall have that updates in place.

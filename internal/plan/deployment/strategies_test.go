@@ -318,6 +318,20 @@ func TestInPlaceUpdate(t *testing.T) {
 			t.Errorf("of 19 Machines, of which one is marked, %d may be unavailable, want 1: the set gets 18, and 17 must be available", got)
 		}
 	})
+	t.Run("AScaleDownThatHasToWaitIsNotTakenForASurge", func(t *testing.T) {
+		d := deployment(5, auto(1, 0), scaledFor(6))
+		sets := []Set{machineSet("v2", 1, 6, available(2), updated(6), marked(3), unsettled)}
+		awaited := Plan(now, Observed{Deployment: d, Sets: sets, ClassFound: true})
+		if n := *awaited.Status.DesiredReplicas; n != 6 {
+			t.Errorf("the set is scaled for %d, want 6 until it may be scaled", n)
+		}
+		d.Status.DesiredReplicas = awaited.Status.DesiredReplicas
+		sets[0].Status.DecidedGeneration = sets[0].Generation
+		done := Plan(now, Observed{Deployment: d, Sets: sets, ClassFound: true})
+		if got := done.Status.MachineSets[0].Replicas; got != 5 || *done.Status.DesiredReplicas != 5 {
+			t.Errorf("the set shall have %d Machines, scaled for %d, want 5", got, *done.Status.DesiredReplicas)
+		}
+	})
 	t.Run("PausedKeepsTheTemplateThatTheSetHas", func(t *testing.T) {
 		s := plan(deployment(5, auto(0, 2), paused), machineSet("v1", 1, 5)).Sets[0]
 		if s.Spec.Template.Spec.Version != "v1" {
@@ -542,6 +556,11 @@ func TestScalingInARollout(t *testing.T) {
 			d:       deployment(12, ints(2, 0), scaledFor(6), paused),
 			sets:    []Set{machineSet("v1", 1, 4), machineSet("v2", 2, 4)},
 			decided: counts{"v1": 7, "v2": 7},
+		},
+		"MachinesThatAreNotAvailableAreMissedWhileTheNewSetDeletesMarkedOnesThatAre": {
+			d:       deployment(15, ints(12, 0), scaledFor(15)),
+			sets:    []Set{machineSet("v1", 1, 2, available(0)), machineSet("v2", 2, 15, has(18), available(15), marked(3), unsettled)},
+			decided: counts{"v1": 2, "v2": 15},
 		},
 		"WithoutARolloutThereIsOneSetToScale": {
 			d:       deployment(12, ints(2, 0), scaledFor(6), completed(2)),
