@@ -197,9 +197,10 @@ func (c *Cluster) causeFor(d decision, name string) cause {
 		if r.Machine == name && by != nil && c.Available(by) {
 			return handedOver
 		}
-		if r.Machine == name && (by != nil || d.awaits(r.By)) && d.spec.Creation != machinev1alpha1.CreationDisabled {
-			// CreateFirst keeps it until the other is available for minReadySeconds. A set that
-			// creates none leaves replacements to others.
+		if r.Machine == name && (by != nil || d.awaits(r.By)) && d.spec.Creation != machinev1alpha1.CreationDisabled &&
+			m.Status.FailureReason != machinev1alpha1.FailureVMLost {
+			// CreateFirst keeps it until the other is available for minReadySeconds, unless it has
+			// no VM any more. A set that creates none leaves replacements to others.
 			return tooMany
 		}
 		if r.By == name && failed {
@@ -241,6 +242,11 @@ func (w *watcher) onDecision(c *Cluster, d decision) {
 		} else {
 			w.open = append(w.open, ticket{set: d.set, by: r.By, paired: true})
 			w.begin(c, d, r.Machine)
+		}
+	}
+	for _, r := range d.before.Replacing {
+		if slices.Contains(d.after.Dropping, r.Machine) && slices.Contains(d.after.Dropping, r.By) {
+			w.cancelled[r.By] = true
 		}
 	}
 	excess := len(kept) - int(d.spec.Replicas) - lasting

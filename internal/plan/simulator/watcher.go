@@ -31,6 +31,8 @@ type watcher struct {
 	rolled map[string]bool
 	// unavailable Machines were not available when their set recorded that it deletes them.
 	unavailable map[string]bool
+	// cancelled replacements were deleted together with the Machine that they were to replace.
+	cancelled map[string]bool
 	// places are how many Machines each set may create for those that it lost.
 	places map[string]int
 
@@ -50,6 +52,8 @@ type wish struct {
 	paused   bool
 	kind     kind
 	after    *metav1.Time
+	// chosen is how many marked Machines were deleted before, for no other reason than the mark.
+	chosen int
 }
 
 // A loss of a Machine that no number of replicas is the cause of: it failed, its Node was
@@ -79,7 +83,7 @@ const (
 )
 
 func newWatcher() watcher {
-	return watcher{losses: map[string]*loss{}, marks: map[string]*news{}, causes: map[string]cause{}, unavailable: map[string]bool{}, rolled: map[string]bool{}, places: map[string]int{}}
+	return watcher{losses: map[string]*loss{}, marks: map[string]*news{}, causes: map[string]cause{}, unavailable: map[string]bool{}, cancelled: map[string]bool{}, rolled: map[string]bool{}, places: map[string]int{}}
 }
 
 // wishFor what the deployment says now.
@@ -174,6 +178,7 @@ func (w *watcher) latest() *wish { return w.wishes[len(w.wishes)-1] }
 // onUpdate is told that a user changed the MachineDeployment.
 func (w *watcher) onUpdate(c *Cluster, now *machinev1alpha1.MachineDeployment) {
 	wish := c.wishFor(now)
+	wish.chosen = w.scaleDowns.chosen
 	if len(w.wishes) > 0 {
 		w.scaleDowns.onLowered(c, w.latest(), wish)
 	}
@@ -208,7 +213,8 @@ func (w *watcher) onMark(c *Cluster, m *machinev1alpha1.Machine) {
 // order CreateFirst as many more as replacements may be in flight. A Machine that is deleted
 // in a rollout counts until its VM is gone, but with OnDelete, which bounds only those that are
 // not being deleted. One that a user or a replacement deletes is on top
-// of that, and so are one that is deleted outside of a rollout, and one that never had a VM. A
+// of that, and so are one that is deleted outside of a rollout, one that never had a VM, and a
+// replacement that is deleted together with the Machine that it was to replace. A
 // Machine that takes the place of one that was lost waits for no other to be gone. One that was
 // set aside is no replica. Recreate creates none while any other of another template is there.
 func (w *watcher) onCreate(c *Cluster, created *machinev1alpha1.Machine) {
@@ -222,7 +228,7 @@ func (w *watcher) onCreate(c *Cluster, created *machinev1alpha1.Machine) {
 	}
 	for _, e := range c.machines.last {
 		m := e.object
-		if c.isReplica(m) || w.rolled[m.Name] && m.Status.ProviderID != "" && !fills {
+		if c.isReplica(m) || w.rolled[m.Name] && !w.cancelled[m.Name] && m.Status.ProviderID != "" && !fills {
 			total++
 		}
 		if kindOf(m.Spec) != kindOf(created.Spec) && !c.isSetAside(m) {
@@ -262,6 +268,10 @@ func (w *watcher) onDelete(c *Cluster, deleted *machinev1alpha1.Machine) {
 		return
 	}
 	rolls, scales := w.rolls(c, deleted), w.scalesDown(c, deleted)
+	if !rolls && !scales && isMarked(deleted) {
+		w.scaleDowns.chosen++
+		scales = w.scaleDowns.chosen-w.wishes[0].chosen <= w.lowered()
+	}
 	switch {
 	case !rolls && !scales:
 		w.violated("deletion of %s, which is %s and of the kind %v, though no rollout replaces it, and there are not too many", deleted.Name, deleted.Status.Phase, kindOf(deleted.Spec))
@@ -343,6 +353,16 @@ func (w *watcher) scalesDown(c *Cluster, m *machinev1alpha1.Machine) bool {
 		replicas, most = min(replicas, wish.replicas), min(most, wish.most)
 	}
 	return lowered && all > int(replicas) || wanted > int(replicas) || all > most
+}
+
+// lowered is by how many Machines the wishes in force lowered replicas, each of them. As many
+// marked Machines may be deleted although other Machines that are wanted are still missing.
+func (w *watcher) lowered() int {
+	n := 0
+	for i, wish := range w.wishes[1:] {
+		n += max(0, int(w.wishes[i].replicas-wish.replicas))
+	}
+	return n
 }
 
 // isAlone reports whether all Machines, those that are being deleted too, are of one kind, and
