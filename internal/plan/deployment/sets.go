@@ -27,6 +27,12 @@ func (s *set) isSettled() bool {
 	return s.isMissing || s.Spec.Replicas == s.desired && s.Status.DecidedGeneration >= s.Generation
 }
 
+// hasCountedFor reports whether the set has counted its Machines, and which of them are marked,
+// since the deployment has so many replicas.
+func (s *set) hasCountedFor(replicas int32) bool {
+	return s.isMissing || s.isSettled() && s.Spec.DeploymentReplicas != nil && *s.Spec.DeploymentReplicas == replicas
+}
+
 // total Machines that the set has or may come to have. Those that are terminating
 // count: their VMs still are there.
 func (s *set) total() int32 {

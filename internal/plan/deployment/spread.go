@@ -8,6 +8,15 @@ func (p *plan) isRescaled() bool {
 	return before != nil && *before != p.bounds.replicas && !p.isAlone()
 }
 
+// awaitsMarks reports whether replicas was lowered in a rollout, and a set has not counted its
+// marked Machines since. The cluster-autoscaler marks a Machine and lowers replicas within
+// milliseconds: the sets would report the mark after another Machine is chosen.
+func (p *plan) awaitsMarks() bool {
+	before := p.Deployment.Status.DesiredReplicas
+	return before != nil && *before > p.bounds.replicas && !p.isAlone() &&
+		slices.ContainsFunc(p.sets, func(s *set) bool { return !s.hasCountedFor(p.bounds.replicas) })
+}
+
 // rescale decides once, as soon as all sets have acted on their last numbers, which sets a
 // change of replicas concerns. Growth is the new set's, so that no Machine is created that
 // the rollout replaces, unless the new set is not proven: then all sets grow in proportion
@@ -22,7 +31,7 @@ func (p *plan) rescale() {
 	unsettled := slices.ContainsFunc(p.sets, func(s *set) bool { return !s.isSettled() })
 	fewer := min(max(0, before-p.bounds.replicas), sum(p.sets, p.marked))
 	switch {
-	case unsettled:
+	case unsettled || p.awaitsMarks():
 		p.scaledFor = before
 	case toMost < 0 || fewer > 0:
 		p.scaleDownAll(max(0, -toMost), fewer)

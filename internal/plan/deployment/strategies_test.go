@@ -41,6 +41,9 @@ func dropping(names ...string) setOption {
 // setAside names Machines that are kept for analysis and count as gone.
 func setAside(names ...string) setOption { return func(s *Set) { s.Status.SetAside = names } }
 
+// countedFor is a set that has counted its Machines since the deployment has so many replicas.
+func countedFor(n int32) setOption { return func(s *Set) { s.Spec.DeploymentReplicas = &n } }
+
 func marked(n int32) setOption { return func(s *Set) { s.Status.MarkedReplicas = n } }
 
 // updated says how many Machines of a set that updates in place are of its template.
@@ -68,6 +71,11 @@ func testStrategy(t *testing.T, cases map[string]strategyCase) {
 	t.Helper()
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
+			for _, s := range tc.sets {
+				if s.Spec.DeploymentReplicas == nil {
+					s.Spec.DeploymentReplicas = &tc.d.Spec.Replicas
+				}
+			}
 			d := Plan(now, Observed{Deployment: tc.d, Sets: tc.sets, ClassFound: true, Safety: shared.Safety{Frozen: tc.frozen}})
 			if diff := cmp.Diff(tc.decided, decided(d)); diff != "" {
 				t.Errorf("decided: -want +got:\n%s", diff)
@@ -107,6 +115,18 @@ func TestRecreate(t *testing.T) {
 			d: deployment(5, recreate, paused), sets: []Set{machineSet("v1", 1, 3)},
 			decided: counts{"v1": 5},
 		},
+		"PausedInTheMiddleScalesDown": {
+			d: deployment(1, recreate, paused, scaledFor(3)), sets: []Set{machineSet("v1", 1, 3), machineSet("v2", 2, 0)},
+			decided: counts{"v1": 1, "v2": 0},
+		},
+		"PausedInTheMiddleScalesDownByMarkedMachinesFirst": {
+			d: deployment(4, recreate, paused, scaledFor(6)), sets: []Set{machineSet("v0", 1, 3), machineSet("v1", 2, 3, marked(2)), machineSet("v2", 3, 0)},
+			decided: counts{"v0": 3, "v1": 1, "v2": 0},
+		},
+		"PausedInTheMiddleScalesDownWhenTheMarksAreCounted": {
+			d: deployment(1, recreate, paused, scaledFor(3)), sets: []Set{machineSet("v1", 1, 3, countedFor(3)), machineSet("v2", 2, 0)},
+			decided: counts{"v1": 3, "v2": 0},
+		},
 		"PausedInTheMiddleCreatesNothingBesideOldMachines": {
 			d: deployment(3, recreate, paused), sets: []Set{machineSet("v1", 1, 0, terminating(3)), machineSet("v2", 2, 0)},
 			decided: counts{"v1": 0, "v2": 0},
@@ -129,6 +149,11 @@ func TestRecreate(t *testing.T) {
 func TestOnDelete(t *testing.T) {
 	onDelete := by(machinev1alpha1.OnDelete)
 	testStrategy(t, map[string]strategyCase{
+		"AScaleDownAwaitsTheMarksThatComeWithIt": {
+			d:       deployment(4, onDelete, scaledFor(5)),
+			sets:    []Set{machineSet("v1", 1, 3, createsNone, countedFor(5)), machineSet("v2", 2, 2, countedFor(5))},
+			decided: counts{"v1": 3, "v2": 2},
+		},
 		"OldMachinesStay": {
 			d: deployment(3, onDelete), sets: []Set{machineSet("v1", 1, 3, createsNone), machineSet("v2", 2, 0)},
 			decided: counts{"v1": 3, "v2": 0},
@@ -466,6 +491,16 @@ func TestScalingInARollout(t *testing.T) {
 			sets:    []Set{machineSet("v1", 1, 4), machineSet("v2", 2, 6, marked(4))},
 			decided: counts{"v1": 4, "v2": 2},
 		},
+		"DownAwaitsTheMarksThatComeWithIt": {
+			d:       deployment(9, ints(2, 2), scaledFor(10)),
+			sets:    []Set{machineSet("v1", 1, 6), machineSet("v2", 2, 6, countedFor(10))},
+			decided: counts{"v1": 6, "v2": 6},
+		},
+		"UpAwaitsNoMarks": {
+			d:       deployment(12, ints(2, 0), scaledFor(6)),
+			sets:    []Set{machineSet("v1", 1, 5, countedFor(6)), machineSet("v2", 2, 2, countedFor(6))},
+			decided: counts{"v1": 5, "v2": 9},
+		},
 		"DownTakesNoMoreMarkedMachinesThanReplicasIsLoweredBy": {
 			d:       deployment(9, ints(2, 2), scaledFor(10)),
 			sets:    []Set{machineSet("v1", 1, 4, marked(1)), machineSet("v2", 2, 6, marked(2))},
@@ -573,6 +608,18 @@ func TestScalingInARollout(t *testing.T) {
 			decided: counts{"v2": 12},
 		},
 	})
+	t.Run("SetsAreShownTheReplicasDuringARollout", func(t *testing.T) {
+		d := Plan(now, Observed{Deployment: deployment(9, ints(2, 0), scaledFor(10)), Sets: []Set{machineSet("v1", 1, 6), machineSet("v2", 2, 6)}, ClassFound: true})
+		for _, s := range d.Sets {
+			if n := s.Spec.DeploymentReplicas; n == nil || *n != 9 {
+				t.Errorf("%s is shown %v replicas, want 9", s.Name, n)
+			}
+		}
+		alone := Plan(now, Observed{Deployment: deployment(9, scaledFor(10), completed(2)), Sets: []Set{machineSet("v2", 2, 10, countedFor(3))}, ClassFound: true})
+		if n := *alone.Sets[0].Spec.DeploymentReplicas; n != 3 {
+			t.Errorf("without a rollout the set is written, for %d replicas", n)
+		}
+	})
 	t.Run("WhatTheyWereScaledForIsWrittenDown", func(t *testing.T) {
 		sets := []Set{machineSet("v1", 1, 5), machineSet("v2", 2, 2)}
 		done := Plan(now, Observed{Deployment: deployment(12, ints(2, 0), scaledFor(6)), Sets: sets, ClassFound: true})
@@ -583,7 +630,7 @@ func TestScalingInARollout(t *testing.T) {
 		}
 		frozen := shared.Safety{Frozen: true}
 		up := Plan(now, Observed{Deployment: deployment(12, ints(2, 0), scaledFor(6)), Sets: []Set{machineSet("v1", 1, 5), machineSet("v2", 2, 2)}, ClassFound: true, Safety: frozen})
-		down := Plan(now, Observed{Deployment: deployment(9, ints(2, 2), scaledFor(10)), Sets: []Set{machineSet("v1", 1, 5), machineSet("v2", 2, 6)}, ClassFound: true, Safety: frozen})
+		down := Plan(now, Observed{Deployment: deployment(9, ints(2, 2), scaledFor(10)), Sets: []Set{machineSet("v1", 1, 5, countedFor(9)), machineSet("v2", 2, 6, countedFor(9))}, ClassFound: true, Safety: frozen})
 		if *up.Status.DesiredReplicas != 6 || *down.Status.DesiredReplicas != 9 {
 			t.Errorf("in a freeze, got %d up, which waits for its end, and %d down", *up.Status.DesiredReplicas, *down.Status.DesiredReplicas)
 		}
