@@ -90,9 +90,10 @@ func (p *plan) composed(s *set) *machinev1alpha1.MachineSet {
 }
 
 // deploymentReplicas that a set is shown. Without a rollout the set itself deletes the Machines
-// that are marked, and it need not be written for that.
+// that are marked, and it need not be written for that, unless it updates them in place: the
+// deployment then decides whether a Machine above replicas stays.
 func (p *plan) deploymentReplicas(s *set) *int32 {
-	if p.isAlone() {
+	if p.isAlone() && !p.updatesInPlace() {
 		return s.Spec.DeploymentReplicas
 	}
 	return &p.bounds.replicas

@@ -4,7 +4,7 @@ package deployment
 // They create no Machine, so that a Machine that is deleted is gone from them.
 func (p *plan) onDelete() {
 	if p.awaitsMarks() {
-		p.scaledFor = *p.Deployment.Status.DesiredReplicas
+		p.waitToScale()
 		return
 	}
 	for _, s := range p.oldSets {

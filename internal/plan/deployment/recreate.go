@@ -14,7 +14,7 @@ func (p *plan) recreate() {
 		}
 		p.setDesired(p.newSet, min(p.newSet.desired, p.bounds.replicas))
 	case p.awaitsMarks():
-		p.scaledFor = *p.Deployment.Status.DesiredReplicas
+		p.waitToScale()
 	default:
 		p.scaleDownAll(max(0, sum(p.sets, p.nextReplicas)-p.bounds.replicas), 0)
 	}

@@ -269,6 +269,18 @@ func TestInPlaceUpdate(t *testing.T) {
 			d: deployment(5, auto(2, 0), scaledFor(9)), sets: []Set{machineSet("v2", 1, 9, updated(1))},
 			decided: counts{"v2": 6},
 		},
+		"AScaleDownLeavesNoMarkedMachineAsTheSurge": {
+			d: deployment(5, auto(2, 0), scaledFor(6)), sets: []Set{machineSet("v2", 1, 6, updated(1), marked(1))},
+			decided: counts{"v2": 5},
+		},
+		"AScaleDownAwaitsTheMarksThatComeWithIt": {
+			d: deployment(5, auto(2, 0), scaledFor(7)), sets: []Set{machineSet("v2", 1, 7, updated(1), countedFor(7))},
+			decided: counts{"v2": 7},
+		},
+		"TheSurgeIsCreatedAfterTheMarkedMachineIsDeleted": {
+			d: deployment(5, auto(2, 0), scaledFor(5)), sets: []Set{machineSet("v2", 1, 5, updated(1))},
+			decided: counts{"v2": 6},
+		},
 		"AMarkedMachineNeedsNoSurgeIfNoneAreOutdated": {
 			d: deployment(5, auto(2, 0)), sets: []Set{machineSet("v2", 1, 5, updated(5), marked(1))},
 			decided: counts{"v2": 5},
@@ -597,6 +609,26 @@ func TestScalingInARollout(t *testing.T) {
 			sets:    []Set{machineSet("v1", 1, 2, available(0)), machineSet("v2", 2, 15, has(18), available(15), marked(3), unsettled)},
 			decided: counts{"v1": 2, "v2": 15},
 		},
+		"WhatIsTooMuchOfTheNewSetWaitsForMarkedOldMachines": {
+			d:       deployment(3, ints(4, 0), scaledFor(3)),
+			sets:    []Set{machineSet("v1", 1, 3, marked(2)), machineSet("v2", 2, 4)},
+			decided: counts{"v1": 0, "v2": 4},
+		},
+		"ItDoesNotWaitAboveTheSurge": {
+			d:       deployment(3, ints(3, 0), scaledFor(3)),
+			sets:    []Set{machineSet("v1", 1, 3, marked(2)), machineSet("v2", 2, 4)},
+			decided: counts{"v1": 0, "v2": 3},
+		},
+		"NorForMachinesThatAreNotMarked": {
+			d:       deployment(3, ints(4, 0), scaledFor(3)),
+			sets:    []Set{machineSet("v1", 1, 3), machineSet("v2", 2, 4)},
+			decided: counts{"v1": 0, "v2": 3},
+		},
+		"NorWhileTheRolloutIsHeld": {
+			d:       deployment(3, ints(4, 0), scaledFor(3), paused),
+			sets:    []Set{machineSet("v1", 1, 3, marked(2)), machineSet("v2", 2, 4)},
+			decided: counts{"v1": 3, "v2": 3},
+		},
 		"WithoutARolloutThereIsOneSetToScale": {
 			d:       deployment(12, ints(2, 0), scaledFor(6), completed(2)),
 			sets:    []Set{machineSet("v2", 2, 6)},
@@ -618,6 +650,13 @@ func TestScalingInARollout(t *testing.T) {
 		alone := Plan(now, Observed{Deployment: deployment(9, scaledFor(10), completed(2)), Sets: []Set{machineSet("v2", 2, 10, countedFor(3))}, ClassFound: true})
 		if n := *alone.Sets[0].Spec.DeploymentReplicas; n != 3 {
 			t.Errorf("without a rollout the set is written, for %d replicas", n)
+		}
+	})
+	t.Run("AScaleDownThatHasToWaitWithoutARolloutIsNotForgotten", func(t *testing.T) {
+		d := deployment(5, scaledFor(8), completed(2))
+		p := Plan(now, Observed{Deployment: d, Sets: []Set{machineSet("v2", 2, 8, unsettled)}, ClassFound: true})
+		if n := *p.Status.DesiredReplicas; n != 8 {
+			t.Errorf("the set is scaled for %d, want 8 until it may be scaled", n)
 		}
 	})
 	t.Run("WhatTheyWereScaledForIsWrittenDown", func(t *testing.T) {

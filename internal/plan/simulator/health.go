@@ -244,11 +244,6 @@ func (w *watcher) onDecision(c *Cluster, d decision) {
 			w.begin(c, d, r.Machine)
 		}
 	}
-	for _, r := range d.before.Replacing {
-		if slices.Contains(d.after.Dropping, r.Machine) && slices.Contains(d.after.Dropping, r.By) {
-			w.cancelled[r.By] = true
-		}
-	}
 	excess := len(kept) - int(d.spec.Replicas) - lasting
 	var replacing []string
 	surplus := 0
@@ -276,6 +271,7 @@ func (w *watcher) onDecision(c *Cluster, d decision) {
 			}
 		}
 	}
+	w.cancel(d)
 	if surplus > 0 && excess < 0 {
 		w.violated("%s gives up %d Machines that work, %d more than there are too many: %v of %v", d.set, surplus, -excess, d.after.Dropping, kept)
 	}
@@ -288,9 +284,60 @@ func (w *watcher) onDecision(c *Cluster, d decision) {
 		w.onSurplus(c, d)
 	}
 	w.open = slices.DeleteFunc(w.open, func(t ticket) bool { return !t.paired && slices.Contains(d.preserves, t.by) })
+	w.forget(d)
 	if w.close(c); len(w.open) > w.budget() {
 		w.violated("%d replacements are in flight, of at most %d: %v", len(w.open), w.budget(), w.open)
 	}
+}
+
+// cancel replacements that a decision ended. Each has left one Machine too many: the replacement,
+// the Machine that it was to replace, or another that is deleted first.
+func (w *watcher) cancel(d decision) {
+	var candidates []string
+	ended := 0
+	for _, r := range d.before.Replacing {
+		if !slices.Contains(d.after.Replacing, r) {
+			candidates = append(candidates, r.By, r.Machine)
+			ended++
+		}
+	}
+	for _, name := range slices.Concat(candidates, d.after.Dropping) {
+		isNew := slices.Contains(d.after.Dropping, name) && !slices.Contains(d.before.Dropping, name)
+		if ended > 0 && isNew && w.causes[name] == tooMany && !w.cancelled[name] {
+			w.cancelled[name] = true
+			ended--
+		}
+	}
+}
+
+// unfilled is how many Machines a set has yet to create by its own view: those that it wants and
+// does not keep.
+func (d decision) unfilled() int {
+	n := int(d.spec.Replicas)
+	for _, name := range d.kept() {
+		above := func(r machinev1alpha1.Replacement) bool { return r.By == name }
+		if !slices.Contains(d.after.Dropping, name) && !slices.ContainsFunc(d.after.Replacing, above) {
+			n--
+		}
+	}
+	return max(0, n)
+}
+
+// forget the tickets of a set for which no Machine is created by its own view, the oldest first.
+func (w *watcher) forget(d decision) {
+	n := -d.unfilled()
+	for _, t := range w.open {
+		if t.set == d.set && t.by == "" {
+			n++
+		}
+	}
+	w.open = slices.DeleteFunc(w.open, func(t ticket) bool {
+		if t.set != d.set || t.by != "" || n <= 0 {
+			return false
+		}
+		n--
+		return true
+	})
 }
 
 // budget of all wishes in force.

@@ -31,7 +31,8 @@ type watcher struct {
 	rolled map[string]bool
 	// unavailable Machines were not available when their set recorded that it deletes them.
 	unavailable map[string]bool
-	// cancelled replacements were deleted together with the Machine that they were to replace.
+	// cancelled Machines were too many because a replacement of their set ended, and because of
+	// no number of replicas.
 	cancelled map[string]bool
 	// places are how many Machines each set may create for those that it lost.
 	places map[string]int
@@ -213,8 +214,8 @@ func (w *watcher) onMark(c *Cluster, m *machinev1alpha1.Machine) {
 // order CreateFirst as many more as replacements may be in flight. A Machine that is deleted
 // in a rollout counts until its VM is gone, but with OnDelete, which bounds only those that are
 // not being deleted. One that a user or a replacement deletes is on top
-// of that, and so are one that is deleted outside of a rollout, one that never had a VM, and a
-// replacement that is deleted together with the Machine that it was to replace. A
+// of that, and so are one that is deleted outside of a rollout, one that never had a VM, and one
+// that is too many because a replacement is not needed any more. A
 // Machine that takes the place of one that was lost waits for no other to be gone. One that was
 // set aside is no replica. Recreate creates none while any other of another template is there.
 func (w *watcher) onCreate(c *Cluster, created *machinev1alpha1.Machine) {
@@ -268,6 +269,7 @@ func (w *watcher) onDelete(c *Cluster, deleted *machinev1alpha1.Machine) {
 		return
 	}
 	rolls, scales := w.rolls(c, deleted), w.scalesDown(c, deleted)
+	scales = scales || w.cancelled[deleted.Name]
 	if !rolls && !scales && isMarked(deleted) {
 		w.scaleDowns.chosen++
 		scales = w.scaleDowns.chosen-w.wishes[0].chosen <= w.lowered()
