@@ -54,7 +54,7 @@ func (p *plan) scaleInPlace() {
 		}
 		n = min(n, p.newSet.desired-min(fewer, p.marked(p.newSet)))
 	}
-	p.scaleOneSet(n)
+	p.scaleNew(n)
 }
 
 // withSurge is how many Machines a set shall have that updates in place.

@@ -17,13 +17,14 @@ func (p *plan) scaleUpNew() {
 	if n < p.newSet.desired && p.deletesMarkedFirst() {
 		return
 	}
-	p.setDesired(p.newSet, n)
+	p.scaleNew(n)
 }
 
 // deletesMarkedFirst reports whether old sets have marked Machines that the rollout deletes, and
-// the bounds allow for keeping what the new set has above replicas until they are gone.
+// the bounds allow for keeping what the new set has above replicas until they are gone. A
+// rollout that is held keeps it, too.
 func (p *plan) deletesMarkedFirst() bool {
-	return !p.isReplacementHeld() && sum(p.oldSets, p.marked) > 0 && sum(p.sets, (*set).desiredReplicas) <= p.bounds.most()
+	return sum(p.oldSets, p.marked) > 0 && sum(p.sets, (*set).desiredReplicas) <= p.bounds.most()
 }
 
 // scaleDownOld sets, oldest first: Machines that are not available, because they are not

@@ -39,11 +39,11 @@ func (p *plan) scale() {
 
 // scaleAlone scales without a rollout: users need the Machines, and need not wait for others to
 // be gone.
-func (p *plan) scaleAlone() { p.scaleOneSet(p.bounds.replicas) }
+func (p *plan) scaleAlone() { p.scaleNew(p.bounds.replicas) }
 
-// scaleOneSet is all that there is to scale. As long as its number may not change, the sets are
-// scaled for the replicas of before: by how much these are lowered would be forgotten.
-func (p *plan) scaleOneSet(n int32) {
+// scaleNew scales the new set. As long as its number may not change, the sets are scaled for the
+// replicas of before: by how much these are lowered would be forgotten.
+func (p *plan) scaleNew(n int32) {
 	if !p.setDesired(p.newSet, n) {
 		p.waitToScale()
 	}

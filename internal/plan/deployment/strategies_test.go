@@ -624,10 +624,10 @@ func TestScalingInARollout(t *testing.T) {
 			sets:    []Set{machineSet("v1", 1, 3), machineSet("v2", 2, 4)},
 			decided: counts{"v1": 0, "v2": 3},
 		},
-		"NorWhileTheRolloutIsHeld": {
+		"ItWaitsWhileTheRolloutIsHeld": {
 			d:       deployment(3, ints(4, 0), scaledFor(3), paused),
 			sets:    []Set{machineSet("v1", 1, 3, marked(2)), machineSet("v2", 2, 4)},
-			decided: counts{"v1": 3, "v2": 3},
+			decided: counts{"v1": 3, "v2": 4},
 		},
 		"WithoutARolloutThereIsOneSetToScale": {
 			d:       deployment(12, ints(2, 0), scaledFor(6), completed(2)),
@@ -653,10 +653,13 @@ func TestScalingInARollout(t *testing.T) {
 		}
 	})
 	t.Run("AScaleDownThatHasToWaitWithoutARolloutIsNotForgotten", func(t *testing.T) {
-		d := deployment(5, scaledFor(8), completed(2))
-		p := Plan(now, Observed{Deployment: d, Sets: []Set{machineSet("v2", 2, 8, unsettled)}, ClassFound: true})
-		if n := *p.Status.DesiredReplicas; n != 8 {
-			t.Errorf("the set is scaled for %d, want 8 until it may be scaled", n)
+		for name, d := range map[string]*machinev1alpha1.MachineDeployment{
+			"complete": deployment(5, scaledFor(8), completed(2)), "paused before a rollout": deployment(5, scaledFor(8), paused),
+		} {
+			p := Plan(now, Observed{Deployment: d, Sets: []Set{machineSet("v1", 2, 8, unsettled)}, ClassFound: true})
+			if n := *p.Status.DesiredReplicas; n != 8 {
+				t.Errorf("%s: the set is scaled for %d, want 8 until it may be scaled", name, n)
+			}
 		}
 	})
 	t.Run("WhatTheyWereScaledForIsWrittenDown", func(t *testing.T) {
