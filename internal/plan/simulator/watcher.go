@@ -36,6 +36,8 @@ type watcher struct {
 	cancelled map[string]bool
 	// places are how many Machines each set may create for those that it lost.
 	places map[string]int
+	// owed Machines are those that each set has yet to create by a number of before.
+	owed map[string]*owed
 
 	replacements
 	scaleDowns scaleDowns
@@ -55,6 +57,13 @@ type wish struct {
 	after    *metav1.Time
 	// chosen is how many marked Machines were deleted before, for no other reason than the mark.
 	chosen int
+}
+
+// An owed number of Machines, of a set that has acted on its number of replicas and not created
+// all of them, while an earlier wish was in force: with so many Machines at most.
+type owed struct {
+	machines, most int
+	replicas       int32
 }
 
 // A loss of a Machine that no number of replicas is the cause of: it failed, its Node was
@@ -84,7 +93,7 @@ const (
 )
 
 func newWatcher() watcher {
-	return watcher{losses: map[string]*loss{}, marks: map[string]*news{}, causes: map[string]cause{}, unavailable: map[string]bool{}, cancelled: map[string]bool{}, rolled: map[string]bool{}, places: map[string]int{}}
+	return watcher{losses: map[string]*loss{}, marks: map[string]*news{}, causes: map[string]cause{}, unavailable: map[string]bool{}, cancelled: map[string]bool{}, rolled: map[string]bool{}, places: map[string]int{}, owed: map[string]*owed{}}
 }
 
 // wishFor what the deployment says now.
@@ -133,9 +142,15 @@ func (w *watcher) age(c *Cluster) {
 		n.age(c)
 	}
 	for i, wish := range slices.Backward(w.wishes) {
-		if wish.old {
+		if wish.old && i > 0 {
+			w.owe(c, w.most(w.wishes[:i]))
 			w.wishes = w.wishes[i:]
 			break
+		}
+	}
+	for set, o := range w.owed {
+		if s, there := c.sets.last[set]; !there || s.object.Spec.Replicas != o.replicas || c.holes(s.object) <= 0 {
+			delete(w.owed, set)
 		}
 	}
 	w.onScaledDown(c)
@@ -217,7 +232,8 @@ func (w *watcher) onMark(c *Cluster, m *machinev1alpha1.Machine) {
 // of that, and so are one that is deleted outside of a rollout, one that never had a VM, and one
 // that is too many because a replacement is not needed any more. A
 // Machine that takes the place of one that was lost waits for no other to be gone. One that was
-// set aside is no replica. Recreate creates none while any other of another template is there.
+// set aside is no replica. A set creates the Machines of the last number that it has acted on.
+// Recreate creates none while any other of another template is there.
 func (w *watcher) onCreate(c *Cluster, created *machinev1alpha1.Machine) {
 	w.age(c)
 	w.fill(created)
@@ -239,16 +255,35 @@ func (w *watcher) onCreate(c *Cluster, created *machinev1alpha1.Machine) {
 	if w.latest().strategy == machinev1alpha1.Recreate && others > 0 {
 		w.violated("creation of %s: there are still %d Machines of another kind than %v", created.Name, others, kindOf(created.Spec))
 	}
+	most := w.most(w.wishes)
+	if o := w.owed[set]; o != nil && o.machines > 0 {
+		o.machines--
+		most = max(most, o.most)
+	}
+	if total > most {
+		w.violated("creation of %s: there are %d Machines, of at most %d", created.Name, total, most)
+	}
+}
+
+// most Machines that there may be by any of the wishes.
+func (w *watcher) most(wishes []*wish) int {
 	most := 0
-	for _, wish := range w.wishes {
+	for _, wish := range wishes {
 		n := wish.most
 		if wish.order == machinev1alpha1.CreateFirst {
 			n += wish.budget
 		}
 		most = max(most, n)
 	}
-	if total > most {
-		w.violated("creation of %s: there are %d Machines, of at most %d", created.Name, total, most)
+	return most
+}
+
+// owe each set the Machines that it has yet to create by the number that it has acted on.
+func (w *watcher) owe(c *Cluster, most int) {
+	for name, e := range c.sets.last {
+		if n := c.holes(e.object); n > 0 && w.owed[name] == nil {
+			w.owed[name] = &owed{machines: n, most: most, replicas: e.object.Spec.Replicas}
+		}
 	}
 }
 
