@@ -235,7 +235,7 @@ func (w *watcher) onDecision(c *Cluster, d decision) {
 		w.violated("%s preserves %d Machines by itself, of at most %d: %v", d.set, n, most, d.preserves)
 	}
 	kept := d.kept()
-	lasting := 0
+	lasting, before := 0, w.started
 	for _, r := range d.after.Replacing {
 		if slices.Contains(d.before.Replacing, r) {
 			lasting++
@@ -285,7 +285,7 @@ func (w *watcher) onDecision(c *Cluster, d decision) {
 	}
 	w.open = slices.DeleteFunc(w.open, func(t ticket) bool { return !t.paired && slices.Contains(d.preserves, t.by) })
 	w.forget(d)
-	if w.close(c); len(w.open) > w.budget() {
+	if w.close(c); w.started > before && len(w.open) > w.budget() {
 		w.violated("%d replacements are in flight, of at most %d: %v", len(w.open), w.budget(), w.open)
 	}
 }

@@ -350,7 +350,8 @@ func (c *Cluster) isBefore(m *machinev1alpha1.Machine, after *metav1.Time) bool 
 }
 
 // scalesDown reports whether a scale-down may delete a Machine. A scale-down is spread over
-// all Machines, so that there must be more than the least replicas of the wishes in force.
+// all Machines, and those that other sets have yet to create, so that there must be more than the
+// least replicas of the wishes in force.
 // If no wish lowered replicas, only as many go as there are too many: of Machines of the
 // template more than replicas, and of all of them more than replicas + maxSurge.
 func (w *watcher) scalesDown(c *Cluster, m *machinev1alpha1.Machine) bool {
@@ -389,7 +390,13 @@ func (w *watcher) scalesDown(c *Cluster, m *machinev1alpha1.Machine) bool {
 		lowered = lowered || i > 0 && wish.replicas < w.wishes[i-1].replicas
 		replicas, most = min(replicas, wish.replicas), min(most, wish.most)
 	}
-	return lowered && all > int(replicas) || wanted > int(replicas) || all > most
+	holes := 0
+	for name, s := range c.sets.last {
+		if name != m.OwnerReferences[0].Name {
+			holes += max(0, c.holes(s.object))
+		}
+	}
+	return lowered && all+holes > int(replicas) || wanted > int(replicas) || all > most
 }
 
 // lowered is by how many Machines the wishes in force lowered replicas, each of them. As many
