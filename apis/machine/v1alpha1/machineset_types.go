@@ -14,6 +14,15 @@ type MachineSetSpec struct {
 	// +kubebuilder:validation:Maximum=10000
 	Replicas int32 `json:"replicas"`
 
+	// DeploymentReplicas is spec.replicas of the MachineDeployment that controls the set,
+	// during a rollout. When it is lowered, each set counts its Machines once more before
+	// any is deleted: so status.markedReplicas has the marks that came with the scale-down. A
+	// MachineDeployment sets it; without one it has no effect.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=10000
+	DeploymentReplicas *int32 `json:"deploymentReplicas,omitempty"`
+
 	// Selector of the set's Machines. It cannot change. A Machine that matches it and
 	// that nobody controls is adopted.
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="selector is immutable"

@@ -75,6 +75,7 @@ func (p *plan) composed(s *set) *machinev1alpha1.MachineSet {
 		},
 		Spec: machinev1alpha1.MachineSetSpec{
 			Replicas:                     s.desired,
+			DeploymentReplicas:           p.deploymentReplicas(s),
 			Selector:                     *s.Spec.Selector.DeepCopy(),
 			Template:                     t,
 			NodeMarks:                    p.nodeMarks(s),
@@ -86,6 +87,16 @@ func (p *plan) composed(s *set) *machinev1alpha1.MachineSet {
 			AutoPreserveFailedMachineMax: p.mayPreserve(s),
 		},
 	}
+}
+
+// deploymentReplicas that a set is shown. Without a rollout the set itself deletes the Machines
+// that are marked, and it need not be written for that, unless it updates them in place: the
+// deployment then decides whether a Machine above replicas stays.
+func (p *plan) deploymentReplicas(s *set) *int32 {
+	if p.isAlone() && !p.updatesInPlace() {
+		return s.Spec.DeploymentReplicas
+	}
+	return &p.bounds.replicas
 }
 
 // isClassProven reports whether another set has available Machines of the set's class in its

@@ -39,13 +39,22 @@ func (s *set) isMixed() bool {
 }
 
 // scaleInPlace scales a set that updates in place. Machines of it may still terminate, deleted
-// for a move that was taken back: without a rollout, growth need not wait for them.
+// for a move that was taken back: without a rollout, growth need not wait for them. A Machine
+// that is marked by a scale-down is no surge: it is deleted, and another one is created for
+// the update.
 func (p *plan) scaleInPlace() {
 	n := p.withSurge(p.newSet)
 	if !p.wasComplete() {
 		n = p.upTo(p.newSet, n, p.bounds.most())
 	}
-	p.setDesired(p.newSet, n)
+	if fewer := p.lowered(); fewer > 0 && n > p.bounds.replicas {
+		if !p.newSet.hasCountedFor(p.bounds.replicas) {
+			p.waitToScale()
+			return
+		}
+		n = min(n, p.newSet.desired-min(fewer, p.marked(p.newSet)))
+	}
+	p.scaleNew(n)
 }
 
 // withSurge is how many Machines a set shall have that updates in place.

@@ -3,6 +3,10 @@ package deployment
 // onDelete lets the old sets keep what they have, and the new one make up for what they lose.
 // They create no Machine, so that a Machine that is deleted is gone from them.
 func (p *plan) onDelete() {
+	if p.awaitsMarks() {
+		p.waitToScale()
+		return
+	}
 	for _, s := range p.oldSets {
 		if !p.isHeld() && s.createsNone() {
 			p.setDesired(s, max(0, min(s.desired, s.Status.Replicas)))

@@ -684,10 +684,11 @@ func TestSets(t *testing.T) {
 				Finalizers:  []string{machinev1alpha1.FinalizerTerminator},
 			},
 			Spec: machinev1alpha1.MachineSetSpec{
-				Selector:        machinev1alpha1.Selector{MatchLabels: map[string]machinev1alpha1.LabelValue{"pool": "a", machinev1alpha1.LabelTemplateHash: machinev1alpha1.LabelValue(h)}},
-				Template:        *tmpl,
-				MinReadySeconds: 30,
-				Creation:        machinev1alpha1.CreationEnabled,
+				DeploymentReplicas: ptr.To[int32](3),
+				Selector:           machinev1alpha1.Selector{MatchLabels: map[string]machinev1alpha1.LabelValue{"pool": "a", machinev1alpha1.LabelTemplateHash: machinev1alpha1.LabelValue(h)}},
+				Template:           *tmpl,
+				MinReadySeconds:    30,
+				Creation:           machinev1alpha1.CreationEnabled,
 				Remediation: machinev1alpha1.Remediation{
 					MaxInFlight:  ptr.To(intstr.FromInt32(0)),
 					MaxUnhealthy: ptr.To(intstr.FromInt32(2)),
@@ -705,7 +706,7 @@ func TestSets(t *testing.T) {
 		want.UID, want.Generation, want.Status = "", 0, machinev1alpha1.MachineSetStatus{}
 		want.Spec.Template.Spec.Taints = append(want.Spec.Template.Spec.Taints, d.Spec.Template.Spec.Taints[0])
 		want.Spec.NodeMarks.Taints = []machinev1alpha1.Taint{{Key: machinev1alpha1.TaintOutdated, Effect: "PreferNoSchedule"}}
-		want.Spec.MinReadySeconds = 30
+		want.Spec.MinReadySeconds, want.Spec.DeploymentReplicas = 30, ptr.To[int32](3)
 		if diff := cmp.Diff(want, sets["v1"]); diff != "" {
 			t.Errorf("-want +got:\n%s", diff)
 		}

@@ -197,6 +197,24 @@ func TestARollbackStaysInForceUntilItIsTakenBack(t *testing.T) {
 	}
 }
 
+func TestARollbackStaysInForceWhileItsClassIsMissing(t *testing.T) {
+	d := deployment(3, rolledOut("v1", "v2"), backTo(1))
+	d.Spec.RevisionHistoryLimit = 0
+	o := Observed{Deployment: d, Sets: []Set{machineSet("v2", 2, 3)}, ClassFound: true}
+	d.Status = Plan(now, o).Status
+	// The set of the revision is not there yet.
+	o.ClassFound = false
+	d.Status = Plan(now, o).Status
+	o.ClassFound = true
+	p := Plan(now, o)
+	if got := p.Status.Rollback; got == nil || *got != (machinev1alpha1.Rollback{Requested: 1, Revision: 3}) {
+		t.Errorf("rollback is %+v", got)
+	}
+	if got := condition(p, machinev1alpha1.ConditionValid); got != "True Valid" {
+		t.Errorf("Valid is %s", got)
+	}
+}
+
 func TestARollbackGoesToAllThatTheRevisionHad(t *testing.T) {
 	d := deployment(3, rolledOut("v1", "v2"), backTo(1))
 	d.Status.Revisions[0].ClusterRef.Name, d.Status.Revisions[0].FailureDomain = "other", ptr.To("b")

@@ -13,7 +13,18 @@ func (p *plan) scaleUpNew() {
 	if p.isReplacementHeld() {
 		most = p.bounds.replicas
 	}
-	p.setDesired(p.newSet, p.upTo(p.newSet, p.bounds.replicas, most))
+	n := p.upTo(p.newSet, p.bounds.replicas, most)
+	if n < p.newSet.desired && p.deletesMarkedFirst() {
+		return
+	}
+	p.scaleNew(n)
+}
+
+// deletesMarkedFirst reports whether old sets have marked Machines that the rollout deletes, and
+// the bounds allow for keeping what the new set has above replicas until they are gone. A
+// rollout that is held keeps it, too.
+func (p *plan) deletesMarkedFirst() bool {
+	return sum(p.oldSets, p.marked) > 0 && sum(p.sets, (*set).desiredReplicas) <= p.bounds.most()
 }
 
 // scaleDownOld sets, oldest first: Machines that are not available, because they are not

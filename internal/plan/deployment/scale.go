@@ -39,7 +39,22 @@ func (p *plan) scale() {
 
 // scaleAlone scales without a rollout: users need the Machines, and need not wait for others to
 // be gone.
-func (p *plan) scaleAlone() { p.setDesired(p.newSet, p.bounds.replicas) }
+func (p *plan) scaleAlone() { p.scaleNew(p.bounds.replicas) }
+
+// scaleNew scales the new set. As long as its number may not change, the sets are scaled for the
+// replicas of before: by how much these are lowered would be forgotten.
+func (p *plan) scaleNew(n int32) {
+	if !p.setDesired(p.newSet, n) {
+		p.waitToScale()
+	}
+}
+
+// waitToScale until the sets can be scaled for a new number of replicas.
+func (p *plan) waitToScale() {
+	if before := p.Deployment.Status.DesiredReplicas; before != nil {
+		p.scaledFor = *before
+	}
+}
 
 // setDesired decides how many Machines a set shall have, if its number may change, and reports
 // whether it may.

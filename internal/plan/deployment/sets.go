@@ -27,6 +27,12 @@ func (s *set) isSettled() bool {
 	return s.isMissing || s.Spec.Replicas == s.desired && s.Status.DecidedGeneration >= s.Generation
 }
 
+// hasCountedFor reports whether the set has counted its Machines, and which of them are marked,
+// since the deployment has so many replicas.
+func (s *set) hasCountedFor(replicas int32) bool {
+	return s.isMissing || s.isSettled() && s.Spec.DeploymentReplicas != nil && *s.Spec.DeploymentReplicas == replicas
+}
+
 // total Machines that the set has or may come to have. Those that are terminating
 // count: their VMs still are there.
 func (s *set) total() int32 {
@@ -47,12 +53,18 @@ func (s *set) potential() int32 {
 	return max(0, most, s.desired, s.Spec.Replicas, s.Status.Replicas)
 }
 
-// available Machines that the set has and will keep.
+// available Machines that the set has and will keep. Of those that it has yet to delete, the
+// marked ones may be available though others are not.
 func (s *set) available() int32 {
 	if s.Terminating {
 		return 0
 	}
-	return max(0, min(s.desired, s.Spec.Replicas, s.Status.AvailableReplicas))
+	keeps := min(s.desired, s.Spec.Replicas)
+	marked := int32(0)
+	if !s.isSettled() {
+		marked = max(0, min(s.Status.MarkedReplicas, s.Status.Replicas-keeps))
+	}
+	return max(0, min(keeps, s.Status.AvailableReplicas-marked))
 }
 
 func (s *set) unavailable() int32 { return s.desired - s.available() }

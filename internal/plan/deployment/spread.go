@@ -1,11 +1,28 @@
 package deployment
 
-import "slices"
+import (
+	"slices"
+
+	"k8s.io/utils/ptr"
+)
 
 // isRescaled reports whether a user changed replicas in the middle of a rollout.
 func (p *plan) isRescaled() bool {
 	before := p.Deployment.Status.DesiredReplicas
 	return before != nil && *before != p.bounds.replicas && !p.isAlone()
+}
+
+// awaitsMarks reports whether replicas was lowered in a rollout, and a set has not counted its
+// marked Machines since. The cluster-autoscaler marks a Machine and lowers replicas within
+// milliseconds: the sets would report the mark after another Machine is chosen.
+func (p *plan) awaitsMarks() bool {
+	return p.lowered() > 0 && !p.isAlone() &&
+		slices.ContainsFunc(p.sets, func(s *set) bool { return !s.hasCountedFor(p.bounds.replicas) })
+}
+
+// lowered is by how many Machines replicas was lowered since the sets were scaled.
+func (f *fleet) lowered() int32 {
+	return max(0, ptr.Deref(f.Deployment.Status.DesiredReplicas, 0)-f.bounds.replicas)
 }
 
 // rescale decides once, as soon as all sets have acted on their last numbers, which sets a
@@ -20,14 +37,14 @@ func (p *plan) rescale() {
 	before := *p.Deployment.Status.DesiredReplicas
 	toMost := p.bounds.most() - sum(p.sets, (*set).desiredReplicas)
 	unsettled := slices.ContainsFunc(p.sets, func(s *set) bool { return !s.isSettled() })
-	fewer := min(max(0, before-p.bounds.replicas), sum(p.sets, p.marked))
+	fewer := min(p.lowered(), sum(p.sets, p.marked))
 	switch {
-	case unsettled:
-		p.scaledFor = before
+	case unsettled || p.awaitsMarks():
+		p.waitToScale()
 	case toMost < 0 || fewer > 0:
 		p.scaleDownAll(max(0, -toMost), fewer)
 	case toMost > 0 && p.Safety.Frozen:
-		p.scaledFor = before
+		p.waitToScale()
 	case toMost > 0 && p.bounds.replicas > before && !p.isProven():
 		p.scaleUpProportionally(min(toMost, p.room(p.bounds.most())))
 	default:

@@ -34,6 +34,9 @@ func (p *plan) status() machinev1alpha1.MachineDeploymentStatus {
 		s.UpdatedReplicas = p.current.updated(p.target)
 		s.Revision = p.revision
 		s.Rollback = p.rollback
+	} else if r := p.Deployment.Status.Rollback; p.rollsBackTo != nil && r != nil && r.Requested == p.rollsBackTo.Requested {
+		// It names the number that the revision has now: the one that was requested is no more.
+		s.Rollback = r
 	}
 	s.UnavailableReplicas = max(0, p.bounds.replicas-s.AvailableReplicas)
 	s.LastProgressTime = p.lastProgress(s)

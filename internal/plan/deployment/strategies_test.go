@@ -41,6 +41,9 @@ func dropping(names ...string) setOption {
 // setAside names Machines that are kept for analysis and count as gone.
 func setAside(names ...string) setOption { return func(s *Set) { s.Status.SetAside = names } }
 
+// countedFor is a set that has counted its Machines since the deployment has so many replicas.
+func countedFor(n int32) setOption { return func(s *Set) { s.Spec.DeploymentReplicas = &n } }
+
 func marked(n int32) setOption { return func(s *Set) { s.Status.MarkedReplicas = n } }
 
 // updated says how many Machines of a set that updates in place are of its template.
@@ -68,6 +71,11 @@ func testStrategy(t *testing.T, cases map[string]strategyCase) {
 	t.Helper()
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
+			for _, s := range tc.sets {
+				if s.Spec.DeploymentReplicas == nil {
+					s.Spec.DeploymentReplicas = &tc.d.Spec.Replicas
+				}
+			}
 			d := Plan(now, Observed{Deployment: tc.d, Sets: tc.sets, ClassFound: true, Safety: shared.Safety{Frozen: tc.frozen}})
 			if diff := cmp.Diff(tc.decided, decided(d)); diff != "" {
 				t.Errorf("decided: -want +got:\n%s", diff)
@@ -107,6 +115,18 @@ func TestRecreate(t *testing.T) {
 			d: deployment(5, recreate, paused), sets: []Set{machineSet("v1", 1, 3)},
 			decided: counts{"v1": 5},
 		},
+		"PausedInTheMiddleScalesDown": {
+			d: deployment(1, recreate, paused, scaledFor(3)), sets: []Set{machineSet("v1", 1, 3), machineSet("v2", 2, 0)},
+			decided: counts{"v1": 1, "v2": 0},
+		},
+		"PausedInTheMiddleScalesDownByMarkedMachinesFirst": {
+			d: deployment(4, recreate, paused, scaledFor(6)), sets: []Set{machineSet("v0", 1, 3), machineSet("v1", 2, 3, marked(2)), machineSet("v2", 3, 0)},
+			decided: counts{"v0": 3, "v1": 1, "v2": 0},
+		},
+		"PausedInTheMiddleScalesDownWhenTheMarksAreCounted": {
+			d: deployment(1, recreate, paused, scaledFor(3)), sets: []Set{machineSet("v1", 1, 3, countedFor(3)), machineSet("v2", 2, 0)},
+			decided: counts{"v1": 3, "v2": 0},
+		},
 		"PausedInTheMiddleCreatesNothingBesideOldMachines": {
 			d: deployment(3, recreate, paused), sets: []Set{machineSet("v1", 1, 0, terminating(3)), machineSet("v2", 2, 0)},
 			decided: counts{"v1": 0, "v2": 0},
@@ -129,6 +149,11 @@ func TestRecreate(t *testing.T) {
 func TestOnDelete(t *testing.T) {
 	onDelete := by(machinev1alpha1.OnDelete)
 	testStrategy(t, map[string]strategyCase{
+		"AScaleDownAwaitsTheMarksThatComeWithIt": {
+			d:       deployment(4, onDelete, scaledFor(5)),
+			sets:    []Set{machineSet("v1", 1, 3, createsNone, countedFor(5)), machineSet("v2", 2, 2, countedFor(5))},
+			decided: counts{"v1": 3, "v2": 2},
+		},
 		"OldMachinesStay": {
 			d: deployment(3, onDelete), sets: []Set{machineSet("v1", 1, 3, createsNone), machineSet("v2", 2, 0)},
 			decided: counts{"v1": 3, "v2": 0},
@@ -244,6 +269,18 @@ func TestInPlaceUpdate(t *testing.T) {
 			d: deployment(5, auto(2, 0), scaledFor(9)), sets: []Set{machineSet("v2", 1, 9, updated(1))},
 			decided: counts{"v2": 6},
 		},
+		"AScaleDownLeavesNoMarkedMachineAsTheSurge": {
+			d: deployment(5, auto(2, 0), scaledFor(6)), sets: []Set{machineSet("v2", 1, 6, updated(1), marked(1))},
+			decided: counts{"v2": 5},
+		},
+		"AScaleDownAwaitsTheMarksThatComeWithIt": {
+			d: deployment(5, auto(2, 0), scaledFor(7)), sets: []Set{machineSet("v2", 1, 7, updated(1), countedFor(7))},
+			decided: counts{"v2": 7},
+		},
+		"TheSurgeIsCreatedAfterTheMarkedMachineIsDeleted": {
+			d: deployment(5, auto(2, 0), scaledFor(5)), sets: []Set{machineSet("v2", 1, 5, updated(1))},
+			decided: counts{"v2": 6},
+		},
 		"AMarkedMachineNeedsNoSurgeIfNoneAreOutdated": {
 			d: deployment(5, auto(2, 0)), sets: []Set{machineSet("v2", 1, 5, updated(5), marked(1))},
 			decided: counts{"v2": 5},
@@ -316,6 +353,20 @@ func TestInPlaceUpdate(t *testing.T) {
 		s := plan(deployment(17, auto(1, 0), scaledFor(18)), machineSet("v2", 1, 19, updated(9), marked(1))).Sets[0]
 		if got := s.Spec.InPlaceUpdate.MaxUnavailable; got != 1 {
 			t.Errorf("of 19 Machines, of which one is marked, %d may be unavailable, want 1: the set gets 18, and 17 must be available", got)
+		}
+	})
+	t.Run("AScaleDownThatHasToWaitIsNotTakenForASurge", func(t *testing.T) {
+		d := deployment(5, auto(1, 0), scaledFor(6))
+		sets := []Set{machineSet("v2", 1, 6, available(2), updated(6), marked(3), unsettled)}
+		awaited := Plan(now, Observed{Deployment: d, Sets: sets, ClassFound: true})
+		if n := *awaited.Status.DesiredReplicas; n != 6 {
+			t.Errorf("the set is scaled for %d, want 6 until it may be scaled", n)
+		}
+		d.Status.DesiredReplicas = awaited.Status.DesiredReplicas
+		sets[0].Status.DecidedGeneration = sets[0].Generation
+		done := Plan(now, Observed{Deployment: d, Sets: sets, ClassFound: true})
+		if got := done.Status.MachineSets[0].Replicas; got != 5 || *done.Status.DesiredReplicas != 5 {
+			t.Errorf("the set shall have %d Machines, scaled for %d, want 5", got, *done.Status.DesiredReplicas)
 		}
 	})
 	t.Run("PausedKeepsTheTemplateThatTheSetHas", func(t *testing.T) {
@@ -452,6 +503,16 @@ func TestScalingInARollout(t *testing.T) {
 			sets:    []Set{machineSet("v1", 1, 4), machineSet("v2", 2, 6, marked(4))},
 			decided: counts{"v1": 4, "v2": 2},
 		},
+		"DownAwaitsTheMarksThatComeWithIt": {
+			d:       deployment(9, ints(2, 2), scaledFor(10)),
+			sets:    []Set{machineSet("v1", 1, 6), machineSet("v2", 2, 6, countedFor(10))},
+			decided: counts{"v1": 6, "v2": 6},
+		},
+		"UpAwaitsNoMarks": {
+			d:       deployment(12, ints(2, 0), scaledFor(6)),
+			sets:    []Set{machineSet("v1", 1, 5, countedFor(6)), machineSet("v2", 2, 2, countedFor(6))},
+			decided: counts{"v1": 5, "v2": 9},
+		},
 		"DownTakesNoMoreMarkedMachinesThanReplicasIsLoweredBy": {
 			d:       deployment(9, ints(2, 2), scaledFor(10)),
 			sets:    []Set{machineSet("v1", 1, 4, marked(1)), machineSet("v2", 2, 6, marked(2))},
@@ -548,6 +609,31 @@ func TestScalingInARollout(t *testing.T) {
 			sets:    []Set{machineSet("v1", 1, 4), machineSet("v2", 2, 4)},
 			decided: counts{"v1": 7, "v2": 7},
 		},
+		"MachinesThatAreNotAvailableAreMissedWhileTheNewSetDeletesMarkedOnesThatAre": {
+			d:       deployment(15, ints(12, 0), scaledFor(15)),
+			sets:    []Set{machineSet("v1", 1, 2, available(0)), machineSet("v2", 2, 15, has(18), available(15), marked(3), unsettled)},
+			decided: counts{"v1": 2, "v2": 15},
+		},
+		"WhatIsTooMuchOfTheNewSetWaitsForMarkedOldMachines": {
+			d:       deployment(3, ints(4, 0), scaledFor(3)),
+			sets:    []Set{machineSet("v1", 1, 3, marked(2)), machineSet("v2", 2, 4)},
+			decided: counts{"v1": 0, "v2": 4},
+		},
+		"ItDoesNotWaitAboveTheSurge": {
+			d:       deployment(3, ints(3, 0), scaledFor(3)),
+			sets:    []Set{machineSet("v1", 1, 3, marked(2)), machineSet("v2", 2, 4)},
+			decided: counts{"v1": 0, "v2": 3},
+		},
+		"NorForMachinesThatAreNotMarked": {
+			d:       deployment(3, ints(4, 0), scaledFor(3)),
+			sets:    []Set{machineSet("v1", 1, 3), machineSet("v2", 2, 4)},
+			decided: counts{"v1": 0, "v2": 3},
+		},
+		"ItWaitsWhileTheRolloutIsHeld": {
+			d:       deployment(3, ints(4, 0), scaledFor(3), paused),
+			sets:    []Set{machineSet("v1", 1, 3, marked(2)), machineSet("v2", 2, 4)},
+			decided: counts{"v1": 3, "v2": 4},
+		},
 		"WithoutARolloutThereIsOneSetToScale": {
 			d:       deployment(12, ints(2, 0), scaledFor(6), completed(2)),
 			sets:    []Set{machineSet("v2", 2, 6)},
@@ -559,6 +645,28 @@ func TestScalingInARollout(t *testing.T) {
 			decided: counts{"v2": 12},
 		},
 	})
+	t.Run("SetsAreShownTheReplicasDuringARollout", func(t *testing.T) {
+		d := Plan(now, Observed{Deployment: deployment(9, ints(2, 0), scaledFor(10)), Sets: []Set{machineSet("v1", 1, 6), machineSet("v2", 2, 6)}, ClassFound: true})
+		for _, s := range d.Sets {
+			if n := s.Spec.DeploymentReplicas; n == nil || *n != 9 {
+				t.Errorf("%s is shown %v replicas, want 9", s.Name, n)
+			}
+		}
+		alone := Plan(now, Observed{Deployment: deployment(9, scaledFor(10), completed(2)), Sets: []Set{machineSet("v2", 2, 10, countedFor(3))}, ClassFound: true})
+		if n := *alone.Sets[0].Spec.DeploymentReplicas; n != 3 {
+			t.Errorf("without a rollout the set is written, for %d replicas", n)
+		}
+	})
+	t.Run("AScaleDownThatHasToWaitWithoutARolloutIsNotForgotten", func(t *testing.T) {
+		for name, d := range map[string]*machinev1alpha1.MachineDeployment{
+			"complete": deployment(5, scaledFor(8), completed(2)), "paused before a rollout": deployment(5, scaledFor(8), paused),
+		} {
+			p := Plan(now, Observed{Deployment: d, Sets: []Set{machineSet("v1", 2, 8, unsettled)}, ClassFound: true})
+			if n := *p.Status.DesiredReplicas; n != 8 {
+				t.Errorf("%s: the set is scaled for %d, want 8 until it may be scaled", name, n)
+			}
+		}
+	})
 	t.Run("WhatTheyWereScaledForIsWrittenDown", func(t *testing.T) {
 		sets := []Set{machineSet("v1", 1, 5), machineSet("v2", 2, 2)}
 		done := Plan(now, Observed{Deployment: deployment(12, ints(2, 0), scaledFor(6)), Sets: sets, ClassFound: true})
@@ -569,7 +677,7 @@ func TestScalingInARollout(t *testing.T) {
 		}
 		frozen := shared.Safety{Frozen: true}
 		up := Plan(now, Observed{Deployment: deployment(12, ints(2, 0), scaledFor(6)), Sets: []Set{machineSet("v1", 1, 5), machineSet("v2", 2, 2)}, ClassFound: true, Safety: frozen})
-		down := Plan(now, Observed{Deployment: deployment(9, ints(2, 2), scaledFor(10)), Sets: []Set{machineSet("v1", 1, 5), machineSet("v2", 2, 6)}, ClassFound: true, Safety: frozen})
+		down := Plan(now, Observed{Deployment: deployment(9, ints(2, 2), scaledFor(10)), Sets: []Set{machineSet("v1", 1, 5, countedFor(9)), machineSet("v2", 2, 6, countedFor(9))}, ClassFound: true, Safety: frozen})
 		if *up.Status.DesiredReplicas != 6 || *down.Status.DesiredReplicas != 9 {
 			t.Errorf("in a freeze, got %d up, which waits for its end, and %d down", *up.Status.DesiredReplicas, *down.Status.DesiredReplicas)
 		}

@@ -132,6 +132,10 @@ func TestReplacements(t *testing.T) {
 			set: set(4, budget("1", "1")), machines: slices.Concat(some(2, "p", failed, kept), some(1, "f", failed), some(1, "r", running)),
 			want: want{Dropping: []string{"fa"}, Replicas: 3, Starting: 1, Events: []string{"ReplacingMachine"}},
 		},
+		"AReplacementThatFailedToJoinIsNotInFlightOnceTheSetPreservesIt": {
+			set: set(3, autoPreserve(1)), machines: slices.Concat([]Machine{machine("x", failed, withVM)}, some(1, "f", failed, lost), some(1, "r", running)),
+			want: want{Dropping: []string{"fa"}, Replicas: 2, Starting: 1, Events: []string{"ReplacingMachine"}},
+		},
 		"AFailedCreationIsTriedAgainWhateverTheBudget": {
 			set: set(3, budget("0", "0")), machines: slices.Concat([]Machine{machine("x", failed)}, some(2, "r", running)),
 			want: want{Dropping: []string{"x"}, Replicas: 2, Starting: 1, Events: []string{"ReplacingMachine"}},

@@ -210,12 +210,28 @@ func (c *Cluster) planReplicas(s *machinev1alpha1.MachineSet, groups []child[*ma
 	}
 	return []*machinev1alpha1.MachineGroup{g}, func(s *machinev1alpha1.MachineSet) {
 		c.emit(s.Name, safe.Events, p.Events)
-		c.decided = &decision{set: s.Name, spec: s.Spec, before: *s.Status.DeepCopy(), after: *p.Status.DeepCopy(), seen: seen, writes: c.machineView.seen, gone: o.Gone}
+		c.decided = &decision{set: s.Name, spec: s.Spec, before: *s.Status.DeepCopy(), after: *p.Status.DeepCopy(), seen: seen, writes: c.machineView.seen, gone: o.Gone, preserves: c.preserves(p, o.Machines)}
 		conditions := setConditions(s.Generation, append(p.Conditions, ready(p.Ready), safe.Condition))
 		s.Status = p.Status
 		s.Status.Safety = safe.Status
 		s.Status.Conditions = conditions
 	}
+}
+
+// preserves names the Machines that the set preserves by itself, without those whose time is
+// over.
+func (c *Cluster) preserves(d set.Decision, seen []set.Machine) []string {
+	auto := map[string]bool{}
+	for _, m := range d.Machines {
+		auto[m.Name] = m.Annotations[machinev1alpha1.AnnotationPreserve] == machinev1alpha1.PreserveAuto
+	}
+	var out []string
+	for _, m := range seen {
+		if p := m.Status.Preservation; auto[m.Name] && (p == nil || c.Now.Before(p.Until.Time)) {
+			out = append(out, m.Name)
+		}
+	}
+	return out
 }
 
 // emit events of the source. They come with the status: one that is refused has none.

@@ -145,6 +145,8 @@ type decision struct {
 	writes int
 	// gone are those that were ordered and are no more.
 	gone []string
+	// preserves names the Failed Machines that the set preserves by itself.
+	preserves []string
 }
 
 // machine that the set saw, nil for one that it ordered and did not see.
@@ -195,9 +197,10 @@ func (c *Cluster) causeFor(d decision, name string) cause {
 		if r.Machine == name && by != nil && c.Available(by) {
 			return handedOver
 		}
-		if r.Machine == name && (by != nil || d.awaits(r.By)) && d.spec.Creation != machinev1alpha1.CreationDisabled {
-			// CreateFirst keeps it until the other is available for minReadySeconds. A set that
-			// creates none leaves replacements to others.
+		if r.Machine == name && (by != nil || d.awaits(r.By)) && d.spec.Creation != machinev1alpha1.CreationDisabled &&
+			m.Status.FailureReason != machinev1alpha1.FailureVMLost {
+			// CreateFirst keeps it until the other is available for minReadySeconds, unless it has
+			// no VM any more. A set that creates none leaves replacements to others.
 			return tooMany
 		}
 		if r.By == name && failed {
@@ -221,13 +224,18 @@ func (c *Cluster) causeFor(d decision, name string) cause {
 // the others only those that failed, that a user asked to replace, whose replacement is
 // available, or that have no VM and are outdated. Of a Machine that had a Node, no more
 // replacements are in flight than the budget, and none is begun while more than maxUnhealthy
-// are unhealthy. A marked Machine is among those that are too many.
+// are unhealthy. What the set preserves counts for neither, from the decision on that preserves
+// it, and a set preserves no more Machines by itself than it may. A marked Machine is among
+// those that are too many.
 func (w *watcher) onDecision(c *Cluster, d decision) {
 	for _, n := range w.all() {
 		n.setDecided(c, d.set, d.writes)
 	}
+	if n, most := len(d.preserves), int(d.spec.AutoPreserveFailedMachineMax); n > most {
+		w.violated("%s preserves %d Machines by itself, of at most %d: %v", d.set, n, most, d.preserves)
+	}
 	kept := d.kept()
-	lasting := 0
+	lasting, before := 0, w.started
 	for _, r := range d.after.Replacing {
 		if slices.Contains(d.before.Replacing, r) {
 			lasting++
@@ -263,6 +271,7 @@ func (w *watcher) onDecision(c *Cluster, d decision) {
 			}
 		}
 	}
+	w.cancel(d)
 	if surplus > 0 && excess < 0 {
 		w.violated("%s gives up %d Machines that work, %d more than there are too many: %v of %v", d.set, surplus, -excess, d.after.Dropping, kept)
 	}
@@ -274,9 +283,61 @@ func (w *watcher) onDecision(c *Cluster, d decision) {
 	if surplus > 0 {
 		w.onSurplus(c, d)
 	}
-	if w.close(c); len(w.open) > w.budget() {
+	w.open = slices.DeleteFunc(w.open, func(t ticket) bool { return !t.paired && slices.Contains(d.preserves, t.by) })
+	w.forget(d)
+	if w.close(c); w.started > before && len(w.open) > w.budget() {
 		w.violated("%d replacements are in flight, of at most %d: %v", len(w.open), w.budget(), w.open)
 	}
+}
+
+// cancel replacements that a decision ended. Each has left one Machine too many: the replacement,
+// the Machine that it was to replace, or another that is deleted first.
+func (w *watcher) cancel(d decision) {
+	var candidates []string
+	ended := 0
+	for _, r := range d.before.Replacing {
+		if !slices.Contains(d.after.Replacing, r) {
+			candidates = append(candidates, r.By, r.Machine)
+			ended++
+		}
+	}
+	for _, name := range slices.Concat(candidates, d.after.Dropping) {
+		isNew := slices.Contains(d.after.Dropping, name) && !slices.Contains(d.before.Dropping, name)
+		if ended > 0 && isNew && w.causes[name] == tooMany && !w.cancelled[name] {
+			w.cancelled[name] = true
+			ended--
+		}
+	}
+}
+
+// unfilled is how many Machines a set has yet to create by its own view: those that it wants and
+// does not keep.
+func (d decision) unfilled() int {
+	n := int(d.spec.Replicas)
+	for _, name := range d.kept() {
+		above := func(r machinev1alpha1.Replacement) bool { return r.By == name }
+		if !slices.Contains(d.after.Dropping, name) && !slices.ContainsFunc(d.after.Replacing, above) {
+			n--
+		}
+	}
+	return max(0, n)
+}
+
+// forget the tickets of a set for which no Machine is created by its own view, the oldest first.
+func (w *watcher) forget(d decision) {
+	n := -d.unfilled()
+	for _, t := range w.open {
+		if t.set == d.set && t.by == "" {
+			n++
+		}
+	}
+	w.open = slices.DeleteFunc(w.open, func(t ticket) bool {
+		if t.set != d.set || t.by != "" || n <= 0 {
+			return false
+		}
+		n--
+		return true
+	})
 }
 
 // budget of all wishes in force.
@@ -292,26 +353,14 @@ func (w *watcher) budget() int {
 func (w *watcher) begin(c *Cluster, d decision, name string) {
 	w.started++
 	unhealthy := 0
-	// A set preserves Failed Machines by itself, and what is preserved does not count.
-	auto, candidates := int(d.spec.AutoPreserveFailedMachineMax), 0
 	for _, name := range d.kept() {
 		m := d.machine(name)
 		switch {
-		case m == nil:
-		case isPreserved(m, c.Now):
-			if m.Annotations[machinev1alpha1.AnnotationPreserve] == machinev1alpha1.PreserveAuto {
-				auto--
-			}
-		case m.Status.Phase == machinev1alpha1.MachineUnknown:
+		case m == nil || isPreserved(m, c.Now) || slices.Contains(d.preserves, name):
+		case m.Status.Phase == machinev1alpha1.MachineUnknown, m.Status.Phase == machinev1alpha1.MachineFailed:
 			unhealthy++
-		case m.Status.Phase == machinev1alpha1.MachineFailed:
-			unhealthy++
-			if m.Annotations[machinev1alpha1.AnnotationPreserve] == "" && m.Status.ProviderID != "" {
-				candidates++
-			}
 		}
 	}
-	unhealthy -= max(0, min(auto, candidates))
 	if most, limited := mostUnhealthy(d.spec); limited && unhealthy > most {
 		w.violated("replacement of %s: %d Machines are unhealthy, and at most %d may be", name, unhealthy, most)
 	}

@@ -148,3 +148,30 @@ func TestAnOutageReplacesNothing(t *testing.T) {
 		}
 	})
 }
+
+// TestAReplacementThatItsSetPreservesIsNotInFlight lets the replacement of a Machine fail to
+// join while another Machine fails. The set preserves the first for analysis and replaces the
+// second, in one decision: what is preserved takes no part of the budget.
+func TestAReplacementThatItsSetPreservesIsNotInFlight(t *testing.T) {
+	s := rolling(3, 1, 0)
+	s.AutoPreserveFailedMachineMax = 1
+	c := New(s)
+	until(t, c, "running", anyVersion, func() bool { return len(running(c)) == 3 })
+	ms := running(c)
+	c.Fail(ms[0].Name)
+	replacement := func() *machinev1alpha1.Machine {
+		for _, m := range c.Machines() {
+			if m.Status.Phase == machinev1alpha1.MachineJoining {
+				return m
+			}
+		}
+		return nil
+	}
+	until(t, c, "joining", anyVersion, func() bool { return replacement() != nil })
+	c.FailToJoin(replacement().Name)
+	c.Fail(ms[1].Name)
+	until(t, c, "replaced", anyVersion, func() bool {
+		_, there := c.machines.last[ms[1].Name]
+		return !there && len(running(c)) == 2
+	})
+}

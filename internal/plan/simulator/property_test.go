@@ -351,7 +351,8 @@ func arrived(c *Cluster) bool {
 // rest asserts that nothing is written once there is nothing to do, and that
 // nothing is left over.
 func rest(t *rapid.T, c *Cluster) {
-	for range 3 {
+	// The budget of replacements may still pass to the set that is left.
+	for range 5 {
 		c.CatchUp()
 		c.ReconcileDeployment()
 		for _, s := range c.Sets() {

@@ -3,13 +3,16 @@ package simulator
 import (
 	"slices"
 
+	"k8s.io/utils/ptr"
+
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 )
 
 // A scaleDown is a lowering of replicas while Machines are marked for deletion.
 type scaleDown struct {
 	wish *wish
-	// fewer is by how many Machines replicas was lowered, without those that were missing then.
+	// fewer is by how many Machines replicas was lowered, without those that were missing then,
+	// and without a rise that no planner had acted on.
 	fewer int
 	// marked names the Machines whose mark every planner could see then.
 	marked []string
@@ -22,17 +25,19 @@ type scaleDown struct {
 type scaleDowns struct {
 	pending []scaleDown
 	// deleted and lost count the marked Machines that were deleted, and the losses, so far.
-	deleted, lost int
+	// chosen are the marked ones that were deleted for no other reason than the mark.
+	deleted, lost, chosen int
 }
 
 // onLowered is told of a wish that may lower replicas. One that raises them takes back what is
 // left of the scale-downs before it.
 func (s *scaleDowns) onLowered(c *Cluster, before, now *wish) {
-	switch fewer := int(before.replicas - now.replicas); {
-	case fewer < 0:
+	switch {
+	case now.replicas > before.replicas:
 		s.pending = nil
-	case fewer > 0:
-		fewer -= max(0, int(before.replicas)-c.kept())
+	case now.replicas < before.replicas:
+		from := min(before.replicas, ptr.Deref(c.deployment().Status.DesiredReplicas, 0))
+		fewer := int(from-now.replicas) - max(0, int(from)-c.kept())
 		if marked := c.visiblyMarked(); len(marked) > 0 {
 			s.pending = append(s.pending, scaleDown{wish: now, fewer: fewer, marked: marked, deleted: s.deleted, lost: s.lost})
 		}

@@ -31,8 +31,13 @@ type watcher struct {
 	rolled map[string]bool
 	// unavailable Machines were not available when their set recorded that it deletes them.
 	unavailable map[string]bool
+	// cancelled Machines were too many because a replacement of their set ended, and because of
+	// no number of replicas.
+	cancelled map[string]bool
 	// places are how many Machines each set may create for those that it lost.
 	places map[string]int
+	// owed Machines are those that each set has yet to create by a number of before.
+	owed map[string]*owed
 
 	replacements
 	scaleDowns scaleDowns
@@ -50,6 +55,15 @@ type wish struct {
 	paused   bool
 	kind     kind
 	after    *metav1.Time
+	// chosen is how many marked Machines were deleted before, for no other reason than the mark.
+	chosen int
+}
+
+// An owed number of Machines, of a set that has acted on its number of replicas and not created
+// all of them, while an earlier wish was in force: with so many Machines at most.
+type owed struct {
+	machines, most int
+	replicas       int32
 }
 
 // A loss of a Machine that no number of replicas is the cause of: it failed, its Node was
@@ -79,7 +93,7 @@ const (
 )
 
 func newWatcher() watcher {
-	return watcher{losses: map[string]*loss{}, marks: map[string]*news{}, causes: map[string]cause{}, unavailable: map[string]bool{}, rolled: map[string]bool{}, places: map[string]int{}}
+	return watcher{losses: map[string]*loss{}, marks: map[string]*news{}, causes: map[string]cause{}, unavailable: map[string]bool{}, cancelled: map[string]bool{}, rolled: map[string]bool{}, places: map[string]int{}, owed: map[string]*owed{}}
 }
 
 // wishFor what the deployment says now.
@@ -128,9 +142,15 @@ func (w *watcher) age(c *Cluster) {
 		n.age(c)
 	}
 	for i, wish := range slices.Backward(w.wishes) {
-		if wish.old {
+		if wish.old && i > 0 {
+			w.owe(c, w.most(w.wishes[:i]))
 			w.wishes = w.wishes[i:]
 			break
+		}
+	}
+	for set, o := range w.owed {
+		if s, there := c.sets.last[set]; !there || s.object.Spec.Replicas != o.replicas || c.holes(s.object) <= 0 {
+			delete(w.owed, set)
 		}
 	}
 	w.onScaledDown(c)
@@ -174,6 +194,7 @@ func (w *watcher) latest() *wish { return w.wishes[len(w.wishes)-1] }
 // onUpdate is told that a user changed the MachineDeployment.
 func (w *watcher) onUpdate(c *Cluster, now *machinev1alpha1.MachineDeployment) {
 	wish := c.wishFor(now)
+	wish.chosen = w.scaleDowns.chosen
 	if len(w.wishes) > 0 {
 		w.scaleDowns.onLowered(c, w.latest(), wish)
 	}
@@ -208,9 +229,11 @@ func (w *watcher) onMark(c *Cluster, m *machinev1alpha1.Machine) {
 // order CreateFirst as many more as replacements may be in flight. A Machine that is deleted
 // in a rollout counts until its VM is gone, but with OnDelete, which bounds only those that are
 // not being deleted. One that a user or a replacement deletes is on top
-// of that, and so are one that is deleted outside of a rollout, and one that never had a VM. A
+// of that, and so are one that is deleted outside of a rollout, one that never had a VM, and one
+// that is too many because a replacement is not needed any more. A
 // Machine that takes the place of one that was lost waits for no other to be gone. One that was
-// set aside is no replica. Recreate creates none while any other of another template is there.
+// set aside is no replica. A set creates the Machines of the last number that it has acted on.
+// Recreate creates none while any other of another template is there.
 func (w *watcher) onCreate(c *Cluster, created *machinev1alpha1.Machine) {
 	w.age(c)
 	w.fill(created)
@@ -222,7 +245,7 @@ func (w *watcher) onCreate(c *Cluster, created *machinev1alpha1.Machine) {
 	}
 	for _, e := range c.machines.last {
 		m := e.object
-		if c.isReplica(m) || w.rolled[m.Name] && m.Status.ProviderID != "" && !fills {
+		if c.isReplica(m) || w.rolled[m.Name] && !w.cancelled[m.Name] && m.Status.ProviderID != "" && !fills {
 			total++
 		}
 		if kindOf(m.Spec) != kindOf(created.Spec) && !c.isSetAside(m) {
@@ -232,16 +255,35 @@ func (w *watcher) onCreate(c *Cluster, created *machinev1alpha1.Machine) {
 	if w.latest().strategy == machinev1alpha1.Recreate && others > 0 {
 		w.violated("creation of %s: there are still %d Machines of another kind than %v", created.Name, others, kindOf(created.Spec))
 	}
+	most := w.most(w.wishes)
+	if o := w.owed[set]; o != nil && o.machines > 0 {
+		o.machines--
+		most = max(most, o.most)
+	}
+	if total > most {
+		w.violated("creation of %s: there are %d Machines, of at most %d", created.Name, total, most)
+	}
+}
+
+// most Machines that there may be by any of the wishes.
+func (w *watcher) most(wishes []*wish) int {
 	most := 0
-	for _, wish := range w.wishes {
+	for _, wish := range wishes {
 		n := wish.most
 		if wish.order == machinev1alpha1.CreateFirst {
 			n += wish.budget
 		}
 		most = max(most, n)
 	}
-	if total > most {
-		w.violated("creation of %s: there are %d Machines, of at most %d", created.Name, total, most)
+	return most
+}
+
+// owe each set the Machines that it has yet to create by the number that it has acted on.
+func (w *watcher) owe(c *Cluster, most int) {
+	for name, e := range c.sets.last {
+		if n := c.holes(e.object); n > 0 && w.owed[name] == nil {
+			w.owed[name] = &owed{machines: n, most: most, replicas: e.object.Spec.Replicas}
+		}
 	}
 }
 
@@ -262,6 +304,11 @@ func (w *watcher) onDelete(c *Cluster, deleted *machinev1alpha1.Machine) {
 		return
 	}
 	rolls, scales := w.rolls(c, deleted), w.scalesDown(c, deleted)
+	scales = scales || w.cancelled[deleted.Name]
+	if !rolls && !scales && isMarked(deleted) {
+		w.scaleDowns.chosen++
+		scales = w.scaleDowns.chosen-w.wishes[0].chosen <= w.lowered()
+	}
 	switch {
 	case !rolls && !scales:
 		w.violated("deletion of %s, which is %s and of the kind %v, though no rollout replaces it, and there are not too many", deleted.Name, deleted.Status.Phase, kindOf(deleted.Spec))
@@ -303,7 +350,8 @@ func (c *Cluster) isBefore(m *machinev1alpha1.Machine, after *metav1.Time) bool 
 }
 
 // scalesDown reports whether a scale-down may delete a Machine. A scale-down is spread over
-// all Machines, so that there must be more than the least replicas of the wishes in force.
+// all Machines, and those that other sets have yet to create, so that there must be more than the
+// least replicas of the wishes in force.
 // If no wish lowered replicas, only as many go as there are too many: of Machines of the
 // template more than replicas, and of all of them more than replicas + maxSurge.
 func (w *watcher) scalesDown(c *Cluster, m *machinev1alpha1.Machine) bool {
@@ -342,7 +390,23 @@ func (w *watcher) scalesDown(c *Cluster, m *machinev1alpha1.Machine) bool {
 		lowered = lowered || i > 0 && wish.replicas < w.wishes[i-1].replicas
 		replicas, most = min(replicas, wish.replicas), min(most, wish.most)
 	}
-	return lowered && all > int(replicas) || wanted > int(replicas) || all > most
+	holes := 0
+	for name, s := range c.sets.last {
+		if name != m.OwnerReferences[0].Name {
+			holes += max(0, c.holes(s.object))
+		}
+	}
+	return lowered && all+holes > int(replicas) || wanted > int(replicas) || all > most
+}
+
+// lowered is by how many Machines the wishes in force lowered replicas, each of them. As many
+// marked Machines may be deleted although other Machines that are wanted are still missing.
+func (w *watcher) lowered() int {
+	n := 0
+	for i, wish := range w.wishes[1:] {
+		n += max(0, int(w.wishes[i].replicas-wish.replicas))
+	}
+	return n
 }
 
 // isAlone reports whether all Machines, those that are being deleted too, are of one kind, and
