@@ -176,6 +176,7 @@ func (c *Cluster) planRollout(d *machinev1alpha1.MachineDeployment, children []c
 		c.emit("deployment", s.Events, p.Events)
 		c.sawGeneration, c.sawSets = generation, seen
 		c.onScaled(o.Deployment, children, p.Status.MachineSets)
+		c.onReduced(c, p.Status.MachineSets)
 		conditions := setConditions(d.Generation, append(p.Conditions, ready(p.Ready), s.Condition))
 		d.Status = p.Status
 		d.Status.Safety = s.Status

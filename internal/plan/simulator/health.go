@@ -254,7 +254,7 @@ func (w *watcher) onDecision(c *Cluster, d decision) {
 		why := c.causeFor(d, name)
 		w.causes[name] = why
 		m := d.machine(name)
-		w.unavailable[name] = m != nil && !c.Available(m)
+		w.unavailable[name] = w.unavailable[name] || m != nil && !c.Available(m)
 		switch why {
 		case tooMany:
 			surplus++
@@ -268,6 +268,13 @@ func (w *watcher) onDecision(c *Cluster, d decision) {
 			if e, there := c.machines.last[name]; there && e.object.DeletionTimestamp == nil {
 				w.onLoss(c, e.object, true)
 				w.losses[name].sets = len(c.sets.log)
+			}
+		}
+	}
+	if s, there := c.sets.last[d.set]; there && c.hasActed(s.object) {
+		for _, name := range kept {
+			if !slices.Contains(d.after.Dropping, name) {
+				delete(w.unavailable, name)
 			}
 		}
 	}

@@ -108,6 +108,21 @@ func (c *Cluster) visiblyMarked() []string {
 	return out
 }
 
+// onReduced is told of the numbers that the deployment recorded, before they are stored. What is
+// not available then may be deleted, whatever becomes of it until its set acts on that.
+func (w *watcher) onReduced(c *Cluster, recorded []machinev1alpha1.MachineSetReplicas) {
+	for _, before := range c.deployment().Status.MachineSets {
+		reduced := slices.ContainsFunc(recorded, func(now machinev1alpha1.MachineSetReplicas) bool {
+			return now.Name == before.Name && now.Replicas < before.Replicas
+		})
+		for name, e := range c.machines.last {
+			if reduced && e.object.OwnerReferences[0].Name == before.Name && !c.Available(e.object) {
+				w.unavailable[name] = true
+			}
+		}
+	}
+}
+
 // onScaled holds that with OnDelete the set of the template keeps the Machines that are wanted
 // of it, as long as there are old ones to delete: its number is not lowered below replicas, but
 // for its marked Machines. The deployment was seen with its sets, and recorded the numbers.

@@ -29,7 +29,8 @@ type watcher struct {
 	// belongs to a rollout that is not over.
 	causes map[string]cause
 	rolled map[string]bool
-	// unavailable Machines were not available when their set recorded that it deletes them.
+	// unavailable Machines were not available when their set recorded that it deletes them, or
+	// when the deployment recorded the number of replicas by which it does.
 	unavailable map[string]bool
 	// cancelled Machines were too many because a replacement of their set ended, and because of
 	// no number of replicas.
@@ -319,8 +320,9 @@ func (w *watcher) onDelete(c *Cluster, deleted *machinev1alpha1.Machine) {
 		w.rolled[deleted.Name] = true
 	}
 	// A marked Machine is deleted because the client that marked it wants it to be, however
-	// many others are available.
-	if c.Available(deleted) && !isMarked(deleted) {
+	// many others are available. One that was not available when that was decided is deleted
+	// though it came up since.
+	if c.Available(deleted) && !isMarked(deleted) && !w.unavailable[deleted.Name] {
 		w.onGoing(c, deleted, "deletion")
 	}
 }
