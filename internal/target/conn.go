@@ -92,10 +92,9 @@ func (c *Conn) Request(name string) *certificatesv1.CertificateSigningRequest {
 // RequestsOf returns the names of the requests of a user that nobody has decided on.
 func (c *Conn) RequestsOf(user string) []string {
 	var out []string
-	for _, r := range c.requests() {
-		names, err := r.informer.GetIndexer().IndexKeys(byUser, user)
-		if err == nil {
-			out = append(out, names...)
+	for _, csr := range c.AllRequestsOf(user) {
+		if len(csr.Status.Conditions) == 0 {
+			out = append(out, csr.GetName())
 		}
 	}
 	return out
@@ -106,7 +105,7 @@ func (c *Conn) RequestsOf(user string) []string {
 func (c *Conn) AllRequestsOf(user string) []*certificatesv1.CertificateSigningRequest {
 	var out []*certificatesv1.CertificateSigningRequest
 	for _, r := range c.requests() {
-		objs, err := r.informer.GetIndexer().ByIndex(byRequestor, user)
+		objs, err := r.informer.GetIndexer().ByIndex(byUser, user)
 		if err != nil {
 			continue
 		}

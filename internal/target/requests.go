@@ -14,11 +14,7 @@ import (
 	"github.com/drover-dev/drover/apis/cluster/v1alpha1"
 )
 
-// Indexes of requests: byUser has those that nobody has decided on, byRequestor all.
-const (
-	byUser      = "user"
-	byRequestor = "requestor"
-)
+const byUser = "user"
 
 // requests is the watch of a cluster's CertificateSigningRequests of one signer.
 type requests struct {
@@ -28,12 +24,6 @@ type requests struct {
 
 func startRequests(kube kubernetes.Interface, signer string, notify func(name string)) (*requests, error) {
 	r := &requests{informer: certificatesinformers.NewFilteredCertificateSigningRequestInformer(listed{kube}, 0, cache.Indexers{byUser: func(obj any) ([]string, error) {
-		csr, ok := obj.(*certificatesv1.CertificateSigningRequest)
-		if !ok || len(csr.Status.Conditions) > 0 {
-			return nil, nil
-		}
-		return []string{csr.Spec.Username}, nil
-	}, byRequestor: func(obj any) ([]string, error) {
 		csr, ok := obj.(*certificatesv1.CertificateSigningRequest)
 		if !ok {
 			return nil, nil

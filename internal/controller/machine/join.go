@@ -89,10 +89,13 @@ func requestsOf(reader client.Reader, pool *target.Pool) source.Source {
 					return
 				}
 				csr := conn.Request(name)
-				if csr == nil || !strings.HasPrefix(csr.Spec.Username, bootstrapapi.BootstrapUserPrefix) {
+				if csr == nil {
 					return
 				}
-				id := strings.TrimPrefix(csr.Spec.Username, bootstrapapi.BootstrapUserPrefix)
+				id, ok := strings.CutPrefix(csr.Spec.Username, bootstrapapi.BootstrapUserPrefix)
+				if !ok {
+					return
+				}
 				for _, req := range requestsFor(ctx, reader, client.MatchingFields{byTokenID: ref.String() + " " + id}) {
 					q.AddAfter(req, joinSettles)
 				}
