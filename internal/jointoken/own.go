@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
@@ -64,13 +63,14 @@ func (k *Keeper) readOwn(ctx context.Context, m *machinev1alpha1.Machine, r Requ
 	if err := userdata.CheckOwn(content, string(s.Data[machinev1alpha1.UserDataKeyFormat]), o.Format); err != nil {
 		return nil, problem(machinev1alpha1.ReasonUserDataInvalid, ", key %q: %v", key, err)
 	}
-	if err := userdata.CheckOwnSize(string(content), r.form()); err != nil {
-		return nil, problem(reasonOf(err), ", key %q: %v", key, err)
+	hasToken, err := userdata.InspectOwn(string(content), r.form())
+	if err != nil {
+		return nil, problem(userdata.ReasonOf(err), ", key %q: %v", key, err)
 	}
 	return &source{
 		OwnUserData: OwnUserData{
 			UserDataStatus: machinev1alpha1.UserDataStatus{SecretName: o.SecretName, Key: key, Hash: hashOf(content, s.GetUID())},
-			HasToken:       userdata.HasToken(string(content)),
+			HasToken:       hasToken,
 		},
 		content: string(content),
 	}, nil
@@ -98,13 +98,6 @@ func hashOf(content []byte, uid types.UID) string {
 	h := hmac.New(sha256.New, []byte(uid))
 	h.Write(content)
 	return hex.EncodeToString(h.Sum(nil)[:16])
-}
-
-func reasonOf(err error) string {
-	if tooLarge := (*userdata.TooLargeError)(nil); errors.As(err, &tooLarge) {
-		return machinev1alpha1.ReasonUserDataTooLarge
-	}
-	return machinev1alpha1.ReasonUserDataInvalid
 }
 
 // annotation of what user data was filled from, empty for a template of Drover.

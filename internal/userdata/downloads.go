@@ -4,6 +4,7 @@ import (
 	_ "embed"
 	"fmt"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -104,8 +105,6 @@ func (d *draft) applyContainerdDownload(in Input, at *field.Path) field.ErrorLis
 			url: fmt.Sprintf("%s/v%s/containerd-%s-linux-%s.tar.gz", base, version, version, f.Architecture),
 		})
 	}
-	i := slices.IndexFunc(d.runtime, func(s Step) bool { return s.Name == "install-containerd" })
-	d.runtime[i].Script = unpackContainerd
 	delete(d.Environment, "CONTAINERD_URL")
 	d.Environment["CONTAINERD_ARCHIVE"] = pathContainerdArchive
 	return errs
@@ -138,13 +137,14 @@ func digestsOf(all []machinev1alpha1.Digest, version, architecture string, at *f
 // architectures that there are downloads for.
 var architectures = []machinev1alpha1.Architecture{"amd64", "arm64", "ppc64le", "s390x"}
 
+var sha256Sum = regexp.MustCompile(`^[0-9a-f]{64}$`)
+
 func checkDigest(sum string, architecture machinev1alpha1.Architecture, at *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	if !slices.Contains(architectures, architecture) {
 		errs = append(errs, field.NotSupported(at.Child("architecture"), architecture, architectures))
 	}
-	isHex := func(r rune) bool { return r >= '0' && r <= '9' || r >= 'a' && r <= 'f' }
-	if len(sum) != 64 || strings.ContainsFunc(sum, func(r rune) bool { return !isHex(r) }) {
+	if !sha256Sum.MatchString(sum) {
 		errs = append(errs, field.Invalid(at.Child("sha256"), sum, "must be 64 hexadecimal digits in lower case"))
 	}
 	return errs
@@ -159,7 +159,7 @@ func (d *draft) addProviderDownloads(p machinev1alpha1.ImageCredentialProviders,
 			errs = append(errs, field.NotSupported(at.Child("name"), l.Name, names))
 			continue
 		}
-		file := path.Join(p.BinDir, l.Name)
+		file := path.Join(binDirOf(p), l.Name)
 		if err := checkPath(file, at.Child("name")); err != nil {
 			errs = append(errs, err)
 		}

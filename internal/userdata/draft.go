@@ -31,13 +31,17 @@ func (d *draft) addFile(f File, at *field.Path) *field.Error {
 	for _, have := range d.allFiles() {
 		switch {
 		case have == f.Path:
-			return field.Forbidden(at, f.Path+" is written by Drover, by the profile or by another field of the class")
+			return taken(f.Path, at)
 		case strings.HasPrefix(have, f.Path+"/"), strings.HasPrefix(f.Path, have+"/"):
 			return field.Forbidden(at, fmt.Sprintf("%s cannot be a file beside %s", f.Path, have))
 		}
 	}
 	d.Files = append(d.Files, f)
 	return nil
+}
+
+func taken(file string, at *field.Path) *field.Error {
+	return field.Forbidden(at, file+" is written by Drover, by the profile or by another field of the class")
 }
 
 // allFiles of the document by path, those of its units included.
@@ -60,7 +64,7 @@ func (d *draft) addUnit(u Unit, at *field.Path) field.ErrorList {
 	all := d.allFiles()
 	for _, f := range u.files() {
 		if slices.Contains(all, f.Path) {
-			errs = append(errs, field.Forbidden(at, f.Path+" is written by Drover, by the profile or by another field of the class"))
+			errs = append(errs, taken(f.Path, at))
 		}
 	}
 	if len(errs) > 0 {

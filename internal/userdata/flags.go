@@ -25,6 +25,10 @@ func kubeletFlags(in Input) (string, field.ErrorList) {
 
 	labels, errs := labelFlag(in.Labels, field.NewPath("spec", "metadata", "labels"))
 	args = append(args, "--node-labels="+strings.Join(slices.Concat(ofToken, labels), ","))
+	if p := in.Settings.ImageCredentialProviders; p != nil {
+		// There are no fields for them, either.
+		args = append(args, "--image-credential-provider-config="+pathCredentialProviders, "--image-credential-provider-bin-dir="+binDirOf(*p))
+	}
 	return fmt.Sprintf("KUBELET_EXTRA_ARGS=%q\n", strings.Join(args, " ")), errs
 }
 

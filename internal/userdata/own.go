@@ -80,18 +80,13 @@ func checkIgnition(content []byte) error {
 	return nil
 }
 
-// HasToken reports whether user data that Drover did not write has a placeholder for the join
-// token, in a form that FillOwn knows.
-func HasToken(content string) bool {
-	_, found := newReplacer(typical.ownValues()).replaceAll(content)
-	return found
-}
-
-// CheckOwnSize returns a TooLargeError if the cloud does not take the user data, filled with
-// values of the size that those of a cluster have as a rule.
-func CheckOwnSize(content string, form Form) error {
-	_, err := typical.FillOwn(content, form)
-	return err
+// InspectOwn fills user data that Drover did not write with values of the size that those of a
+// cluster have as a rule. It reports whether there is a placeholder for the join token, in a form
+// that FillOwn knows, and returns a TooLargeError if the cloud does not take that much.
+func InspectOwn(content string, form Form) (hasToken bool, err error) {
+	filled, hasToken := newReplacer(typical.ownValues()).replaceAll(content)
+	_, err = form.pack([]byte(filled))
+	return hasToken, err
 }
 
 // FillOwn returns user data that Drover did not write with values in place of placeholders,

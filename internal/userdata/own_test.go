@@ -120,7 +120,7 @@ func TestFillOwn(t *testing.T) {
 			if err != nil || string(got) != tc.want {
 				t.Errorf("%s\nwant %q\ngot  %q, %v", tc.reason, tc.want, got, err)
 			}
-			if has := HasToken(tc.content); has != tc.hasToken {
+			if has, _ := InspectOwn(tc.content, Form{}); has != tc.hasToken {
 				t.Errorf("%s\nthe token has a placeholder: %v, want %v", tc.reason, has, tc.hasToken)
 			}
 		})
@@ -146,7 +146,7 @@ func TestFillOwnEncodesTheWhole(t *testing.T) {
 	if _, err := own.FillOwn("<<MACHINE_NAME>>", Form{MaxBytes: 12}); !errors.As(err, &tooLarge) || tooLarge.Bytes != 13 {
 		t.Errorf("error %v", err)
 	}
-	if err := CheckOwnSize(strings.Repeat("x", 13), Form{MaxBytes: 12}); !errors.As(err, &tooLarge) {
+	if _, err := InspectOwn(strings.Repeat("x", 13), Form{MaxBytes: 12}); !errors.As(err, &tooLarge) {
 		t.Errorf("error %v", err)
 	}
 }
@@ -218,7 +218,7 @@ func FuzzFillOwn(f *testing.F) {
 		// Around it is what ends every other word.
 		inner := before + "\n<<BOOTSTRAP_TOKEN>>\n" + after
 		whole, _, _ := newReplacer(own.ownValues()).replace(inner)
-		if !HasToken(inner) {
+		if has, _ := InspectOwn(inner, Form{}); !has {
 			t.Errorf("%q has no token", inner)
 		}
 		encoded := b64(inner)

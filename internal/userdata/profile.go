@@ -83,7 +83,11 @@ func (d *draft) applyProfile(in Input) field.ErrorList {
 		d.Units = append(d.Units, Unit{Name: containerdUnitName, Content: containerdUnit})
 		d.Environment["CONTAINERD_URL"] = strings.TrimRight(release.Download.URL, "/")
 		d.Environment["CONTAINERD_VERSION"] = release.Download.Version
-		d.runtime = append(d.runtime, Step{Name: "install-containerd", Script: installContainerd})
+		install := Step{Name: "install-containerd", Script: installContainerd}
+		if len(in.Settings.ContainerdDigests) > 0 {
+			install.Script = unpackContainerd
+		}
+		d.runtime = append(d.runtime, install)
 	}
 	d.runtime = append(d.runtime, Step{Name: "start-containerd", Script: startContainerd})
 	d.Environment["CONTAINERD_MAJOR"] = strconv.Itoa(int(release.Major))

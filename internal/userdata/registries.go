@@ -1,6 +1,7 @@
 package userdata
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"path"
@@ -93,30 +94,29 @@ func (d *draft) applySandboxImage(in Input, at *field.Path) field.ErrorList {
 
 var binDir = regexp.MustCompile(`^/[A-Za-z0-9._/-]+$`)
 
+// binDirOf image credential providers.
+func binDirOf(p machinev1alpha1.ImageCredentialProviders) string {
+	return cmp.Or(p.BinDir, machinev1alpha1.DefaultCredentialProviderDir)
+}
+
 // applyCredentialProviders writes the configuration of the kubelet's image credential
-// providers, and the flags that name it: there are no fields for them.
+// providers, which kubeletFlags names.
 func (d *draft) applyCredentialProviders(in Input, at *field.Path) field.ErrorList {
 	p := in.Settings.ImageCredentialProviders
 	if p == nil {
 		return nil
 	}
 	at = at.Child("imageCredentialProviders")
-	settings := *p
-	if settings.BinDir == "" {
-		settings.BinDir = machinev1alpha1.DefaultCredentialProviderDir
+	dir := binDirOf(*p)
+	if !binDir.MatchString(dir) || path.Clean(dir) != dir {
+		return field.ErrorList{field.Invalid(at.Child("binDir"), dir, "must be an absolute path of letters, digits and . _ -, without . and ..")}
 	}
-	if !binDir.MatchString(settings.BinDir) || path.Clean(settings.BinDir) != settings.BinDir {
-		return field.ErrorList{field.Invalid(at.Child("binDir"), settings.BinDir, "must be an absolute path of letters, digits and . _ -, without . and ..")}
-	}
-	content, names, errs := credentialProviders(settings.Config.Raw, at.Child("config"))
+	content, names, errs := credentialProviders(p.Config.Raw, at.Child("config"))
 	if len(errs) > 0 {
 		return errs
 	}
 	d.Files = append(d.Files, File{Path: pathCredentialProviders, Content: content})
-	i := slices.IndexFunc(d.Files, func(f File) bool { return f.Path == pathKubeletFlags })
-	d.Files[i].Content = strings.TrimSuffix(d.Files[i].Content, "\"\n") +
-		" --image-credential-provider-config=" + pathCredentialProviders + " --image-credential-provider-bin-dir=" + settings.BinDir + "\"\n"
-	return d.addProviderDownloads(settings, names, at.Child("downloads"))
+	return d.addProviderDownloads(*p, names, at.Child("downloads"))
 }
 
 const credentialProviderKind = "CredentialProviderConfig"

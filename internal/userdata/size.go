@@ -4,11 +4,13 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
 	clusterv1alpha1 "github.com/drover-dev/drover/apis/cluster/v1alpha1"
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/gzipb64"
 )
 
@@ -50,6 +52,14 @@ func (e *TooLargeError) Error() string {
 		fmt.Fprintf(&b, "%s%s (%d bytes)", separator, f.Path, f.Bytes)
 	}
 	return b.String()
+}
+
+// ReasonOf the problem that an error of user data is.
+func ReasonOf(err error) string {
+	if tooLarge := (*TooLargeError)(nil); errors.As(err, &tooLarge) {
+		return machinev1alpha1.ReasonUserDataTooLarge
+	}
+	return machinev1alpha1.ReasonUserDataInvalid
 }
 
 // encode filled user data for its Secret, and return its size in bytes as MaxBytes counts them.

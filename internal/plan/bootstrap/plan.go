@@ -1,7 +1,6 @@
 package bootstrap
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -228,9 +227,5 @@ func Check(composition plan.Object, specimen Observed) *plan.Problem {
 }
 
 func problemOf(class *machinev1alpha1.MachineClass, err error) *plan.Problem {
-	reason := machinev1alpha1.ReasonUserDataInvalid
-	if tooLarge := (*userdata.TooLargeError)(nil); errors.As(err, &tooLarge) {
-		reason = machinev1alpha1.ReasonUserDataTooLarge
-	}
-	return &plan.Problem{Reason: reason, Message: fmt.Sprintf("class %q: %v", class.Name, err)}
+	return &plan.Problem{Reason: userdata.ReasonOf(err), Message: fmt.Sprintf("class %q: %v", class.Name, err)}
 }

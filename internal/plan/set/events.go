@@ -43,6 +43,14 @@ func (p *plan) deletedEvent(goes, stays []Machine) shared.Event {
 	}
 }
 
+func namesOf(ms []Machine) []string {
+	var names []string
+	for _, m := range ms {
+		names = append(names, m.Name)
+	}
+	return names
+}
+
 func list(each []string) string {
 	noun := "Machine "
 	if len(each) > 1 {
@@ -77,11 +85,7 @@ func text(code, message string) string {
 func retryingEvent(ms []Machine) shared.Event {
 	e := replacingEvent(ms[0], "")
 	if len(ms) > 1 {
-		var each []string
-		for _, m := range ms {
-			each = append(each, m.Name)
-		}
-		e.Message = fmt.Sprintf("Replacing %s, which failed before they joined, first with %s: %s", list(each),
+		e.Message = fmt.Sprintf("Replacing %s, which failed before they joined, first with %s: %s", list(namesOf(ms)),
 			cmp.Or(string(ms[0].Status.FailureReason), "no reason"), cmp.Or(ms[0].Status.Failure(), "no message"))
 	}
 	return e
@@ -103,11 +107,7 @@ func replacingEvent(m Machine, by string) shared.Event {
 }
 
 func updatingEvent(selected []Machine, t machinev1alpha1.MachineSpec) shared.Event {
-	var each []string
-	for _, m := range selected {
-		each = append(each, m.Name)
-	}
-	return shared.Event{Reason: machinev1alpha1.EventUpdatingMachine, Message: fmt.Sprintf("Selected %s for an update in place to %s", list(each), version(t))}
+	return shared.Event{Reason: machinev1alpha1.EventUpdatingMachine, Message: fmt.Sprintf("Selected %s for an update in place to %s", list(namesOf(selected)), version(t))}
 }
 
 func updatedEvent(updated []string, t machinev1alpha1.MachineSpec) shared.Event {
@@ -115,11 +115,7 @@ func updatedEvent(updated []string, t machinev1alpha1.MachineSpec) shared.Event 
 }
 
 func remakingEvent(early []Machine) shared.Event {
-	var each []string
-	for _, m := range early {
-		each = append(each, m.Name)
-	}
-	return shared.Event{Reason: machinev1alpha1.EventDeletedMachine, Message: fmt.Sprintf("Deleted %s, made from an earlier template and without a VM yet", list(each))}
+	return shared.Event{Reason: machinev1alpha1.EventDeletedMachine, Message: fmt.Sprintf("Deleted %s, made from an earlier template and without a VM yet", list(namesOf(early)))}
 }
 
 func version(t machinev1alpha1.MachineSpec) string {

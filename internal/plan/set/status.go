@@ -42,9 +42,7 @@ func (p *plan) status() machinev1alpha1.MachineSetStatus {
 		count(&s.MarkedReplicas, isMarked(m))
 		count(&s.PreservedFailedReplicas, isFailed(m) && p.isPreserved(m))
 	}
-	for _, m := range p.setAside {
-		s.SetAside = append(s.SetAside, m.Name)
-	}
+	s.SetAside = namesOf(p.setAside)
 	// A Machine that was set aside is found by its name here until it is gone: the selector
 	// does not match it.
 	for _, m := range slices.Concat(p.dropped, p.dropping, p.terminating) {
@@ -53,12 +51,7 @@ func (p *plan) status() machinev1alpha1.MachineSetStatus {
 		}
 	}
 	slices.Sort(s.SetAside)
-	for _, m := range p.dropping {
-		s.Dropping = append(s.Dropping, m.Name)
-	}
-	for _, m := range p.dropped {
-		s.Dropping = append(s.Dropping, m.Name)
-	}
+	s.Dropping = append(namesOf(p.dropping), namesOf(p.dropped)...)
 	return s
 }
 
