@@ -57,14 +57,14 @@ func TestUsersOfTheShippedRoles(t *testing.T) {
 			resource, sub, _ := strings.Cut(resource, "/")
 			want := slices.Contains(r.roles, role)
 			kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
-				review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{User: user, ResourceAttributes: &authorizationv1.ResourceAttributes{
+				may, err := userMay(ctx, user, authorizationv1.ResourceAttributes{
 					Namespace: f.Namespace, Verb: r.verb, Group: group, Resource: resource, Subresource: sub,
-				}}}
-				if err := plane.Client.Create(ctx, review); err != nil {
+				})
+				switch {
+				case err != nil:
 					return err.Error()
-				}
-				if review.Status.Allowed != want {
-					return fmt.Sprintf("%s may %s %s: %v, want %v", role, r.verb, r.resource, review.Status.Allowed, want)
+				case may != want:
+					return fmt.Sprintf("%s may %s %s: %v, want %v", role, r.verb, r.resource, may, want)
 				}
 				return ""
 			})
@@ -109,6 +109,8 @@ func tenant(t *testing.T, f kit.Fleet, role string) client.Client {
 	return f.Control.As(t, tenantName(t, f, role), "system:serviceaccounts", "system:serviceaccounts:"+f.Namespace)
 }
 
+// tenantName binds an account to a ClusterRole in the namespace of a fleet, and returns its
+// user name once the API server knows the binding.
 func tenantName(t *testing.T, f kit.Fleet, role string) string {
 	t.Helper()
 	name := "tenant-" + strings.ReplaceAll(role, ":", "-")
@@ -116,7 +118,9 @@ func tenantName(t *testing.T, f kit.Fleet, role string) string {
 	b.RoleRef = rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role}
 	b.Subjects = []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: f.Namespace, Name: name}}
 	must(t, f.Client.Create(t.Context(), b))
-	return "system:serviceaccount:" + f.Namespace + ":" + name
+	user := "system:serviceaccount:" + f.Namespace + ":" + name
+	awaitBinding(t, user, f.Namespace)
+	return user
 }
 
 // everywhere returns a client of an account that is bound to a ClusterRole in all
@@ -129,5 +133,32 @@ func everywhere(t *testing.T, f kit.Fleet, role string) client.Client {
 	b.Subjects = []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: f.Namespace, Name: name}}
 	must(t, f.Client.Create(t.Context(), b))
 	t.Cleanup(func() { _ = f.Client.Delete(context.Background(), b) })
-	return f.Control.As(t, "system:serviceaccount:"+f.Namespace+":"+name, "system:serviceaccounts", "system:serviceaccounts:"+f.Namespace)
+	user := "system:serviceaccount:" + f.Namespace + ":" + name
+	awaitBinding(t, user, f.Namespace)
+	return f.Control.As(t, user, "system:serviceaccounts", "system:serviceaccounts:"+f.Namespace)
+}
+
+// awaitBinding waits until the API server's authorizer, which learns of bindings from a
+// watch, lets a user of one of Drover's roles read Machines.
+func awaitBinding(t *testing.T, user, namespace string) {
+	t.Helper()
+	kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+		may, err := userMay(ctx, user, authorizationv1.ResourceAttributes{
+			Namespace: namespace, Verb: "get", Group: "machine.drover.dev", Resource: "machines",
+		})
+		switch {
+		case err != nil:
+			return err.Error()
+		case !may:
+			return user + " may not read Machines yet"
+		}
+		return ""
+	})
+}
+
+// userMay asks the API server whether a user may do something.
+func userMay(ctx context.Context, user string, a authorizationv1.ResourceAttributes) (bool, error) {
+	review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{User: user, ResourceAttributes: &a}}
+	err := plane.Client.Create(ctx, review)
+	return review.Status.Allowed, err
 }
