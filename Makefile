@@ -140,7 +140,7 @@ test: lint unit integration e2e ## Run all tests: what CI runs.
 unit: binaries ## Run the tests that need no control plane.
 	go test -timeout 30m ./apis/... ./cmd/... ./config/... ./test/providers $$(go list ./internal/... | grep -v /simulator$$)
 	go test -timeout 30m ./internal/plan/simulator -rapid.seed=1 -rapid.checks=200
-	@for m in cluster cluster/cloud cluster/kubernetes; do (cd $$m && go test ./...) || exit 1; done
+	@for m in cluster cluster/cloud cluster/kubernetes; do (cd $$m && DROVER_BIN=$(BIN) go test ./...) || exit 1; done
 
 .PHONY: integration
 integration: build ## Run the tests that need an API server: of provider-drover, the clouds' VMs, the local cloud.

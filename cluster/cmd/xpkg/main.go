@@ -30,11 +30,12 @@ type cli struct {
 }
 
 type buildCommand struct {
-	Root    string   `default:"." help:"The repository." placeholder:"DIR"`
-	Bin     string   `default:".work/bin" help:"Folder with the static binaries of functions and providers." placeholder:"DIR"`
-	Out     string   `default:".work/packages" help:"Folder of the package files." placeholder:"DIR"`
-	Version string   `default:"v0.1.0" help:"Version of the packages, vX.Y.Z." placeholder:"VERSION"`
-	Names   []string `arg:"" optional:"" help:"Packages to build; all of them by default."`
+	Root     string   `default:"." help:"The repository." placeholder:"DIR"`
+	Bin      string   `default:".work/bin" help:"Folder with the static binaries of functions and providers." placeholder:"DIR"`
+	Out      string   `default:".work/packages" help:"Folder of the package files." placeholder:"DIR"`
+	Version  string   `default:"v0.1.0" help:"Version of the packages, vX.Y.Z." placeholder:"VERSION"`
+	Registry string   `default:"${registry}" help:"Registry and organization that packages depend on each other by." placeholder:"PREFIX"`
+	Names    []string `arg:"" optional:"" help:"Packages to build; all of them by default."`
 }
 
 func (c *buildCommand) Run(ctx context.Context) error {
@@ -55,7 +56,7 @@ func (c *buildCommand) Run(ctx context.Context) error {
 		if len(c.Names) > 0 && !slices.Contains(c.Names, s.Name) {
 			continue
 		}
-		path, err := xpkg.BuildFile(ctx, s, c.Version, c.Out)
+		path, err := xpkg.BuildFile(ctx, s, xpkg.Release{Registry: c.Registry, Version: c.Version}, c.Out)
 		if err != nil {
 			return fmt.Errorf("build %s: %w", s.Name, err)
 		}
@@ -112,6 +113,7 @@ func main() {
 		kong.Name("xpkg"),
 		kong.Description("Build, push and install Crossplane packages without Docker."),
 		kong.UsageOnError(),
+		kong.Vars{"registry": xpkg.DefaultRegistry},
 		kong.BindTo(ctx, (*context.Context)(nil)),
 	)
 	k.FatalIfErrorf(k.Run())

@@ -123,6 +123,7 @@ func (x Installation) environment() []string {
 func (x Installation) Core(name, log string) process.Spec {
 	args := []string{
 		"core", "start",
+		"--enable-dependency-version-upgrades",
 		"--package-runtime=External",
 		"--xpkg-cache-dir=" + x.Dir.Crossplane("cache", "xpkg"),
 		"--xfn-cache-dir=" + x.Dir.Crossplane("cache", "xfn"),

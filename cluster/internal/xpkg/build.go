@@ -14,6 +14,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 	"github.com/spf13/afero"
 
+	pkgmetav1 "github.com/crossplane/crossplane/apis/v2/pkg/meta/v1"
+
 	"github.com/crossplane/crossplane-runtime/v2/pkg/xpkg"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/xpkg/parser"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/xpkg/parser/examples"
@@ -34,6 +36,10 @@ type Source struct {
 	Examples string
 	// Binary is the static Go binary of the runtime image; a Configuration has none.
 	Binary string
+	// Files are added to the runtime image.
+	Files []File
+	// Siblings are the names of all packages of the release, this one included.
+	Siblings []string
 }
 
 // Sources finds the packages of the repository at root: the Configuration, and one
@@ -59,19 +65,26 @@ func Sources(root, bin string) ([]Source, error) {
 			Binary:  filepath.Join(bin, name),
 		})
 	}
+	var names []string
+	for _, s := range sources {
+		names = append(names, s.Name)
+	}
+	for i := range sources {
+		sources[i].Siblings = names
+	}
 	return sources, nil
 }
 
 // Build builds a package. The same files give the same package, byte for byte.
-func Build(ctx context.Context, s Source) (v1.Image, error) {
+func Build(ctx context.Context, s Source, r Release) (v1.Image, error) {
 	var base v1.Image = empty.Image
 	if s.Binary != "" {
 		var err error
-		if base, err = RuntimeImage(s.Binary); err != nil {
+		if base, err = RuntimeImage(s.Binary, s.Files...); err != nil {
 			return nil, err
 		}
 	}
-	stream, err := packageStream(s)
+	stream, err := packageStream(s, r)
 	if err != nil {
 		return nil, err
 	}
@@ -84,17 +97,25 @@ func Build(ctx context.Context, s Source) (v1.Image, error) {
 		parser.NewFsBackend(afero.NewOsFs(), parser.FsDir(s.Examples), parser.FsFilters(
 			parser.SkipDirs(), parser.SkipNotYAML(), parser.SkipEmpty())),
 		parse, examples.New())
-	image, _, err := builder.Build(ctx, xpkg.WithBase(base))
-	return image, err
+	image, meta, err := builder.Build(ctx, xpkg.WithBase(base))
+	if err != nil {
+		return nil, err
+	}
+	if p, ok := meta.(pkgmetav1.Pkg); ok {
+		if err := r.checkDependencies(p.GetDependencies(), s.Siblings); err != nil {
+			return nil, fmt.Errorf("%s: %w", s.Meta, err)
+		}
+	}
+	return image, nil
 }
 
 // BuildFile builds a package into a file of folder and returns its path.
-func BuildFile(ctx context.Context, s Source, version, folder string) (string, error) {
-	out := filepath.Join(folder, s.Name+"-"+version+".xpkg")
-	if _, _, err := ParseFile(out); err != nil {
-		return "", fmt.Errorf("--version %s: want vX.Y.Z", version)
+func BuildFile(ctx context.Context, s Source, r Release, folder string) (string, error) {
+	if _, err := parseVersion(r.Version); err != nil {
+		return "", err
 	}
-	image, err := Build(ctx, s)
+	out := filepath.Join(folder, s.Name+"-"+r.Version+".xpkg")
+	image, err := Build(ctx, s, r)
 	if err != nil {
 		return "", err
 	}
@@ -109,8 +130,9 @@ func BuildFile(ctx context.Context, s Source, version, folder string) (string, e
 	return out, os.Rename(tmp, out)
 }
 
-// packageStream joins crossplane.yaml and all objects, in the order of their paths.
-func packageStream(s Source) (string, error) {
+// packageStream joins crossplane.yaml, whose variables are set, and all objects, in the order
+// of their paths.
+func packageStream(s Source, r Release) (string, error) {
 	paths := []string{s.Meta}
 	for _, folder := range s.Objects {
 		err := filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
@@ -132,9 +154,13 @@ func packageStream(s Source) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		b.WriteString("---\n")
-		b.Write(bytes.TrimSpace(content))
-		b.WriteString("\n")
+		text := string(bytes.TrimSpace(content))
+		if path == s.Meta {
+			if text, err = r.expand(text); err != nil {
+				return "", fmt.Errorf("%s: %w", path, err)
+			}
+		}
+		b.WriteString("---\n" + text + "\n")
 	}
 	return b.String(), nil
 }

@@ -41,6 +41,8 @@ spec:
     schema: {openAPIV3Schema: {type: object}}
 `
 
+var devel = Release{Registry: DefaultRegistry, Version: "v0.1.0"}
+
 func writeFile(t *testing.T, path, content string) {
 	t.Helper()
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
@@ -90,7 +92,7 @@ func functionSource(t *testing.T, root, bin string) Source {
 
 func build(t *testing.T, s Source) v1.Image {
 	t.Helper()
-	image, err := Build(context.Background(), s)
+	image, err := Build(context.Background(), s, devel)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -103,7 +105,7 @@ func TestBuildIsReproducible(t *testing.T) {
 	a, b := t.TempDir(), t.TempDir()
 	var files [][]byte
 	for _, folder := range []string{a, b} {
-		path, err := BuildFile(context.Background(), s, "v0.1.0", folder)
+		path, err := BuildFile(context.Background(), s, devel, folder)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -172,7 +174,7 @@ func TestABinaryWithCgoIsRefused(t *testing.T) {
 func TestAnObjectThatAPackageMustNotHoldIsRefused(t *testing.T) {
 	root, bin := repository(t)
 	writeFile(t, filepath.Join(root, "package", "function-test", "crds", "cm.yaml"), "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\n")
-	if _, err := Build(context.Background(), functionSource(t, root, bin)); err == nil {
+	if _, err := Build(context.Background(), functionSource(t, root, bin), devel); err == nil {
 		t.Error("no error")
 	}
 }
@@ -180,7 +182,7 @@ func TestAnObjectThatAPackageMustNotHoldIsRefused(t *testing.T) {
 func TestPushedPackagesAreFoundUnderTheirNameAndVersion(t *testing.T) {
 	root, bin := repository(t)
 	folder := t.TempDir()
-	if _, err := BuildFile(context.Background(), functionSource(t, root, bin), "v0.1.0", folder); err != nil {
+	if _, err := BuildFile(context.Background(), functionSource(t, root, bin), devel, folder); err != nil {
 		t.Fatal(err)
 	}
 	s := httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))
@@ -205,7 +207,7 @@ func TestPushedPackagesAreFoundUnderTheirNameAndVersion(t *testing.T) {
 		t.Fatal(err)
 	}
 	writeFile(t, filepath.Join(root, "package", "function-test", "input", "crd.yaml"), strings.ReplaceAll(crd, "Input", "Other"))
-	if _, err := BuildFile(context.Background(), functionSource(t, root, bin), "v0.1.0", folder); err != nil {
+	if _, err := BuildFile(context.Background(), functionSource(t, root, bin), devel, folder); err != nil {
 		t.Fatal(err)
 	}
 	if other, err := PushFolder(context.Background(), folder, host); err != nil || !other[0].Replaced {

@@ -1,11 +1,8 @@
 package xpkg
 
 import (
-	"archive/tar"
-	"bytes"
 	"debug/buildinfo"
 	"fmt"
-	"io"
 	"os"
 	"path"
 	"path/filepath"
@@ -13,30 +10,43 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/empty"
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
-	"github.com/google/go-containerregistry/pkg/v1/tarball"
 )
 
 const (
 	binFolder = "/usr/local/bin"
 	// nonRoot is the user of distroless images of that name.
 	nonRoot = "65532"
+	// Without these files os/user fails, and with it client-go for a kubeconfig.
+	passwd = "root:x:0:0:root:/:/sbin/nologin\nnonroot:x:65532:65532:nonroot:/tmp:/sbin/nologin\n"
+	group  = "root:x:0:\nnonroot:x:65532:\n"
 )
 
-// RuntimeImage makes an image of one static Go binary, which is its entrypoint. The
-// same binary gives the same image.
-func RuntimeImage(binary string) (v1.Image, error) {
+// RuntimeImage makes an image of one static Go binary, which is its entrypoint, with the
+// public certificate authorities, a /tmp that every user may write to, and the given files.
+// The same binary and files give the same image.
+func RuntimeImage(binary string, files ...File) (v1.Image, error) {
 	platform, err := platformOf(binary)
 	if err != nil {
 		return nil, err
 	}
-	target := path.Join(binFolder, filepath.Base(binary))
-	content, err := binaryTar(binary, target)
+	base, err := baseLayer()
 	if err != nil {
 		return nil, err
 	}
-	layer, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) {
-		return io.NopCloser(bytes.NewReader(content)), nil
-	})
+	layers := []v1.Layer{base}
+	if len(files) > 0 {
+		l, err := layer(files)
+		if err != nil {
+			return nil, err
+		}
+		layers = append(layers, l)
+	}
+	content, err := os.ReadFile(binary)
+	if err != nil {
+		return nil, err
+	}
+	target := path.Join(binFolder, filepath.Base(binary))
+	program, err := layer([]File{{Path: target[1:], Mode: 0o755, Content: content}})
 	if err != nil {
 		return nil, err
 	}
@@ -54,7 +64,21 @@ func RuntimeImage(binary string) (v1.Image, error) {
 	if err != nil {
 		return nil, err
 	}
-	return mutate.AppendLayers(image, layer)
+	return mutate.AppendLayers(image, append(layers, program)...)
+}
+
+// baseLayer is the same in all images, so that a registry and a node keep it once.
+func baseLayer() (v1.Layer, error) {
+	authorities, err := roots()
+	if err != nil {
+		return nil, err
+	}
+	return layer([]File{
+		{Path: rootsFile, Content: authorities},
+		{Path: "etc/passwd", Content: []byte(passwd)},
+		{Path: "etc/group", Content: []byte(group)},
+		{Path: "tmp/", Mode: 0o1777},
+	})
 }
 
 // platformOf reads what a Go binary was built for. A binary with cgo would need
@@ -76,27 +100,4 @@ func platformOf(binary string) (v1.Platform, error) {
 		}
 	}
 	return p, nil
-}
-
-// binaryTar is a tar of the binary at target and the folders above it, without
-// times and owners.
-func binaryTar(binary, target string) ([]byte, error) {
-	content, err := os.ReadFile(binary)
-	if err != nil {
-		return nil, err
-	}
-	var b bytes.Buffer
-	w := tar.NewWriter(&b)
-	for _, folder := range []string{"usr/", "usr/local/", "usr/local/bin/"} {
-		if err := w.WriteHeader(&tar.Header{Typeflag: tar.TypeDir, Name: folder, Mode: 0o755}); err != nil {
-			return nil, err
-		}
-	}
-	if err := w.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: target[1:], Mode: 0o755, Size: int64(len(content))}); err != nil {
-		return nil, err
-	}
-	if _, err := w.Write(content); err != nil {
-		return nil, err
-	}
-	return b.Bytes(), w.Close()
 }
