@@ -9,6 +9,9 @@ PACKAGES := $(CURDIR)/$(WORK)/packages
 CLUSTER := $(CURDIR)/$(WORK)/cluster
 REAL_VMS := $(CURDIR)/$(WORK)/real-vms
 VERSION ?= v0.1.0
+# Registry and organization that releases are pushed to. The packages of a local control
+# plane have the default one, whatever is set here.
+REGISTRY ?= xpkg.drover.dev/drover
 
 KUBERNETES_VERSION := v1.35.4
 NETWORK_PLUGINS_VERSION := v1.9.1
@@ -100,6 +103,24 @@ $(BIN)/plugins: cluster/cloud/go.mod
 packages: binaries ## Build the Configuration, Function and Provider packages into .work/packages.
 	$(BIN)/xpkg build --root $(CURDIR) --bin $(BIN) --out $(PACKAGES) --version $(VERSION)
 
+# A package of each architecture, with SBOM and licenses, signed with SIGNING_KEY: a key of
+# cosign or env://NAME. What exists under the version is never overwritten. A push that was
+# interrupted is continued by the same command. docs/releases.md has the steps around it.
+ARCHITECTURES := amd64 arm64
+RELEASE = $(CURDIR)/$(WORK)/release/$(VERSION)
+released := $(patsubst package/%/crossplane.yaml,./cmd/%,$(wildcard package/*/crossplane.yaml))
+.PHONY: release
+release: ## Build, sign and push a release: VERSION=v0.2.0 REGISTRY=registry.example.org/drover SIGNING_KEY=cosign.key, or UNSIGNED=1 PUSH=false.
+	@test "$(origin VERSION)" != file || { echo "VERSION: must be set: make release VERSION=v0.2.0" >&2; exit 1; }
+	@mkdir -p $(BIN)
+	cd cluster && go build -ldflags "-s -w" -o $(BIN)/ ./cmd/release
+	@for a in $(ARCHITECTURES); do echo "build for linux/$$a"; \
+		GOOS=linux GOARCH=$$a go build -ldflags "-s -w" -o $(CURDIR)/$(WORK)/release/bin/$$a/ $(released) || exit 1; done
+	$(BIN)/release build --root $(CURDIR) --version $(VERSION) --registry $(REGISTRY) --out $(RELEASE) \
+		$(ARCHITECTURES:%=--bin %=$(CURDIR)/$(WORK)/release/bin/%) \
+		$(if $(SIGNING_KEY),--key $(SIGNING_KEY)) $(if $(UNSIGNED),--unsigned) $(if $(ALLOW_MODIFIED),--allow-modified)
+	$(if $(filter false,$(PUSH)),@echo "not pushed: PUSH=false",$(BIN)/release push --registry $(REGISTRY) $(if $(PLAIN_HTTP),--plain-http) $(RELEASE))
+
 .PHONY: generate
 generate: ## Generate deepcopy, CRDs, XRDs, docs/conditions.md and the lifted provider. Leaves no diff when nothing changed.
 	go generate ./...
@@ -138,7 +159,7 @@ test: lint unit integration e2e ## Run all tests: what CI runs.
 # local cloud.
 .PHONY: unit
 unit: binaries ## Run the tests that need no control plane.
-	go test -timeout 30m ./apis/... ./cmd/... ./config/... ./test/providers $$(go list ./internal/... | grep -v /simulator$$)
+	go test -timeout 30m ./apis/... ./cmd/... ./config/... ./test/providers ./test/release $$(go list ./internal/... | grep -v /simulator$$)
 	go test -timeout 30m ./internal/plan/simulator -rapid.seed=1 -rapid.checks=200
 	@for m in cluster cluster/cloud cluster/kubernetes; do (cd $$m && DROVER_BIN=$(BIN) go test ./...) || exit 1; done
 

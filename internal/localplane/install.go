@@ -84,11 +84,15 @@ func addArguments(config *unstructured.Unstructured) error {
 	return unstructured.SetNestedSlice(config.Object, containers, path...)
 }
 
+// Registry is the prefix of the names of packages that a local control plane serves from its
+// own registry: the one that releases have by default.
+const Registry = "xpkg.drover.dev/drover"
+
 // Packages are what a user of the local cloud installs, by kind. The
 // configuration brings what it depends on.
 var Packages = [][2]string{
-	{"configuration", "xpkg.drover.dev/drover/drover:v0.1.0"},
-	{"provider", "xpkg.drover.dev/drover/provider-local:v0.1.0"},
+	{"configuration", Registry + "/drover:v0.1.0"},
+	{"provider", Registry + "/provider-local:v0.1.0"},
 }
 
 // Install a package as "crossplane xpkg install" does, and wait until it is healthy.

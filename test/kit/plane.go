@@ -170,7 +170,7 @@ func (p *Plane) Install(ctx context.Context) error {
 // InstallPackage of Drover, as "crossplane xpkg install" does: by its kind and its name
 // without the version.
 func (p *Plane) InstallPackage(ctx context.Context, kind, name string) error {
-	return localplane.Install(ctx, p.bin, p.Kubeconfig, kind, "xpkg.drover.dev/drover/"+name+":v0.1.0")
+	return localplane.Install(ctx, p.bin, p.Kubeconfig, kind, localplane.Registry+"/"+name+":v0.1.0")
 }
 
 // Status of the control plane's processes.

@@ -2,7 +2,7 @@
 //
 //	xpkg build --root . --bin .work/bin --out .work/packages --version v0.1.0 [NAME...]
 //	xpkg push --registry 127.0.0.1:5000 FILE...
-//	xpkg install configuration xpkg.drover.dev/drover/drover:v0.1.0 --kubeconfig FILE
+//	xpkg install configuration REGISTRY/drover:v0.1.0 --kubeconfig FILE
 package main
 
 import (
@@ -83,7 +83,7 @@ func (c *pushCommand) Run(ctx context.Context) error {
 
 type installCommand struct {
 	Kind       string        `arg:"" enum:"configuration,provider,function" help:"configuration, provider or function."`
-	Package    string        `arg:"" help:"Reference of the package, as xpkg.drover.dev/drover/drover:v0.1.0."`
+	Package    string        `arg:"" help:"Reference of the package, as ${registry}/drover:v0.1.0."`
 	Name       string        `arg:"" optional:"" help:"Name of the object; by default that of the repository."`
 	Kubeconfig string        `required:"" env:"KUBECONFIG" help:"Kubeconfig of the cluster." placeholder:"FILE"`
 	Timeout    time.Duration `default:"3m" help:"How long to wait."`

@@ -8,10 +8,8 @@ import (
 	"github.com/crossplane/crossplane/apis/v2/pkg/v1beta1"
 
 	"github.com/drover-dev/drover/cluster/internal/apply"
+	"github.com/drover-dev/drover/cluster/internal/xpkg"
 )
-
-// PackagePrefix is where our packages are released to.
-const PackagePrefix = "xpkg.drover.dev/"
 
 // RewriteImages makes Crossplane fetch our packages, and what they depend on, from
 // the registry at address under the names that they are released with.
@@ -19,8 +17,8 @@ func (x Installation) RewriteImages(ctx context.Context, address string) error {
 	return apply.Object(ctx, x.Client, &v1beta1.ImageConfig{
 		ObjectMeta: metav1.ObjectMeta{Name: "drover-local-registry"},
 		Spec: v1beta1.ImageConfigSpec{
-			MatchImages:  []v1beta1.ImageMatch{{Type: v1beta1.Prefix, Prefix: PackagePrefix}},
-			RewriteImage: &v1beta1.ImageRewrite{Prefix: address + "/"},
+			MatchImages:  []v1beta1.ImageMatch{{Type: v1beta1.Prefix, Prefix: xpkg.DefaultRegistry + "/"}},
+			RewriteImage: &v1beta1.ImageRewrite{Prefix: address + "/" + xpkg.Organization + "/"},
 		},
 	})
 }

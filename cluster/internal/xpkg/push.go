@@ -9,6 +9,7 @@ import (
 	"regexp"
 
 	"github.com/google/go-containerregistry/pkg/name"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 
@@ -67,6 +68,10 @@ func PushFolder(ctx context.Context, folder, registry string) ([]Pushed, error) 
 	return all, nil
 }
 
+// Annotate marks the layers of an image that are the package, which Crossplane then reads
+// alone. The builder left labels for it, because a file cannot hold annotations of layers.
+func Annotate(image v1.Image) (v1.Image, error) { return xpkg.AnnotateLayers(image) }
+
 // Push pushes one package file.
 func Push(ctx context.Context, path, registry string) (Pushed, error) {
 	pkg, version, err := ParseFile(path)
@@ -81,8 +86,7 @@ func Push(ctx context.Context, path, registry string) (Pushed, error) {
 	if err != nil {
 		return Pushed{}, err
 	}
-	// A file cannot hold annotations of layers; labels stand for them until now.
-	if image, err = xpkg.AnnotateLayers(image); err != nil {
+	if image, err = Annotate(image); err != nil {
 		return Pushed{}, err
 	}
 	digest, err := image.Digest()

@@ -1,0 +1,75 @@
+// Command release makes a release of Drover and publishes it; "make release" calls it.
+//
+//	release build --version v0.2.0 --registry registry.example.org/drover --bin amd64=DIR --bin arm64=DIR --key cosign.key --out DIR
+//	release push --registry registry.example.org/drover DIR
+package main
+
+import (
+	"context"
+	"fmt"
+	"os/signal"
+	"syscall"
+
+	"github.com/alecthomas/kong"
+
+	"github.com/drover-dev/drover/cluster/internal/release"
+	"github.com/drover-dev/drover/cluster/internal/xpkg"
+)
+
+type cli struct {
+	Build buildCommand `cmd:"" help:"Make a release in a folder."`
+	Push  pushCommand  `cmd:"" help:"Push a release to its registry, or continue to."`
+}
+
+type buildCommand struct {
+	Root          string            `default:"." help:"The repository." placeholder:"DIR"`
+	Bin           map[string]string `required:"" help:"Folder with the static binaries of an architecture; one for each." placeholder:"ARCH=DIR"`
+	Out           string            `required:"" help:"Folder of the release, which is replaced." placeholder:"DIR"`
+	Version       string            `required:"" help:"Version of the release, vX.Y.Z." placeholder:"VERSION"`
+	Registry      string            `required:"" help:"Registry and organization of the packages." placeholder:"PREFIX"`
+	Key           string            `help:"Private key that signs the release: a file, or env://NAME. The password of a key of cosign is in COSIGN_PASSWORD." placeholder:"KEY" xor:"key" required:""`
+	Unsigned      bool              `help:"Do not sign the release." xor:"key" required:""`
+	AllowModified bool              `help:"Accept binaries that are not of one commit, or of a tree with changes that are not committed."`
+}
+
+func (c *buildCommand) Run(ctx context.Context) error {
+	o := release.Options{
+		Release: xpkg.Release{Registry: c.Registry, Version: c.Version},
+		Root:    c.Root, Bin: c.Bin, Out: c.Out, AllowModified: c.AllowModified, Log: say,
+	}
+	var err error
+	if o.Authorities, err = release.AuthoritiesVersion(); err != nil {
+		return err
+	}
+	if c.Key != "" {
+		if o.Signer, err = release.LoadSigner(c.Key); err != nil {
+			return err
+		}
+	}
+	return release.Build(ctx, o)
+}
+
+type pushCommand struct {
+	Folder    string `arg:"" help:"Folder of the release."`
+	Registry  string `required:"" help:"Registry and organization to push to: those that the release was built for." placeholder:"PREFIX"`
+	Mirror    bool   `help:"Allow another registry: one that serves the packages for users who install them by their own names."`
+	PlainHTTP bool   `help:"Allow a registry without TLS." name:"plain-http"`
+}
+
+func (c *pushCommand) Run(ctx context.Context) error {
+	return release.Publish(ctx, release.PublishOptions{Folder: c.Folder, Registry: c.Registry, Mirror: c.Mirror, PlainHTTP: c.PlainHTTP, Log: say})
+}
+
+func say(format string, args ...any) { fmt.Printf(format+"\n", args...) }
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	k := kong.Parse(&cli{},
+		kong.Name("release"),
+		kong.Description("Make a release of Drover and publish it."),
+		kong.UsageOnError(),
+		kong.BindTo(ctx, (*context.Context)(nil)),
+	)
+	k.FatalIfErrorf(k.Run())
+}

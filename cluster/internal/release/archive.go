@@ -1,0 +1,96 @@
+package release
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/drover-dev/drover/cluster/internal/xpkg"
+)
+
+func manifestsFile(r xpkg.Release) string { return "drover-" + r.Version + "-manifests.tar.gz" }
+func sourcesFile(r xpkg.Release) string   { return "drover-" + r.Version + "-sources.tar.gz" }
+
+// manifestFolders are what a user applies beside the packages, from the root of the
+// repository.
+var manifestFolders = []string{"package/policies", "package/provider-drover", "examples"}
+
+// manifestsArchive has the manifests of the repository, for the registry of the release: an
+// ImageConfig finds a package by the prefix of its name.
+func manifestsArchive(root string, r xpkg.Release) ([]byte, error) {
+	var files []xpkg.File
+	for _, folder := range manifestFolders {
+		err := filepath.WalkDir(filepath.Join(root, folder), func(file string, d fs.DirEntry, err error) error {
+			switch {
+			case err != nil:
+				return err
+			case d.IsDir() && (d.Name() == "crds" || d.Name() == "testdata"):
+				return fs.SkipDir
+			case d.IsDir() || d.Name() == "crossplane.yaml" || filepath.Ext(file) == ".go":
+				return nil
+			}
+			content, err := os.ReadFile(file) //nolint:gosec // It is a file of the repository.
+			if err != nil {
+				return err
+			}
+			relative, err := filepath.Rel(root, file)
+			if err != nil {
+				return err
+			}
+			files = append(files, xpkg.File{
+				Path:    path.Join(strings.TrimSuffix(manifestsFile(r), ".tar.gz"), filepath.ToSlash(relative)),
+				Content: bytes.ReplaceAll(content, []byte(xpkg.DefaultRegistry+"/"), []byte(r.Registry+"/")),
+			})
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return archive(files)
+}
+
+// sourcesArchive has the sources of modules whose licenses ask to offer them, as the module
+// proxy serves them.
+func sourcesArchive(modules []licensed) ([]byte, error) {
+	var files []xpkg.File
+	for _, m := range modules {
+		if !m.offersSource() {
+			continue
+		}
+		content, err := os.ReadFile(m.Zip)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", m.module, err)
+		}
+		files = append(files, xpkg.File{Path: path.Join("sources", m.String()+".zip"), Content: content})
+	}
+	return archive(files)
+}
+
+// archive makes a compressed tar of files, ordered by path, without times and owners.
+func archive(files []xpkg.File) ([]byte, error) {
+	slices.SortFunc(files, func(a, b xpkg.File) int { return strings.Compare(a.Path, b.Path) })
+	var b bytes.Buffer
+	zip := gzip.NewWriter(&b)
+	w := tar.NewWriter(zip)
+	for _, f := range files {
+		if err := w.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: f.Path, Mode: 0o644, Size: int64(len(f.Content))}); err != nil {
+			return nil, err
+		}
+		if _, err := w.Write(f.Content); err != nil {
+			return nil, err
+		}
+	}
+	if err := errors.Join(w.Close(), zip.Close()); err != nil {
+		return nil, err
+	}
+	return b.Bytes(), nil
+}

@@ -1,0 +1,150 @@
+// Package release holds the texts of the repository to the variables of its build.
+package release
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/drover-dev/drover/internal/localplane"
+)
+
+const root = "../.."
+
+// variable of the Makefile.
+func variable(t *testing.T, name string) string {
+	t.Helper()
+	m := regexp.MustCompile(`(?m)^` + name + ` \??:?= (\S+)$`).FindStringSubmatch(read(t, "Makefile"))
+	if m == nil {
+		t.Fatalf("the Makefile sets no %s", name)
+	}
+	return m[1]
+}
+
+func read(t *testing.T, path string) string {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join(root, path))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+// mayNameTheRegistry are the places where the default of the registry stands, and why it
+// cannot be a variable there.
+var mayNameTheRegistry = map[string]string{
+	"Makefile":                             "the variable",
+	"cluster/internal/xpkg/meta.go":        "the default of the build",
+	"internal/localplane/install.go":       "the packages of a local control plane",
+	"package/provider-drover/runtime.yaml": "applied as it is from the source; the build sets the registry in the manifests of a release",
+	"docs/install.md":                      "sets the variable of all commands",
+	"docs/releases.md":                     "sets the variable, and has a prefix in an object",
+}
+
+func TestNoOtherRegistryThanTheVariable(t *testing.T) {
+	registry := variable(t, "REGISTRY")
+	host, _, _ := strings.Cut(registry, "/")
+	out, err := exec.Command("git", "-C", root, "grep", "-I", "-l", "-F", "-e", host, "--", ":!*_test.go", ":!.work").Output()
+	if err != nil {
+		t.Fatalf("git grep: %v", err)
+	}
+	files := strings.Fields(string(out))
+	for _, file := range files {
+		if mayNameTheRegistry[file] == "" {
+			t.Errorf("%s names the registry %s: write $REGISTRY, or ${REGISTRY} in metadata of packages", file, host)
+		}
+		for _, m := range regexp.MustCompile(regexp.QuoteMeta(host)+`[a-z0-9/-]*`).FindAllString(read(t, file), -1) {
+			if m != registry && !strings.HasPrefix(m, registry+"/") {
+				t.Errorf("%s has %s, and the Makefile the registry %s", file, m, registry)
+			}
+		}
+	}
+	for file := range mayNameTheRegistry {
+		if !slices.Contains(files, file) {
+			t.Errorf("%s does not name the registry any more: take it off the list", file)
+		}
+	}
+	if localplane.Registry != registry {
+		t.Errorf("local control planes have the registry %s, and the Makefile %s", localplane.Registry, registry)
+	}
+}
+
+func TestDocsSetTheVariablesOfTheMakefile(t *testing.T) {
+	want := "export REGISTRY=" + variable(t, "REGISTRY") + " VERSION=" + variable(t, "VERSION") + "\n"
+	for _, file := range []string{"docs/install.md", "docs/releases.md"} {
+		if !strings.Contains(read(t, file), want) {
+			t.Errorf("%s lacks: %s", file, want)
+		}
+	}
+}
+
+// A command with a fixed version is wrong from the next release on.
+func TestCommandsOfTheDocsHaveNoFixedVersionOfAPackage(t *testing.T) {
+	fixed := regexp.MustCompile(`xpkg (install|update) \S+ \S+:v\d`)
+	err := filepath.WalkDir(filepath.Join(root, "docs"), func(path string, d os.DirEntry, err error) error {
+		if err != nil || d.IsDir() || filepath.Ext(path) != ".md" {
+			return err
+		}
+		b, err := os.ReadFile(path)
+		for _, m := range fixed.FindAll(b, -1) {
+			t.Errorf("%s: %q: write $VERSION", path, m)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestTheCompatibilityTableIsThatOfTheBuild(t *testing.T) {
+	page := read(t, "docs/releases.md")
+	for what, want := range map[string]string{
+		"Kubernetes":         variable(t, "KUBERNETES_VERSION"),
+		"Crossplane":         variable(t, "CROSSPLANE_VERSION"),
+		"crossplane-runtime": required(t, "github.com/crossplane/crossplane-runtime/v2"),
+		"upjet":              required(t, "github.com/crossplane/upjet/v2"),
+		"function-sdk-go":    required(t, "github.com/crossplane/function-sdk-go"),
+		"controller-runtime": required(t, "sigs.k8s.io/controller-runtime"),
+		"k8s.io":             required(t, "k8s.io/api"),
+	} {
+		if !regexp.MustCompile(`(?s)is built and tested with .*?\b` + regexp.QuoteMeta(what+" "+want) + `\b`).MatchString(page) {
+			t.Errorf("docs/releases.md does not have %s %s", what, want)
+		}
+	}
+	minor := regexp.MustCompile(`^v\d+\.\d+`).FindString(variable(t, "VERSION"))
+	if !strings.Contains(page, "| "+minor+" | ") {
+		t.Errorf("docs/releases.md: the table of compatibility has no row of %s", minor)
+	}
+}
+
+// required is the version of a module in go.mod.
+func required(t *testing.T, module string) string {
+	t.Helper()
+	m := regexp.MustCompile(`(?m)^\s+` + regexp.QuoteMeta(module) + ` (v\S+)`).FindStringSubmatch(read(t, "go.mod"))
+	if m == nil {
+		t.Fatalf("go.mod does not require %s", module)
+	}
+	return m[1]
+}
+
+// The packages that the Makefile releases are those that the docs list.
+func TestEveryPackageIsOnThePageOfReleases(t *testing.T) {
+	metas, err := filepath.Glob(filepath.Join(root, "package", "*", "crossplane.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(metas) < 6 {
+		t.Fatalf("found %d packages", len(metas))
+	}
+	page := []byte(read(t, "docs/releases.md"))
+	for _, meta := range metas {
+		if name := filepath.Base(filepath.Dir(meta)); !bytes.Contains(page, []byte("`"+name+"`")) {
+			t.Errorf("docs/releases.md does not list the package %s", name)
+		}
+	}
+}
