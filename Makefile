@@ -117,7 +117,7 @@ release: ## Build, sign and push a release: VERSION=v0.2.0 REGISTRY=registry.exa
 	@for a in $(ARCHITECTURES); do echo "build for linux/$$a"; \
 		GOOS=linux GOARCH=$$a go build -ldflags "-s -w" -o $(CURDIR)/$(WORK)/release/bin/$$a/ $(released) || exit 1; done
 	$(BIN)/release build --root $(CURDIR) --version $(VERSION) --registry $(REGISTRY) --out $(RELEASE) \
-		$(ARCHITECTURES:%=--bin %=$(CURDIR)/$(WORK)/release/bin/%) \
+		$(foreach a,$(ARCHITECTURES),--bin $a=$(CURDIR)/$(WORK)/release/bin/$a) \
 		$(if $(SIGNING_KEY),--key $(SIGNING_KEY)) $(if $(UNSIGNED),--unsigned) $(if $(ALLOW_MODIFIED),--allow-modified)
 	$(if $(filter false,$(PUSH)),@echo "not pushed: PUSH=false",$(BIN)/release push --registry $(REGISTRY) $(if $(PLAIN_HTTP),--plain-http) $(RELEASE))
 
