@@ -35,7 +35,7 @@ type buildCommand struct {
 func (c *buildCommand) Run(ctx context.Context) error {
 	o := release.Options{
 		Release: xpkg.Release{Registry: c.Registry, Version: c.Version},
-		Root:    c.Root, Bin: c.Bin, Out: c.Out, AllowModified: c.AllowModified, Log: say,
+		Root:    c.Root, Bin: c.Bin, Out: c.Out, AllowModified: c.AllowModified, Log: report,
 	}
 	var err error
 	if o.Authorities, err = release.AuthoritiesVersion(); err != nil {
@@ -57,10 +57,10 @@ type pushCommand struct {
 }
 
 func (c *pushCommand) Run(ctx context.Context) error {
-	return release.Publish(ctx, release.PublishOptions{Folder: c.Folder, Registry: c.Registry, Mirror: c.Mirror, PlainHTTP: c.PlainHTTP, Log: say})
+	return release.Publish(ctx, release.PublishOptions{Folder: c.Folder, Registry: c.Registry, Mirror: c.Mirror, PlainHTTP: c.PlainHTTP, Log: report})
 }
 
-func say(format string, args ...any) { fmt.Printf(format+"\n", args...) }
+func report(format string, args ...any) { fmt.Printf(format+"\n", args...) }
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)

@@ -58,7 +58,7 @@ func manifestsArchive(root string, r xpkg.Release) ([]byte, error) {
 	return archive(files)
 }
 
-// sourcesArchive has the sources of modules whose licenses ask to offer them, as the module
+// sourcesArchive has the sources of modules whose licenses require it, as the module
 // proxy serves them.
 func sourcesArchive(modules []licensed) ([]byte, error) {
 	var files []xpkg.File

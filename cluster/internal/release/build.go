@@ -45,9 +45,9 @@ type Options struct {
 	// Signer signs the release. Without one it is not signed.
 	Signer *Signer
 	// AllowModified accepts binaries that are not of one commit: of a tree with changes that
-	// are not committed, or without the commit. Nobody else can make such a release again.
+	// are not committed, or without the commit. Such a release cannot be reproduced.
 	AllowModified bool
-	// Log is told what was done.
+	// Log reports each step that is done.
 	Log func(format string, args ...any)
 }
 

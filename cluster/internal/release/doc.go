@@ -1,15 +1,15 @@
 // Package release makes a release of Drover from the binaries of all architectures, and
 // publishes it.
 //
-// A release is a folder that depends on nothing but the source, so that anybody can make it
-// again and compare:
+// A release is a folder that depends on the commit, the Go version and the key only, so that
+// users can reproduce and compare it:
 //
 //	packages/NAME/                     the package for all architectures, its SBOM and its signatures, an OCI image layout
 //	packages/release/                  the files below, but the last three, as an OCI artifact
 //	NAME-VERSION.spdx.json             the SBOM of a package
 //	drover-VERSION-manifests.tar.gz    rights, runtime configuration, policies and examples for the registry of the release
-//	drover-VERSION-sources.tar.gz      the sources of all modules whose license obliges to offer them
+//	drover-VERSION-sources.tar.gz      the sources of all modules whose license requires to offer them
 //	digests.txt                        the digest of each package
 //	checksums.txt                      the SHA-256 of every file above
-//	checksums.txt.sig, cosign.pub      the signature of checksums.txt, and the key to check it and all others with
+//	checksums.txt.sig, cosign.pub      the signature of checksums.txt, and the key that verifies all signatures
 package release

@@ -20,17 +20,17 @@ import (
 	"github.com/drover-dev/drover/cluster/internal/xpkg"
 )
 
-// obligation is what a license asks of a release, beside that its text is part of it.
+// obligation is what a license requires of a release, in addition to its text.
 type obligation int
 
 const (
 	notice obligation = iota
-	// offerSource asks to make the source of the module available.
+	// offerSource requires to make the source of the module available.
 	offerSource
 )
 
 // accepted are the licenses that a release may contain, by their SPDX identifier. Before one
-// is added, read what it asks for.
+// is added, read what it requires.
 var accepted = map[string]obligation{
 	"0BSD":             notice,
 	"Apache-2.0":       notice,
@@ -45,7 +45,7 @@ var accepted = map[string]obligation{
 // spdxNames are the identifiers that the classifier has other names for.
 var spdxNames = map[string]string{"BSD-0-Clause": "0BSD"}
 
-// legalFile is a name of a file with a license, or with what it asks to be passed on.
+// legalFile matches the name of a file with a license or notice.
 var legalFile = regexp.MustCompile(`(?i)^(un)?(licen[sc]e|copying|copyright|notice|patents)([.-][^.]*)?(\.(txt|md|rst))?$`)
 
 // A licensed is a module and what has to be passed on with it.
@@ -62,7 +62,7 @@ type licensed struct {
 // expression is the SPDX license expression of the module: all of its licenses apply.
 func (l licensed) expression() string { return strings.Join(l.Licenses, " AND ") }
 
-// offersSource reports whether a license of the module asks to make its source available.
+// offersSource reports whether a license of the module requires to make its source available.
 func (l licensed) offersSource() bool {
 	return slices.ContainsFunc(l.Licenses, func(id string) bool { return accepted[id] == offerSource })
 }
@@ -172,7 +172,7 @@ func standardLibrary(ctx context.Context, version string) (licensed, error) {
 // legalFolder is where an image has its licenses.
 const legalFolder = "licenses"
 
-// legalFiles are the files of an image that the licenses of its modules ask for: own are
+// legalFiles are the files of an image that the licenses of its modules require: own are
 // Drover's LICENSE and NOTICE.
 func legalFiles(own []xpkg.File, modules []licensed, r xpkg.Release) []xpkg.File {
 	var files []xpkg.File
@@ -188,8 +188,8 @@ func legalFiles(own []xpkg.File, modules []licensed, r xpkg.Release) []xpkg.File
 	return files
 }
 
-// thirdParty lists the modules of an image, and where the sources are that a license asks
-// to offer.
+// thirdParty lists the modules of an image, and where the sources are that a license
+// requires to offer.
 func thirdParty(modules []licensed, r xpkg.Release) string {
 	var list, offer strings.Builder
 	for _, m := range modules {

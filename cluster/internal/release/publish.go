@@ -21,7 +21,7 @@ import (
 	"github.com/drover-dev/drover/cluster/internal/xpkg"
 )
 
-// PublishOptions say where a release is pushed to.
+// PublishOptions are the place that a release is pushed to.
 type PublishOptions struct {
 	// Folder of the release.
 	Folder string
@@ -35,7 +35,7 @@ type PublishOptions struct {
 	PlainHTTP bool
 	// Transport of all requests, by default that of the library.
 	Transport http.RoundTripper
-	// Log is told what was done.
+	// Log reports each tag.
 	Log func(format string, args ...any)
 }
 
@@ -47,7 +47,7 @@ type repository struct {
 	version string
 	tag     name.Tag
 	digest  v1.Hash
-	// rest are the descriptors of SBOM and signatures, and of the manifest itself.
+	// all are the descriptors of the manifest, its SBOM and its signatures.
 	all []v1.Descriptor
 	// isThere means that the registry has the tag already.
 	isThere bool
@@ -57,7 +57,7 @@ type repository struct {
 // other content, nothing is pushed at all.
 //
 // The tags of the version are written last, after everything that they need is there, and
-// that of the Configuration after all others. A push that was interrupted is continued by
+// that of the Configuration last of all. A push that was interrupted is continued by
 // the same call: what the registry has is not sent again.
 func Publish(ctx context.Context, o PublishOptions) error {
 	repositories, err := read(o)
@@ -188,7 +188,7 @@ func (r *repository) read(folder string, o PublishOptions) error {
 	return nil
 }
 
-// compare fails if the registry has other content under the tag, or does not say.
+// compare fails if the registry has other content under the tag, or does not answer.
 func (r *repository) compare(opts []remote.Option) error {
 	there, err := remote.Head(r.tag, opts...)
 	var failure *transport.Error

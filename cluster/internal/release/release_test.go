@@ -192,7 +192,7 @@ func TestAReleaseIsReproducible(t *testing.T) {
 	}
 }
 
-// A fakeRegistry is a registry, and what was asked of it.
+// A fakeRegistry is a registry that counts and refuses requests.
 type fakeRegistry struct {
 	prefix string
 	mu     sync.Mutex
@@ -315,9 +315,9 @@ func TestAnInterruptedPushIsContinued(t *testing.T) {
 			o.Registry, f.allowed = f.prefix, allowed
 			folder := build(t, o)
 			if err := f.publish(t, folder); err == nil || !strings.Contains(err.Error(), "run it again to continue") {
-				t.Fatalf("got %v, want an error that says how to continue", err)
+				t.Fatalf("got %v, want an error with the way to continue", err)
 			}
-			// The Configuration is the last: who sees it, sees all.
+			// The Configuration is last: a user who can install it finds all that it depends on.
 			if _, err := remote.Head(f.reference(t, xpkg.Organization)); err == nil {
 				t.Error("the Configuration has its tag")
 			}

@@ -373,7 +373,7 @@ func TestAnImageHasTheLicensesOfWhatItContains(t *testing.T) {
 	}
 	sources := untar(t, filepath.Join(folder, "drover-v0.2.0-sources.tar.gz"))
 	if len(sources) != 1 || len(sources["sources/github.com/hashicorp/errwrap@v1.1.0.zip"]) == 0 {
-		t.Errorf("got %d sources, want the one module whose license asks for it", len(sources))
+		t.Errorf("got %d sources, want the one module whose license requires it", len(sources))
 	}
 }
 

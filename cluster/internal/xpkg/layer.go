@@ -39,8 +39,7 @@ func layer(files []File) (v1.Layer, error) {
 	if err := w.Close(); err != nil {
 		return nil, err
 	}
-	// Its digest, its size and its content are asked for one after another: it is
-	// compressed once.
+	// Digest, size and content are read one after another. The cache compresses only once.
 	return tarball.LayerFromOpener(func() (io.ReadCloser, error) {
 		return io.NopCloser(bytes.NewReader(b.Bytes())), nil
 	}, tarball.WithCompressedCaching)

@@ -304,7 +304,7 @@ func starts(t *testing.T, image v1.Image, root string, a *authority) {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		_ = cmd.Wait() // It is killed, or says in its output why it ended.
+		_ = cmd.Wait() // It is killed, or its output has the reason.
 	}()
 	for !isUp() {
 		select {
