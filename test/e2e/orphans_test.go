@@ -177,7 +177,7 @@ func TestOrphans(t *testing.T) {
 	everyMachineHasItsNode(t, f, 3)
 	// Three bystanders and one whose creation was never answered, the lone one, and five
 	// that were torn out.
-	all.Done(t, 10)
+	all.Done(t, 11)
 	must(t, f.Cloud.DeleteVM(t.Context(), foreign))
 	c.delete(t)
 	f.DeleteDeployment(t, fleet.Name)
