@@ -23,6 +23,7 @@ import (
 	"github.com/drover-dev/drover/internal/controller/installations"
 	"github.com/drover-dev/drover/internal/controller/machine"
 	"github.com/drover-dev/drover/internal/controller/machinegroup"
+	"github.com/drover-dev/drover/internal/controller/nodeinventory"
 	"github.com/drover-dev/drover/internal/controller/packageguard"
 	"github.com/drover-dev/drover/internal/controller/terminator"
 	"github.com/drover-dev/drover/internal/metrics"
@@ -90,6 +91,11 @@ func (f *flags) setup(ctx context.Context, mgr ctrl.Manager, o controller.Option
 		machinev1alpha1.MachineGroupVersionKind,
 		machinev1alpha1.MachineSetGroupVersionKind,
 		machinev1alpha1.MachineDeploymentGroupVersionKind,
+	)
+	operator.Gated(mgr, o, func() error { return nodeinventory.Setup(mgr, o, pool) },
+		clusterv1alpha1.ProviderConfigGroupVersionKind,
+		clusterv1alpha1.ClusterProviderConfigGroupVersionKind,
+		clusterv1alpha1.NodeInventoryGroupVersionKind,
 	)
 	operator.Gated(mgr, o, func() error { return metrics.SetupOrphans(ctx, mgr, views) }, machinev1alpha1.OrphanCollectorGroupVersionKind)
 	return installations.Setup(mgr, o.Logger)

@@ -44,7 +44,7 @@ func readInventory(req *fnv1.RunFunctionRequest) (orphans.Inventory, error) {
 		vm := orphans.Unclaimed{
 			VM: orphans.VM{
 				ExternalName: u.ExternalName, ProviderID: u.ProviderID, Installation: u.Installation,
-				Owner: ownerOf(u.Namespace, u.Machine, u.MachineUID),
+				Cluster: u.Cluster, Owner: ownerOf(u.Namespace, u.Machine, u.MachineUID),
 			},
 			FirstSeen: u.FirstSeen.Time,
 		}
@@ -81,6 +81,7 @@ func readAdopted(c plan.Child) (orphans.Adopted, bool) {
 			ExternalName: meta.GetExternalName(c),
 			ProviderID:   a[machinev1alpha1.AnnotationOrphanProviderID],
 			Installation: a[machinev1alpha1.AnnotationOrphanInstallation],
+			Cluster:      a[machinev1alpha1.AnnotationOrphanCluster],
 			Owner:        ownerOf(a[machinev1alpha1.AnnotationOrphanNamespace], a[machinev1alpha1.AnnotationOrphanMachine], a[machinev1alpha1.AnnotationOrphanMachineUID]),
 		},
 		Observed:    c.Observed,
@@ -172,6 +173,9 @@ func newVM(in *fn.Orphans, c *machinev1alpha1.OrphanCollector, r orphans.Resourc
 		machinev1alpha1.AnnotationOrphanNamespace:  r.Owner.Namespace,
 		machinev1alpha1.AnnotationOrphanMachine:    r.Owner.Machine,
 		machinev1alpha1.AnnotationOrphanMachineUID: string(r.Owner.UID),
+	}
+	if r.Cluster != "" {
+		annotations[machinev1alpha1.AnnotationOrphanCluster] = r.Cluster
 	}
 	if r.Installation != "" {
 		annotations[machinev1alpha1.AnnotationOrphanInstallation] = r.Installation

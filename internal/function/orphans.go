@@ -72,6 +72,9 @@ func runOrphans(_ time.Time, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionRes
 	if !lookUpOwners(req, rsp, in, &o) {
 		return rsp.RunFunctionResponse, nil
 	}
+	if err := readNodes(observed, &o); err != nil {
+		return nil, err
+	}
 	return rsp.RunFunctionResponse, respondOrphans(req, rsp, in, o, orphans.Plan(o))
 }
 
@@ -145,6 +148,11 @@ func respondOrphans(req *fnv1.RunFunctionRequest, rsp step.Response, in *fn.Orph
 		}
 	} else if was, ok := step.Observed(req)[machinev1alpha1.ResourceInventory]; ok {
 		if err := rsp.Compose(machinev1alpha1.ResourceInventory, asObserved(was), d.Ready); err != nil {
+			return err
+		}
+	}
+	if nodes := newNodeInventory(o.Collector, d.Searches); nodes != nil {
+		if err := rsp.Compose(machinev1alpha1.ResourceNodeInventory, nodes, true); err != nil {
 			return err
 		}
 	}

@@ -28,8 +28,12 @@ const (
 	inventoryJSON = `{"apiVersion": "cloud.example.org/v1", "kind": "Inventory",
 		"metadata": {"namespace": "ns", "name": "local-x", "generation": 2, "ownerReferences": [{"apiVersion": "machine.drover.dev/v1alpha1", "kind": "OrphanCollector", "name": "local", "uid": "uid-of-collector", "controller": true}]},
 		"status": {"conditions": [{"type": "Synced", "status": %q, "observedGeneration": %d, "message": "slow down"}],
-			"atProvider": {"unclaimedCount": 1, "claimedCount": 100, "unclaimed": [{"externalName": "vm-1", "installation": "ours", "namespace": %q, "machine": %q, "machineUID": %q,
+			"atProvider": {"unclaimedCount": 1, "claimedCount": 100, "unclaimed": [{"externalName": "vm-1", "providerID": "cloud://vm-1", "installation": "ours", "cluster": "eu", "namespace": %q, "machine": %q, "machineUID": %q,
 				"firstSeen": "2030-01-01T12:00:00Z", "confirmedAt": "2030-01-01T12:15:00Z"}]}}}`
+
+	nodesJSON = `{"apiVersion": "cluster.drover.dev/v1alpha1", "kind": "NodeInventory",
+		"metadata": {"namespace": "ns", "name": "local-x", "generation": 2},
+		"status": {"observedGeneration": %d, "virtualMachines": [%s]}}`
 
 	serverJSON = `{"apiVersion": "cloud.example.org/v1", "kind": "Server",
 		"metadata": {"namespace": "ns", "name": "local-1", "generation": 1, "annotations": {"crossplane.io/external-name": %q},
@@ -37,6 +41,9 @@ const (
 		"spec": {"managementPolicies": ["Observe", "Delete"]},
 		"status": {"conditions": [{"type": "Synced", "status": "True", "observedGeneration": 1}]}}`
 )
+
+// noNode is an answer that the VM has no Node.
+var noNode = fmt.Sprintf(nodesJSON, 2, `{"externalName": "vm-1"}`)
 
 // call the step as Crossplane does, until its requirements come to rest. There is
 // nothing but the definition, and what is given by kind and name.
@@ -81,7 +88,7 @@ func callOrphans(t *testing.T, observed map[string]string, there map[string]stri
 func servers(rsp *fnv1.RunFunctionResponse) string {
 	var out []string
 	for name, r := range rsp.GetDesired().GetResources() {
-		if name == machinev1alpha1.ResourceInventory {
+		if name == machinev1alpha1.ResourceInventory || name == machinev1alpha1.ResourceNodeInventory {
 			continue
 		}
 		f := r.GetResource().AsMap()
@@ -107,7 +114,7 @@ func TestWhatTagsTellIsNotTrusted(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			rsp := callOrphans(t, map[string]string{"inventory": fmt.Sprintf(inventoryJSON, "True", 2, tc.namespace, tc.machine, tc.uid)}, nil)
+			rsp := callOrphans(t, map[string]string{"nodes": noNode, "inventory": fmt.Sprintf(inventoryJSON, "True", 2, tc.namespace, tc.machine, tc.uid)}, nil)
 			if got := servers(rsp); got != tc.want {
 				t.Errorf("desires %q, want %q", got, tc.want)
 			}
@@ -142,7 +149,7 @@ func TestWhoStandsForAVM(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			rsp := callOrphans(t, map[string]string{"inventory": fmt.Sprintf(inventoryJSON, tc.synced, tc.about, "fleet", "web-0", uid)}, tc.there)
+			rsp := callOrphans(t, map[string]string{"nodes": noNode, "inventory": fmt.Sprintf(inventoryJSON, tc.synced, tc.about, "fleet", "web-0", uid)}, tc.there)
 			if got := servers(rsp); (got == "") != tc.spared {
 				t.Errorf("desires %q, to be spared: %v", got, tc.spared)
 			}
@@ -158,7 +165,7 @@ func TestWhoStandsForAVM(t *testing.T) {
 func TestAResourceThatLostItsAnnotationsIsGivenBack(t *testing.T) {
 	name := "orphan-" + names.Hash("vm-1")
 	inventory := fmt.Sprintf(inventoryJSON, "True", 2, "", "", "")
-	rsp := callOrphans(t, map[string]string{"inventory": inventory, name: fmt.Sprintf(serverJSON, "vm-1")}, nil)
+	rsp := callOrphans(t, map[string]string{"nodes": noNode, "inventory": inventory, name: fmt.Sprintf(serverJSON, "vm-1")}, nil)
 	if want := name + " [Observe] map[region:north]"; servers(rsp) != want {
 		t.Errorf("desires %q, want %q", servers(rsp), want)
 	}
@@ -184,7 +191,7 @@ func TestTheRecordOfInstallationsDecidesAboutAFormerOne(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			inventory := strings.Replace(fmt.Sprintf(inventoryJSON, "True", 2, "fleet", "web-0", "u-1"), `"installation": "ours"`, `"installation": "former"`, 1)
-			rsp := callOrphans(t, map[string]string{"inventory": inventory}, tc.record)
+			rsp := callOrphans(t, map[string]string{"nodes": noNode, "inventory": inventory}, tc.record)
 			if got := servers(rsp); (got != "") != tc.deletes {
 				t.Errorf("desires %q, to be deleted: %v", got, tc.deletes)
 			}
@@ -193,9 +200,9 @@ func TestTheRecordOfInstallationsDecidesAboutAFormerOne(t *testing.T) {
 }
 
 func TestWhatACollectorComposesIsInItsNamespace(t *testing.T) {
-	rsp := callOrphans(t, map[string]string{"inventory": fmt.Sprintf(inventoryJSON, "True", 2, "fleet", "web-0", "u-1")}, nil)
-	if n := len(rsp.GetDesired().GetResources()); n != 2 {
-		t.Errorf("it desires %d resources, want the inventory and a VM", n)
+	rsp := callOrphans(t, map[string]string{"nodes": noNode, "inventory": fmt.Sprintf(inventoryJSON, "True", 2, "fleet", "web-0", "u-1")}, nil)
+	if n := len(rsp.GetDesired().GetResources()); n != 3 {
+		t.Errorf("it desires %d resources, want both inventories and a VM", n)
 	}
 	for name, r := range rsp.GetDesired().GetResources() {
 		if ns := r.GetResource().AsMap()["metadata"].(map[string]any)["namespace"]; ns != "ns" {

@@ -66,6 +66,7 @@ func (l Look) note(vm VM, was v1alpha1.UnclaimedVirtualMachine, confirmAfter tim
 		ExternalName: vm.ExternalName,
 		ProviderID:   vm.ProviderID,
 		Installation: vm.Tags[machinev1alpha1.TagInstallation],
+		Cluster:      vm.Tags[machinev1alpha1.TagCluster],
 		Namespace:    vm.Tags[machinev1alpha1.TagNamespace],
 		Machine:      vm.Tags[machinev1alpha1.TagMachine],
 		MachineUID:   vm.Tags[machinev1alpha1.TagMachineUID],

@@ -131,6 +131,19 @@ func TestOrphans(t *testing.T) {
 			t.Errorf("VM %s is there", vm)
 		}
 	})
+	t.Run("OneWhoseNodeIsReadyIsNeverDeleted", func(t *testing.T) {
+		vm, node := c.tearOutWithItsNode(t, "in-use")
+		c.set(t, fmt.Sprintf(`{"spec":{"confirmedOrphans":[%q]}}`, vm))
+		c.awaitCondition(t, "True", "OrphansInUse")
+		o, err := c.get(t.Context())
+		must(t, err)
+		if got := o.Status.VirtualMachines; len(got) != 1 || got[0].Node != node || !got[0].NodeReady || !strings.Contains(got[0].Message, "drain the Node and delete it") {
+			t.Errorf("the status is %+v", got)
+		}
+		kit.Throughout(t, 5*time.Second, func(ctx context.Context) string { return c.hasVMs(ctx, vm) })
+		must(t, f.Cluster.Client.Delete(t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: node}}))
+		c.awaitNone(t)
+	})
 
 	t.Run("NodesOfVMsThatJoinedTooLateAreSwept", func(t *testing.T) {
 		kit.Eventually(t, 2*kit.Patience, func(ctx context.Context) string {
@@ -162,9 +175,9 @@ func TestOrphans(t *testing.T) {
 		t.Errorf("of another installation: %s", s)
 	}
 	everyMachineHasItsNode(t, f, 3)
-	// Three bystanders and one whose creation was never answered, the lone one, and five
+	// Three bystanders and one whose creation was never answered, the lone one, and six
 	// that were torn out.
-	all.Done(t, 10)
+	all.Done(t, 11)
 	must(t, f.Cloud.DeleteVM(t.Context(), foreign))
 	c.delete(t)
 	f.DeleteDeployment(t, fleet.Name)
@@ -340,6 +353,24 @@ func (c *collector) tearOut(t *testing.T, name string) string {
 	kubectl(t, c.f, "patch", "virtualmachines.local.drover.dev", resource, "--type=merge", "-p", `{"metadata":{"finalizers":null}}`)
 	kit.Eventually(t, kit.Patience, m.gone, c.f.Describe)
 	return vms[0].ID
+}
+
+// tearOutWithItsNode makes a Machine, and tears it out by its finalizer while its Node is
+// Ready. It returns the VM and the name of the Node.
+func (c *collector) tearOutWithItsNode(t *testing.T, name string) (vm, node string) {
+	t.Helper()
+	m := running(t, c.f, name)
+	vms := m.vms(t.Context())
+	if len(vms) != 1 {
+		t.Fatalf("VMs %+v", vms)
+	}
+	node = m.machine(t).Status.NodeRef.Name
+	// Nobody drains the Node of a Machine that is paused.
+	c.f.Patch(t, m.machine(t), `{"metadata":{"annotations":{"crossplane.io/paused":"true"}}}`)
+	m.delete(t)
+	c.f.Patch(t, m.machine(t), `{"metadata":{"finalizers":null}}`)
+	kit.Eventually(t, kit.Patience, m.gone, c.f.Describe)
+	return vms[0].ID, node
 }
 
 // withoutLists lets all lists of the installation's VMs go wrong for a while, with the

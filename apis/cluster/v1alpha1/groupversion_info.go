@@ -19,6 +19,7 @@ var SchemeGroupVersion = schema.GroupVersion{Group: Group, Version: Version}
 var (
 	ProviderConfigGroupVersionKind        = SchemeGroupVersion.WithKind("ProviderConfig")
 	ClusterProviderConfigGroupVersionKind = SchemeGroupVersion.WithKind("ClusterProviderConfig")
+	NodeInventoryGroupVersionKind         = SchemeGroupVersion.WithKind("NodeInventory")
 )
 
 // AddToScheme adds the kinds in this package to a scheme.
@@ -26,6 +27,7 @@ func AddToScheme(s *runtime.Scheme) error {
 	s.AddKnownTypes(SchemeGroupVersion,
 		&ProviderConfig{}, &ProviderConfigList{},
 		&ClusterProviderConfig{}, &ClusterProviderConfigList{},
+		&NodeInventory{}, &NodeInventoryList{},
 	)
 	metav1.AddToGroupVersion(s, SchemeGroupVersion)
 	return nil

@@ -78,6 +78,11 @@ type UnclaimedVirtualMachine struct {
 	// +optional
 	Installation string `json:"installation,omitempty"`
 
+	// Cluster is the name of the configuration of the target cluster that the VM was made
+	// for, by its tag.
+	// +optional
+	Cluster string `json:"cluster,omitempty"`
+
 	// Namespace of the Machine that the VM was made for, by its tag.
 	// +optional
 	Namespace string `json:"namespace,omitempty"`

@@ -103,6 +103,10 @@ const (
 	// nobody deletes it any more, and it goes on costing money.
 	AnnotationForceDelete = Domain + "/force-delete"
 
+	// AnnotationConfirmDeletion, "true" on a Machine or MachineSet, lets a deletion go on that is
+	// held because its MachineSet or MachineDeployment does not exist any more.
+	AnnotationConfirmDeletion = Domain + "/confirm-deletion"
+
 	// AnnotationForceDrain, "true" on a Machine or its Node, drains as after the
 	// drain's timeout, also in the middle of a drain.
 	AnnotationForceDrain = Domain + "/force-drain"
@@ -116,13 +120,15 @@ const (
 	// AnnotationOrphanNamespace, AnnotationOrphanMachine and AnnotationOrphanMachineUID
 	// on an OrphanCollector's VM name the Machine that the VM was made for, and
 	// AnnotationOrphanProviderID is the VM's providerID, if it is known.
-	// AnnotationOrphanInstallation is the installation that made the VM.
+	// AnnotationOrphanInstallation is the installation that made the VM, and
+	// AnnotationOrphanCluster the name of the configuration of its target cluster.
 	AnnotationOrphanNamespace  = Group + "/orphan-of-namespace"
 	AnnotationOrphanMachine    = Group + "/orphan-of-machine"
 	AnnotationOrphanMachineUID = Group + "/orphan-of-uid"
 	AnnotationOrphanProviderID = Group + "/orphan-provider-id"
 
 	AnnotationOrphanInstallation = Group + "/orphan-of-installation"
+	AnnotationOrphanCluster      = Group + "/orphan-of-cluster"
 
 	// LabelUserData with the value "true" on a Secret lets MachineClasses of its namespace name
 	// it in spec.userData: its content is brought onto VMs.
@@ -225,11 +231,12 @@ const (
 // IsCompanion says whether a Machine's resource of that name is a companion of its VM.
 func IsCompanion(resource string) bool { return strings.HasPrefix(resource, ResourceCompanionPrefix) }
 
-// Names of the resources that an OrphanCollector composes: the inventory, and a VM
-// for each orphan that is deleted, by a hash of its external name.
+// Names of the resources that an OrphanCollector composes: the inventory of VMs, that of the
+// Nodes of orphans, and a VM for each orphan that is deleted, by a hash of its external name.
 const (
-	ResourceInventory    = "inventory"
-	ResourceOrphanPrefix = "orphan-"
+	ResourceInventory     = "inventory"
+	ResourceNodeInventory = "nodes"
+	ResourceOrphanPrefix  = "orphan-"
 )
 
 // DefinitionOfInstallation is the name of the CompositeResourceDefinition whose UID is

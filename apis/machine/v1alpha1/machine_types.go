@@ -185,11 +185,14 @@ type UpdateStatus struct {
 }
 
 // A DeletionStage says what the deletion of a Machine waits for.
-// +kubebuilder:validation:Enum=WaitingForPreDrainHooks;Draining;DetachingVolumes;DeletingNode;WaitingForPreTerminateHooks;DeletingVM;DeletingCompanions
+// +kubebuilder:validation:Enum=Held;WaitingForPreDrainHooks;Draining;DetachingVolumes;DeletingNode;WaitingForPreTerminateHooks;DeletingVM;DeletingCompanions
 type DeletionStage string
 
 // Stages of a deletion, in their order. A stage that takes no time is not told.
 const (
+	// DeletionHeld is a deletion that nobody decided on: the MachineSet that controlled the
+	// Machine does not exist any more. Nothing is drained or deleted until a user confirms it.
+	DeletionHeld DeletionStage = "Held"
 	// DeletionPreDrainHooks is held by pre-drain hooks.
 	DeletionPreDrainHooks DeletionStage = "WaitingForPreDrainHooks"
 	// DeletionDraining evicts the pods of the Node.
@@ -213,7 +216,7 @@ func (s DeletionStage) IsPastNode() bool {
 	switch s {
 	case DeletionPreTerminateHooks, DeletionDeletingVM, DeletionDeletingCompanions:
 		return true
-	case DeletionPreDrainHooks, DeletionDraining, DeletionDetachingVolumes, DeletionDeletingNode:
+	case DeletionHeld, DeletionPreDrainHooks, DeletionDraining, DeletionDetachingVolumes, DeletionDeletingNode:
 	}
 	return false
 }

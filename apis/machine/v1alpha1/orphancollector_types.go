@@ -119,6 +119,12 @@ type Orphan struct {
 	Namespace string `json:"namespace"`
 	// Machine that it was made for.
 	Machine string `json:"machine"`
+	// Node of the VM in its target cluster, if there is one.
+	// +optional
+	Node string `json:"node,omitempty"`
+	// NodeReady means that the Node is Ready: the VM is in use, and is not deleted.
+	// +optional
+	NodeReady bool `json:"nodeReady,omitempty"`
 	// State says what is done about it.
 	State OrphanState `json:"state"`
 	// Message says what keeps it from being deleted.

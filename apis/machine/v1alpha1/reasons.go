@@ -416,6 +416,13 @@ const (
 	//   - Kinds: MachineSet, MachineDeployment, OrphanCollector
 	//   - Of: Reconciling=True, Available=False, OrphansFound=True
 	ReasonDeleting = "Deleting"
+	// ReasonDeletionHeld means that the garbage collector deleted the MachineSet, because its
+	// MachineDeployment does not exist any more, and nobody else did. Its Machines are kept. A
+	// warning with the reason reports it.
+	//   - Kinds: MachineSet
+	//   - Of: Reconciling=False, Stalled=True, Available=True, Available=False
+	//   - Do: Set the annotation drover.dev/confirm-deletion=true to delete the Machines.
+	ReasonDeletionHeld = "DeletionHeld"
 	// ReasonDrainBlocked means that pods stay on a Node of a Machine that is being deleted. The
 	// message names them and their budgets.
 	//   - Kinds: MachineSet, MachineDeployment
@@ -470,6 +477,12 @@ const (
 	//   - Of: OrphansFound=True
 	//   - Do: Confirm them in spec.confirmedOrphans if their installation is gone.
 	ReasonInstallationNotGone = "InstallationNotGone"
+	// ReasonOrphansInUse means that no orphan is deleted: their Nodes are Ready, or it is not
+	// known whether they are.
+	//   - Kinds: OrphanCollector
+	//   - Of: OrphansFound=True
+	//   - Do: Read status.virtualMachines. If a VM is of no use, drain and delete its Node.
+	ReasonOrphansInUse = "OrphansInUse"
 	// ReasonInventoryUnavailable means that the cloud or the claims cannot be read. A warning with
 	// the reason reports it.
 	//   - Kinds: OrphanCollector
@@ -748,6 +761,16 @@ const (
 	//   - Kinds: MachineDeployment
 	//   - Type: Normal
 	EventRollbackEnded = "RollbackEnded"
+)
+
+// Reasons of the events of the VMs and companions of Machines.
+const (
+	// EventKeptWithoutMachine reports a resource that is being deleted although its Machine does
+	// not exist. The resource goes, and the VM that it stands for is kept.
+	//   - Kinds: VirtualMachine
+	//   - Type: Warning
+	//   - Do: Find the VM in the status of an OrphanCollector.
+	EventKeptWithoutMachine = "KeptWithoutMachine"
 )
 
 // Reasons of the events of OrphanCollectors.

@@ -66,8 +66,12 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if err := r.client.Get(ctx, req.NamespacedName, m); err != nil {
 		if kerrors.IsNotFound(err) {
 			r.forget(req)
+			return reconcile.Result{}, r.letGoStrays(ctx, req.NamespacedName, "")
 		}
-		return reconcile.Result{}, client.IgnoreNotFound(err)
+		return reconcile.Result{}, err
+	}
+	if err := r.letGoStrays(ctx, req.NamespacedName, m.GetUID()); err != nil {
+		return reconcile.Result{}, err
 	}
 	if before, ok := r.written.uidOf(req.NamespacedName); ok && before != m.GetUID() {
 		r.forget(req) // The Machine was deleted and created again between two reconciles.

@@ -14,6 +14,7 @@ import (
 	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
 	xpmeta "github.com/crossplane/crossplane-runtime/v2/pkg/meta"
 	"k8s.io/apimachinery/pkg/api/equality"
+	kerrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -37,11 +38,17 @@ const tokenFor = 30 * time.Second
 // FinalizerTerminator: otherwise, if a user removed it, FinalizerDrain would keep the VM, and
 // the VM its Machine.
 func (r *Reconciler) terminate(ctx context.Context, m *machinev1alpha1.Machine) (reconcile.Result, error) {
-	token := r.revoke(ctx, m)
 	o, err := r.inventory(ctx, m, r.cached)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
+	if o.collected, err = r.collectedBy(ctx, m); err != nil {
+		return reconcile.Result{}, err
+	}
+	if o.isHeld() {
+		return reconcile.Result{}, r.execute(ctx, m, o, planDeletion(o.machineState), nil)
+	}
+	token := r.revoke(ctx, m)
 	wn, err := r.leaveNode(ctx, m, &o)
 	if err != nil {
 		return reconcile.Result{}, err
@@ -53,7 +60,7 @@ func (r *Reconciler) terminate(ctx context.Context, m *machinev1alpha1.Machine) 
 		if err != nil {
 			return reconcile.Result{}, err
 		}
-		fresh.node = o.node
+		fresh.node, fresh.collected = o.node, o.collected
 		o, p = fresh, planDeletion(fresh.machineState)
 	}
 	if p.step == finalizer.Remove && token > 0 {
@@ -66,6 +73,27 @@ func (r *Reconciler) terminate(ctx context.Context, m *machinev1alpha1.Machine) 
 		p.lookAgain(retryAfter) // No watch reports that a right was granted, or a VM is gone.
 	}
 	return reconcile.Result{RequeueAfter: p.again}, r.execute(ctx, m, o, p, wn)
+}
+
+// collectedBy returns the name of the MachineSet that does not exist any more although it
+// controls a Machine which may have a Node, empty if it exists or a user confirmed the deletion.
+func (r *Reconciler) collectedBy(ctx context.Context, m *machinev1alpha1.Machine) (string, error) {
+	owner, ok := controllerOf(m, machinev1alpha1.MachineSetGroupVersionKind)
+	if !ok || !mayHaveNode(m) || isTrue(m, machinev1alpha1.AnnotationConfirmDeletion) {
+		return "", nil
+	}
+	if d := m.Status.Deletion; d != nil && d.Stage != machinev1alpha1.DeletionHeld {
+		return "", nil // It began while the MachineSet existed.
+	}
+	set := finalizer.NewMetadata(machinev1alpha1.MachineSetGroupVersionKind)
+	err := r.live.Get(ctx, client.ObjectKey{Namespace: m.GetNamespace(), Name: owner.Name}, set)
+	switch {
+	case err == nil && set.GetUID() == owner.UID:
+		return "", nil
+	case err != nil && !kerrors.IsNotFound(err) && !meta.IsNoMatchError(err):
+		return "", fmt.Errorf("cannot read MachineSet %s: %w", owner.Name, err)
+	}
+	return owner.Name, nil
 }
 
 // revoke the join token. It returns how long the deletion may wait for that, zero if it

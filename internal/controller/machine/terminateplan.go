@@ -30,6 +30,9 @@ type machineState struct {
 	since time.Time
 
 	forceDelete bool
+	// collected is the MachineSet that does not exist any more although it controls the Machine,
+	// empty if it exists or if a user confirmed the deletion.
+	collected string
 
 	preDrain, preTerminate []string // hooks
 	hookTimeout            time.Duration
@@ -97,6 +100,9 @@ func planDeletion(s machineState) machinePlan {
 	if !s.self.Deleting {
 		return p
 	}
+	if s.isHeld() && p.step == finalizer.DeleteAgain {
+		p.step = finalizer.Nothing // In the foreground its VM resource would be deleted too.
+	}
 	at := s.place()
 	p.timedOut, p.again = at.timedOut, at.again
 	p.operation, p.deletion = operation(s, at), s.deletion(at)
@@ -147,6 +153,9 @@ type place struct {
 
 // place where the deletion is. It never goes back to hooks that it has passed.
 func (s machineState) place() place {
+	if s.isHeld() {
+		return place{stage: machinev1alpha1.DeletionHeld}
+	}
 	if s.node != nil {
 		return s.draining(*s.node)
 	}
@@ -159,7 +168,7 @@ func (s machineState) place() place {
 		return at
 	}
 	// Without a Node the drain does not wait for these.
-	if s.stage == "" || s.stage == machinev1alpha1.DeletionPreDrainHooks {
+	if s.isBefore() || s.stage == machinev1alpha1.DeletionPreDrainHooks {
 		if left := s.deletedAt.Add(s.hookTimeout).Sub(s.now); len(s.preDrain) > 0 && left > 0 {
 			return place{stage: machinev1alpha1.DeletionPreDrainHooks, hooks: s.preDrain, again: left}
 		}
@@ -182,11 +191,11 @@ func (s machineState) place() place {
 func (s machineState) draining(wn leavingNode) place {
 	at := place{stage: wn.stage, hooks: wn.hooks, pods: wn.pods}
 	switch {
-	case wn.stage == "" && len(s.preDrain) > 0 && (s.stage == "" || s.stage == machinev1alpha1.DeletionPreDrainHooks):
+	case wn.stage == "" && len(s.preDrain) > 0 && (s.isBefore() || s.stage == machinev1alpha1.DeletionPreDrainHooks):
 		at.stage, at.hooks = machinev1alpha1.DeletionPreDrainHooks, s.preDrain
 	case wn.stage == "":
 		at.stage = machinev1alpha1.DeletionDraining
-	case wn.stage == machinev1alpha1.DeletionDeletingNode && s.stage != "" && s.stage != wn.stage:
+	case wn.stage == machinev1alpha1.DeletionDeletingNode && !s.isBefore() && s.stage != wn.stage:
 		if left := wn.since.Add(tellNodeAfter).Sub(s.now); left > 0 {
 			at.quiet, at.again = true, left
 		}
@@ -220,6 +229,8 @@ func operation(s machineState, at place) *machinev1alpha1.LastOperation {
 		return op(machinev1alpha1.OperationDrain, "Waiting for Node %s: %s", s.node.name, s.node.trouble)
 	}
 	switch at.stage {
+	case machinev1alpha1.DeletionHeld:
+		return op(machinev1alpha1.OperationDelete, "Held: MachineSet %s does not exist any more, and nobody deleted this Machine. Its Node is not drained and its VM is kept. To delete both, set the annotation %s=true", s.collected, machinev1alpha1.AnnotationConfirmDeletion)
 	case machinev1alpha1.DeletionPreDrainHooks:
 		return op(machinev1alpha1.OperationDrain, "Waiting for pre-drain hooks: %s", strings.Join(at.hooks, ", "))
 	case machinev1alpha1.DeletionDraining:
@@ -246,6 +257,18 @@ func operation(s machineState, at place) *machinev1alpha1.LastOperation {
 		return op(machinev1alpha1.OperationDelete, "Waiting for a VM that cannot be seen: %s", s.unreadable)
 	}
 	return nil
+}
+
+// isBefore reports whether the deletion has not begun.
+func (s machineState) isBefore() bool {
+	return s.stage == "" || s.stage == machinev1alpha1.DeletionHeld
+}
+
+// isHeld reports whether the garbage collector, and nobody else, deleted the Machine. A
+// MachineSet outlives its Machines, so that one which does not exist decided nothing: it lost
+// its finalizers, or was restored from a backup with another UID.
+func (s machineState) isHeld() bool {
+	return s.collected != "" && s.isBefore()
 }
 
 // hasLeftNode reports whether the Node was left before: its VM was released, or the status

@@ -2,6 +2,7 @@ package machine
 
 import (
 	"context"
+	"maps"
 	"sync"
 
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
@@ -29,12 +30,14 @@ type watches struct {
 
 	mu      sync.Mutex
 	started map[schema.GroupVersionKind]bool
+	// held resources by the names of the Machines that they wait for, with the UIDs of these.
+	held map[types.NamespacedName]map[stray]types.UID
 	// required resources of Machines, by kind.
 	required map[schema.GroupVersionKind]map[types.NamespacedName][]*fnv1.ResourceSelector
 }
 
 func newWatches(written *overlay) *watches {
-	return &watches{written: written, started: map[schema.GroupVersionKind]bool{}, required: map[schema.GroupVersionKind]map[types.NamespacedName][]*fnv1.ResourceSelector{}}
+	return &watches{written: written, started: map[schema.GroupVersionKind]bool{}, held: map[types.NamespacedName]map[stray]types.UID{}, required: map[schema.GroupVersionKind]map[types.NamespacedName][]*fnv1.ResourceSelector{}}
 }
 
 // ensure that a kind is watched.
@@ -98,6 +101,7 @@ func (w *watches) handler(gvk schema.GroupVersionKind) handler.TypedEventHandler
 			obj = obj.DeepCopy()
 			obj.SetGroupVersionKind(gvk)
 		}
+		w.noteHeld(gvk, obj, isHeld(obj))
 		if name, ok := machineOf(obj); ok && !w.written.isOwn(obj, gvk.GroupKind()) {
 			q.Add(reconcile.Request{NamespacedName: name})
 		}
@@ -117,8 +121,38 @@ func (w *watches) handler(gvk schema.GroupVersionKind) handler.TypedEventHandler
 			gone.SetGroupVersionKind(gvk)
 			w.written.drop(gone)
 			enqueue(e.Object, q)
+			w.noteHeld(gvk, e.Object, false)
 		},
 	}
+}
+
+// noteHeld remembers the resources that wait for a Machine while they are being deleted.
+func (w *watches) noteHeld(gvk schema.GroupVersionKind, obj *unstructured.Unstructured, held bool) {
+	owner, ok := controllerOf(obj, machineKind)
+	if !ok {
+		return
+	}
+	machine, s := types.NamespacedName{Namespace: obj.GetNamespace(), Name: owner.Name}, stray{gvk: gvk, name: obj.GetName()}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	switch {
+	case held && w.held[machine] == nil:
+		w.held[machine] = map[stray]types.UID{s: owner.UID}
+	case held:
+		w.held[machine][s] = owner.UID
+	default:
+		delete(w.held[machine], s)
+		if len(w.held[machine]) == 0 {
+			delete(w.held, machine)
+		}
+	}
+}
+
+// heldOf are the resources that wait for a Machine, with the UID of the one that controls them.
+func (w *watches) heldOf(machine types.NamespacedName) map[stray]types.UID {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return maps.Clone(w.held[machine])
 }
 
 func (w *watches) requirersOf(gvk schema.GroupVersionKind, obj *unstructured.Unstructured) []types.NamespacedName {

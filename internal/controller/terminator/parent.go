@@ -2,11 +2,17 @@ package terminator
 
 import (
 	"context"
+	"fmt"
+	"strings"
 
+	kerrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/finalizer"
 )
 
@@ -36,6 +42,17 @@ func (r *parents) Reconcile(ctx context.Context, req reconcile.Request) (reconci
 			return reconcile.Result{}, err
 		}
 	}
+	collected := ""
+	if left > 0 {
+		var err error
+		if collected, err = r.collectedBy(ctx, p); err != nil {
+			return reconcile.Result{}, err
+		}
+	}
+	if collected != "" {
+		again, err := r.reporter.report(ctx, req.NamespacedName, collected)
+		return reconcile.Result{RequeueAfter: again}, err
+	}
 	s := finalizer.StateOf(p).Next(left > 0)
 	if s == finalizer.Remove {
 		// A child may be so new that the cache lacks it.
@@ -48,6 +65,29 @@ func (r *parents) Reconcile(ctx context.Context, req reconcile.Request) (reconci
 	if err := finalizer.Take(ctx, r.client, r.gvk, p, s); err != nil || p.GetDeletionTimestamp() == nil || s == finalizer.Remove {
 		return reconcile.Result{}, err
 	}
-	again, err := r.reporter.report(ctx, req.NamespacedName)
+	again, err := r.reporter.report(ctx, req.NamespacedName, "")
 	return reconcile.Result{RequeueAfter: again}, err
+}
+
+// collectedBy returns the MachineDeployment that does not exist any more although it controls a
+// MachineSet that is being deleted, empty if it exists or a user confirmed the deletion. A
+// MachineDeployment outlives its MachineSets, so that it decided nothing: it lost its
+// finalizers, or was restored from a backup with another UID. A deletion in the foreground has
+// begun before: the garbage collector of an owner that does not exist deletes in the background.
+func (r *parents) collectedBy(ctx context.Context, p *metav1.PartialObjectMetadata) (string, error) {
+	kind := v1alpha1.MachineDeploymentGroupVersionKind
+	owner := metav1.GetControllerOfNoCopy(p)
+	if p.GetDeletionTimestamp() == nil || finalizer.StateOf(p).Foreground || p.GetAnnotations()[v1alpha1.AnnotationConfirmDeletion] == "true" ||
+		owner == nil || owner.Kind != kind.Kind || !strings.HasPrefix(owner.APIVersion, kind.Group+"/") {
+		return "", nil
+	}
+	d := finalizer.NewMetadata(kind)
+	err := r.live.Get(ctx, client.ObjectKey{Namespace: p.GetNamespace(), Name: owner.Name}, d)
+	switch {
+	case err == nil && d.GetUID() == owner.UID:
+		return "", nil
+	case err != nil && !kerrors.IsNotFound(err) && !meta.IsNoMatchError(err):
+		return "", fmt.Errorf("cannot read MachineDeployment %s: %w", owner.Name, err)
+	}
+	return kind.Kind + " " + owner.Name, nil
 }

@@ -42,8 +42,9 @@ type parentKind interface {
 }
 
 // report returns when to report again if nothing happens, 0 for never. It writes nothing if
-// nothing has changed.
-func (r *reporter) report(ctx context.Context, key types.NamespacedName) (time.Duration, error) {
+// nothing has changed. Collected names the owner that does not exist any more, empty if the
+// deletion is not held.
+func (r *reporter) report(ctx context.Context, key types.NamespacedName, collected string) (time.Duration, error) {
 	obj := r.kind.empty()
 	if err := r.live.Get(ctx, key, obj); err != nil || obj.GetDeletionTimestamp() == nil {
 		return 0, client.IgnoreNotFound(err)
@@ -53,9 +54,11 @@ func (r *reporter) report(ctx context.Context, key types.NamespacedName) (time.D
 		return 0, err
 	}
 	o := r.kind.observe(obj)
-	o.Generation, o.Machines = obj.GetGeneration(), machines
-	if o.IsRoot, err = r.isRoot(ctx, obj); err != nil {
-		return 0, err
+	o.Generation, o.Machines, o.Collected, o.IsRoot = obj.GetGeneration(), machines, collected, collected != ""
+	if !o.IsRoot {
+		if o.IsRoot, err = r.isRoot(ctx, obj); err != nil {
+			return 0, err
+		}
 	}
 	d := deletion.Plan(r.now(), o)
 	was, ok := obj.DeepCopyObject().(client.Object)

@@ -61,7 +61,7 @@ func TestADeletedDeploymentReportsItsHangingMachineInOneWrite(t *testing.T) {
 	r := newReporter(c, deployments{}, hanging())
 	key := client.ObjectKeyFromObject(d)
 	for range 2 {
-		if _, err := r.report(t.Context(), key); err != nil {
+		if _, err := r.report(t.Context(), key, ""); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -124,7 +124,7 @@ func TestTheEventIsNotOfASetThatItsDeploymentTakesAlong(t *testing.T) {
 			}
 			c := fake.NewClientBuilder().WithScheme(s).WithStatusSubresource(set).WithObjects(objects...).Build()
 			r := newReporter(c, sets{}, hanging())
-			if _, err := r.report(t.Context(), client.ObjectKeyFromObject(set)); err != nil {
+			if _, err := r.report(t.Context(), client.ObjectKeyFromObject(set), ""); err != nil {
 				t.Fatal(err)
 			}
 			if rec, ok := r.record.(*recorded); !ok || len(rec.events) != tc.events {

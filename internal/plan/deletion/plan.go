@@ -34,6 +34,9 @@ type Observed struct {
 	Conditions []metav1.Condition
 	// IsRoot means that no owner of it is being deleted: it is the object that the user deleted.
 	IsRoot bool
+	// Collected names the owner that does not exist any more, empty if it exists or a user
+	// confirmed the deletion: the garbage collector deleted the object, and nobody else did.
+	Collected string
 	// Machines that are left of it, in any order.
 	Machines []*machinev1alpha1.Machine
 }
@@ -63,15 +66,24 @@ func Plan(now time.Time, o Observed) Decision {
 		reason = waits[0].reason
 	}
 	message := d.message(waits)
+	if o.Collected != "" {
+		reason, message = machinev1alpha1.ReasonDeletionHeld, held(o)
+	}
 
 	reconciling := plan.Condition{Type: machinev1alpha1.ConditionReconciling, Status: "True", Reason: reason, Message: message}
 	stalled := plan.Stalled(nil)
-	if reason == machinev1alpha1.ReasonVMNotDeleted {
+	if reason == machinev1alpha1.ReasonVMNotDeleted || o.Collected != "" {
 		reconciling.Status, stalled = "False", plan.Stalled(&reconciling)
 	}
 	available := plan.Condition{
 		Type: machinev1alpha1.ConditionAvailable, Status: "False", Reason: machinev1alpha1.ReasonDeleting,
 		Message: fmt.Sprintf("%d of %d Machines are available: all are deleted", d.Available, o.Replicas),
+	}
+	if o.Collected != "" {
+		available.Reason, available.Message = reason, fmt.Sprintf("%d of %d Machines are available: none is created or replaced while the deletion is held", d.Available, o.Replicas)
+		if d.Available >= o.Replicas {
+			available.Status = "True"
+		}
 	}
 	for _, c := range o.Conditions {
 		if slices.Contains(ofCrossplane, c.Type) {
@@ -90,6 +102,10 @@ func Plan(now time.Time, o Observed) Decision {
 		}
 	}
 	return d
+}
+
+func held(o Observed) string {
+	return fmt.Sprintf("%s does not exist any more, and nobody deleted this MachineSet. Its Machines are kept. To delete them, set the annotation %s=true", o.Collected, machinev1alpha1.AnnotationConfirmDeletion)
 }
 
 // reasonBefore is the reason that was reported last, "" if none was.
@@ -191,7 +207,7 @@ func waitOf(now time.Time, m *machinev1alpha1.Machine) wait {
 		}
 		w.reason = machinev1alpha1.ReasonVMNotDeleted
 		w.text += " since " + stamp(d.Since.Time) + "; see the events of the VM resource; " + annotation(machinev1alpha1.AnnotationForceDelete, m, "deletes the Machine without its VM")
-	case machinev1alpha1.DeletionDetachingVolumes, machinev1alpha1.DeletionDeletingNode, machinev1alpha1.DeletionDeletingCompanions:
+	case machinev1alpha1.DeletionHeld, machinev1alpha1.DeletionDetachingVolumes, machinev1alpha1.DeletionDeletingNode, machinev1alpha1.DeletionDeletingCompanions:
 	}
 	return w
 }

@@ -203,6 +203,34 @@ func TestADeletedObjectReportsWhatItWaitsFor(t *testing.T) {
 	}
 }
 
+func TestAHeldDeletionReportsWhatToDo(t *testing.T) {
+	m := &machinev1alpha1.Machine{ObjectMeta: metav1.ObjectMeta{Name: "a"}}
+	m.Status.Phase, m.Status.ReadySince = machinev1alpha1.MachineRunning, ptr.To(metav1.NewTime(noon.Add(-time.Hour)))
+	for name, tc := range map[string]struct {
+		replicas  int32
+		available string
+	}{
+		"AllMachinesAreAvailable": {1, "True DeletionHeld: 1 of 1 Machines are available: none is created or replaced while the deletion is held"},
+		"SomeAreNot":              {2, "False DeletionHeld: 1 of 2 Machines are available: none is created or replaced while the deletion is held"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := Plan(noon, Observed{Replicas: tc.replicas, IsRoot: true, Collected: "MachineDeployment web", Machines: []*machinev1alpha1.Machine{m}})
+			const message = "MachineDeployment web does not exist any more, and nobody deleted this MachineSet. Its Machines are kept. To delete them, set the annotation drover.dev/confirm-deletion=true"
+			want := map[string]string{"Available": tc.available, "Reconciling": "False DeletionHeld: " + message, "Stalled": "True DeletionHeld: " + message}
+			got := map[string]string{}
+			for _, c := range d.Conditions {
+				got[c.Type] = string(c.Status) + " " + c.Reason + ": " + c.Message
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+			if len(d.Events) != 1 || !d.Events[0].Warning || d.Events[0].Message != message {
+				t.Errorf("events %+v", d.Events)
+			}
+		})
+	}
+}
+
 func TestConditionsOfBeforeTheDeletionDoNotOutliveIt(t *testing.T) {
 	was := metav1.NewTime(noon.Add(-time.Hour))
 	d := Plan(noon, Observed{Generation: 3, Replicas: 2, Conditions: []metav1.Condition{

@@ -2,7 +2,6 @@ package orphans
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -42,27 +41,40 @@ func (p *plan) found() shared.Condition {
 		c.Reason = machinev1alpha1.ReasonTooManyOrphans
 		c.Message = fmt.Sprintf("%s: %s; %d are not confirmed, and %d may be deleted without: the least of spec.maxOrphans, %d, and a fifth of the %d claimed VMs, but 1 in any case; if they are really of no use, name them in spec.confirmedOrphans",
 			all, list(p.taken, p.left), p.open(), p.limit(), p.Collector.Spec.MaxOrphans, p.Inventory.Claimed)
-	case len(p.taken) == 0 && !p.hasProven():
+	case len(p.taken) == 0 && p.held() == n && p.unproven == n:
 		c.Reason = machinev1alpha1.ReasonInstallationNotGone
 		c.Message = fmt.Sprintf("%s: %s; %s", all, list(p.left), p.left[0].Message)
+	case len(p.taken) == 0 && p.held() == n:
+		c.Reason = machinev1alpha1.ReasonOrphansInUse
+		c.Message = fmt.Sprintf("%s: %s; none is deleted: %s", all, list(p.left), p.describeHeld())
 	default:
 		c.Reason = machinev1alpha1.ReasonDeleting
-		c.Message = fmt.Sprintf("%s: %s; they are deleted, except VMs of installations that are not proven to be gone", all, list(p.taken, p.left))
-		if p.allProven() {
-			c.Message = fmt.Sprintf("%s: %s; they are deleted", all, list(p.taken, p.left))
+		c.Message = fmt.Sprintf("%s: %s; they are deleted", all, list(p.taken, p.left))
+		if p.held() > 0 {
+			c.Message += ", except " + p.describeHeld()
 		}
 	}
 	return c
 }
 
-// hasProven reports whether any orphan that is left may be deleted at all.
-func (p *plan) hasProven() bool {
-	return slices.ContainsFunc(p.left, func(o machinev1alpha1.Orphan) bool { return o.Message == "" })
-}
+// held is how many orphans are not deleted however few there are.
+func (p *plan) held() int { return p.unproven + p.inUse + p.unseen }
 
-// allProven reports whether all that are left may be.
-func (p *plan) allProven() bool {
-	return !slices.ContainsFunc(p.left, func(o machinev1alpha1.Orphan) bool { return o.Message != "" })
+func (p *plan) describeHeld() string {
+	var parts []string
+	for _, h := range []struct {
+		n    int
+		that string
+	}{
+		{p.inUse, "whose Node is Ready"},
+		{p.unseen, "of which it is not known whether a Node is Ready"},
+		{p.unproven, "of installations that are not proven to be gone"},
+	} {
+		if h.n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", h.n, h.that))
+		}
+	}
+	return strings.Join(parts, ", ")
 }
 
 // events tell of what is new against the observed status.
@@ -113,7 +125,11 @@ func list(orphans ...[]machinev1alpha1.Orphan) string {
 	for _, part := range orphans {
 		for _, o := range part {
 			if n++; n <= maxNamed {
-				names = append(names, fmt.Sprintf("VM %s of Machine %s/%s", o.ExternalName, o.Namespace, o.Machine))
+				name := fmt.Sprintf("VM %s of Machine %s/%s", o.ExternalName, o.Namespace, o.Machine)
+				if o.NodeReady {
+					name += fmt.Sprintf(" (Node %s is Ready)", o.Node)
+				}
+				names = append(names, name)
 			}
 		}
 	}

@@ -7,6 +7,9 @@
 // is there, in whatever phase, nor the VM resource of that Machine, which may be
 // creating it. While the inventory fails, nothing is concluded.
 //
+// A VM whose Node is Ready is in use, whatever else is missing of it: it is reported and
+// never deleted. While nobody can look at its Node, only a person's confirmation lets it go.
+//
 // A VM of a former installation is deleted only if the record of installations proves that
 // no control plane runs it any more: see the package installations. Of more orphans than a
 // fifth of the fleet only those are deleted that a person confirmed.

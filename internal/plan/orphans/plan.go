@@ -29,7 +29,9 @@ type VM struct {
 	ProviderID   string
 	// Installation that made it.
 	Installation string
-	Owner        Owner
+	// Cluster is the name of the configuration of the target cluster that it was made for.
+	Cluster string
+	Owner   Owner
 }
 
 // An Owner is the Machine that a VM was made for.
@@ -53,6 +55,7 @@ type Unclaimed struct {
 	FirstSeen   time.Time
 	ConfirmedAt *time.Time
 	Standing
+	Node Node
 }
 
 // confirmed says whether two looks, the grace period apart, saw it unclaimed.
@@ -64,6 +67,7 @@ func (u Unclaimed) confirmed(grace time.Duration) bool {
 type Adopted struct {
 	VM
 	Standing
+	Node Node
 	// Observed is false for one that the collector's references do not name: see
 	// [shared.Child].
 	Observed bool
@@ -122,10 +126,20 @@ func (d Decision) Ignored() []string {
 	return slices.Compact(out)
 }
 
+// A Search for the Node of a VM.
+type Search struct {
+	VM
+	// MayDelete is that of the VM's Resource. Each pass has to be allowed by a look that
+	// came after the last one, so that a change of it asks for a new look.
+	Adopted, MayDelete bool
+}
+
 // Decision is what the step wants.
 type Decision struct {
 	Resources []Resource
-	Status    machinev1alpha1.OrphanCollectorStatus
+	// Searches for the Nodes of VMs.
+	Searches []Search
+	Status   machinev1alpha1.OrphanCollectorStatus
 	// Ready means that the inventory tells how it is.
 	shared.Report
 
@@ -139,7 +153,7 @@ func Plan(o Observed) Decision {
 	p.judgeUnclaimed()
 	p.adopt()
 
-	d := Decision{Resources: p.resources}
+	d := Decision{Resources: p.resources, Searches: p.searches}
 	d.CallAgain = shared.AtRest
 	for _, a := range o.Adopted {
 		if a.Terminating {
@@ -161,8 +175,11 @@ type plan struct {
 	Observed
 
 	resources []Resource
+	searches  []Search
 	// orphans that something is done about, and those that are merely found.
 	taken, left []machinev1alpha1.Orphan
+	// unproven, inUse and unseen orphans are among those that are merely found: see hold.
+	unproven, inUse, unseen int
 	// waiting for the end of a Machine or VM resource of which no event tells.
 	waiting bool
 }
@@ -224,8 +241,11 @@ func (s Standing) stands() bool { return s.Machine || s.Resource }
 
 // isOrphan is about a VM that is not adopted.
 func (p *plan) isOrphan(u Unclaimed) bool {
-	return !p.blind() && !u.stands() && u.confirmed(p.Collector.Spec.GracePeriod.Duration) &&
-		!slices.ContainsFunc(p.Adopted, func(a Adopted) bool { return a.ExternalName == u.ExternalName })
+	return !p.blind() && !u.stands() && u.confirmed(p.Collector.Spec.GracePeriod.Duration) && !p.isAdopted(u.VM)
+}
+
+func (p *plan) isAdopted(vm VM) bool {
+	return slices.ContainsFunc(p.Adopted, func(a Adopted) bool { return a.ExternalName == vm.ExternalName })
 }
 
 // judgeAdopted takes each VM that was adopted a step further, or gives it back.
@@ -243,7 +263,7 @@ func (p *plan) judgeAdopted() {
 			}
 		case !a.Observed:
 			// It must be named again before anything can be done about it.
-		case a.stands() || !p.deletes() || !p.isProven(a.VM):
+		case a.stands() || !p.deletes() || !p.isProven(a.VM) || a.Node.Ready:
 			// The right to delete goes first, then the resource.
 			keep, r.MayDelete = a.MayDelete, false
 			if !keep {
@@ -255,6 +275,9 @@ func (p *plan) judgeAdopted() {
 			message = cmp.Or(p.problem(), message)
 		case p.isHeld(a.VM):
 			message, r.MayDelete = tooMany, false
+		case !a.Node.Looked:
+		case !p.mayGo(a.VM, a.Node):
+			message, r.MayDelete = a.Node.hold(), false
 		case !a.Seen:
 		case !a.MayDelete:
 			r.MayDelete = true
@@ -263,25 +286,46 @@ func (p *plan) judgeAdopted() {
 		}
 		if keep {
 			p.resources = append(p.resources, r)
+			p.searches = append(p.searches, Search{VM: a.VM, Adopted: true, MayDelete: r.MayDelete})
 		}
-		p.taken = append(p.taken, orphan(a.VM, state, message))
+		p.taken = append(p.taken, orphan(a.VM, a.Node, state, message))
 	}
 }
 
 // judgeUnclaimed finds the orphans among the VMs that nobody claims.
 func (p *plan) judgeUnclaimed() {
 	for _, u := range p.Inventory.Unclaimed {
+		if p.isAdopted(u.VM) || !u.confirmed(p.Collector.Spec.GracePeriod.Duration) {
+			continue
+		}
 		switch {
-		case p.isOrphan(u):
-			message := ""
-			if !p.isProven(u.VM) {
-				message = unproven(u.Installation)
-			}
-			p.left = append(p.left, orphan(u.VM, machinev1alpha1.OrphanFound, message))
-		case u.Owner != (Owner{}) && u.confirmed(p.Collector.Spec.GracePeriod.Duration):
+		case u.stands():
+			p.waiting = p.waiting || u.Owner != (Owner{})
+			continue
+		case !u.Node.Looked:
 			p.waiting = true
 		}
+		p.searches = append(p.searches, Search{VM: u.VM})
+		if !p.blind() {
+			p.left = append(p.left, orphan(u.VM, u.Node, machinev1alpha1.OrphanFound, p.hold(u)))
+		}
 	}
+}
+
+// hold is why an orphan is not deleted, however few there are, empty if nothing holds it.
+func (p *plan) hold(u Unclaimed) string {
+	switch {
+	case !p.isProven(u.VM):
+		p.unproven++
+		return unproven(u.Installation)
+	case p.mayGo(u.VM, u.Node):
+		return ""
+	case u.Node.Ready:
+		p.inUse++
+	default:
+		p.unseen++
+	}
+	return u.Node.hold()
 }
 
 const tooMany = "held: there are more orphans than may be deleted without a confirmation"
@@ -299,26 +343,32 @@ func (p *plan) adopt() {
 	room := max(0, maxInFlight-len(p.taken))
 	for _, u := range p.Inventory.Unclaimed {
 		i := slices.IndexFunc(p.left, func(o machinev1alpha1.Orphan) bool { return o.ExternalName == u.ExternalName })
-		if i < 0 || room == 0 || !p.isProven(u.VM) || p.isHeld(u.VM) {
+		if i < 0 || room == 0 || p.left[i].Message != "" || p.isHeld(u.VM) {
 			continue
 		}
 		room--
 		p.left = slices.Delete(p.left, i, i+1)
 		p.resources = append(p.resources, Resource{VM: u.VM})
-		p.taken = append(p.taken, orphan(u.VM, machinev1alpha1.OrphanAdopted, ""))
+		p.searches[p.searchOf(u.VM)].Adopted = true
+		p.taken = append(p.taken, orphan(u.VM, u.Node, machinev1alpha1.OrphanAdopted, ""))
 	}
+}
+
+func (p *plan) searchOf(vm VM) int {
+	return slices.IndexFunc(p.searches, func(s Search) bool { return s.ExternalName == vm.ExternalName })
 }
 
 // maxMessage is as much of a provider's error as the status holds.
 const maxMessage = 256
 
-func orphan(vm VM, state machinev1alpha1.OrphanState, message string) machinev1alpha1.Orphan {
+func orphan(vm VM, node Node, state machinev1alpha1.OrphanState, message string) machinev1alpha1.Orphan {
 	if len(message) > maxMessage {
 		message = strings.ToValidUTF8(message[:maxMessage], "") + "..."
 	}
 	return machinev1alpha1.Orphan{
 		ExternalName: vm.ExternalName, ProviderID: vm.ProviderID,
 		Namespace: vm.Owner.Namespace, Machine: vm.Owner.Machine,
+		Node: node.Name, NodeReady: node.Ready,
 		State: state, Message: message,
 	}
 }

@@ -25,19 +25,19 @@ func vm(id string) VM {
 
 type change[T any] func(*T)
 
-// unclaimed and confirmed, nothing standing.
+// unclaimed and confirmed, nothing standing, without a Node.
 func unclaimed(id string, changes ...change[Unclaimed]) Unclaimed {
 	at := noon.Add(grace)
-	u := Unclaimed{VM: vm(id), FirstSeen: noon, ConfirmedAt: &at}
+	u := Unclaimed{VM: vm(id), FirstSeen: noon, ConfirmedAt: &at, Node: Node{Looked: true}}
 	for _, c := range changes {
 		c(&u)
 	}
 	return u
 }
 
-// adopted and found by its provider.
+// adopted and found by its provider, without a Node.
 func adopted(id string, changes ...change[Adopted]) Adopted {
-	a := Adopted{VM: vm(id), Observed: true, Seen: true}
+	a := Adopted{VM: vm(id), Observed: true, Seen: true, Node: Node{Looked: true}}
 	for _, c := range changes {
 		c(&a)
 	}
@@ -273,7 +273,7 @@ func TestTheMessageSaysWhatBecomesOfOrphans(t *testing.T) {
 		"some are reported":    {observed(report, seen(unclaimed("a"), unclaimed("b"))), "2 VMs have no Machine: "},
 		"a policy would":       {observed(report, seen(unclaimed("a"))), "; with spec.policy: Delete they would be deleted"},
 		"all are deleted":      {observed(erase, seen(unclaimed("a"))), "; they are deleted"},
-		"some are deleted":     {observed(erase, seen(unclaimed("a", formerUnclaimed), unclaimed("b"))), "; they are deleted, except VMs of installations that are not proven to be gone"},
+		"some are deleted":     {observed(erase, seen(unclaimed("a", formerUnclaimed), unclaimed("b"))), "; they are deleted, except 1 of installations that are not proven to be gone"},
 		"what keeps all fails": {observed(erase, func(o *Observed) { o.Inventory.Problem = "the list failed" }), "the list failed"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -40,6 +40,14 @@ type world struct {
 	answered bool
 	failing  bool
 
+	// ready are the VMs whose Nodes are Ready. looked is what the last look at the target
+	// cluster answered to the searches that it was asked.
+	ready           map[string]bool
+	searches        []Search
+	looked          map[string]Node
+	lookedFor       []Search
+	clusterIsSilent bool
+
 	// gone is whether the former installation is proven to be no more.
 	gone bool
 
@@ -65,7 +73,7 @@ func newWorld(t *rapid.T) *world {
 	w := &world{
 		t: t, now: noon,
 		vms: map[string]inventory.VM{}, machines: map[types.UID]bool{}, resources: map[types.UID]string{},
-		adopted:   map[string]*resourceOfOrphan{},
+		adopted: map[string]*resourceOfOrphan{}, ready: map[string]bool{}, looked: map[string]Node{},
 		collector: observed(machinev1alpha1.OrphanDelete).Collector,
 	}
 	w.collector.Spec.MaxOrphans = 50
@@ -157,6 +165,18 @@ func (w *world) step(action string) {
 		if ids := slices.Sorted(maps.Keys(w.vms)); len(ids) > 0 {
 			delete(w.vms, rapid.SampledFrom(ids).Draw(w.t, "vm"))
 		}
+	case "a Node becomes Ready":
+		if ids := slices.Sorted(maps.Keys(w.vms)); len(ids) > 0 {
+			w.ready[rapid.SampledFrom(ids).Draw(w.t, "ready")] = true
+		}
+	case "a Node is lost":
+		if ids := slices.Sorted(maps.Keys(w.ready)); len(ids) > 0 {
+			delete(w.ready, rapid.SampledFrom(ids).Draw(w.t, "lost"))
+		}
+	case "the target cluster is silent":
+		w.clusterIsSilent = !w.clusterIsSilent
+	case "the target cluster is looked at":
+		w.lookForNodes()
 	case "the inventory looks":
 		w.look()
 	case "the list fails":
@@ -187,6 +207,37 @@ func (w *world) look() {
 		l.Claims[name] = true
 	}
 	w.says, w.answered, w.failing = l.After(w.says, w.asked), true, false
+}
+
+// lookForNodes as provider-drover does.
+func (w *world) lookForNodes() {
+	w.looked, w.lookedFor = map[string]Node{}, slices.Clone(w.searches)
+	for _, s := range w.searches {
+		n := Node{Ready: w.ready[s.ExternalName]}
+		if w.clusterIsSilent {
+			n = Node{Problem: "it does not answer"}
+		}
+		w.looked[s.ExternalName] = n
+	}
+}
+
+// nodeOf a VM, as the answer has it. Only an answer to the present question counts as a look.
+func (w *world) nodeOf(name string) Node {
+	n, ok := w.looked[name]
+	n.Looked = ok && slices.Equal(w.searches, w.lookedFor)
+	return n
+}
+
+// mustHaveLooked for the Node of a VM that is about to be deleted, after its resource got the
+// right to do so.
+func (w *world) mustHaveLooked(a *resourceOfOrphan) {
+	name := a.ExternalName
+	if !slices.ContainsFunc(w.lookedFor, func(s Search) bool { return s.ExternalName == name && s.MayDelete }) {
+		w.t.Fatalf("VM %s is to be deleted, and nobody looked for its Node since it may be", name)
+	}
+	if n := w.looked[name]; n.Ready || n.Problem != "" && !slices.Contains(w.collector.Spec.ConfirmedOrphans, name) {
+		w.t.Fatalf("VM %s is to be deleted, although its Node is %+v", name, n)
+	}
 }
 
 // provide does what the provider of the VMs does with the collector's resources.
@@ -251,7 +302,7 @@ func (w *world) reconcile(v past) {
 	o.Inventory.Count, o.Inventory.Claimed = w.says.UnclaimedCount, w.says.ClaimedCount
 	for _, u := range w.says.Unclaimed {
 		uid := types.UID(u.MachineUID)
-		n := Unclaimed{VM: VM{ExternalName: u.ExternalName, Installation: u.Installation, Owner: owner(uid)}, FirstSeen: u.FirstSeen.Time, Standing: stand(uid)}
+		n := Unclaimed{VM: VM{ExternalName: u.ExternalName, Installation: u.Installation, Owner: owner(uid)}, FirstSeen: u.FirstSeen.Time, Standing: stand(uid), Node: w.nodeOf(u.ExternalName)}
 		if u.ConfirmedAt != nil {
 			n.ConfirmedAt = &u.ConfirmedAt.Time
 		}
@@ -261,7 +312,7 @@ func (w *world) reconcile(v past) {
 		a := w.adopted[name]
 		o.Adopted = append(o.Adopted, Adopted{
 			VM: a.VM, Standing: stand(a.Owner.UID), Observed: a.observed, Terminating: a.terminating,
-			MayDelete: a.MayDelete, Seen: a.seen, Missing: a.missing,
+			MayDelete: a.MayDelete, Seen: a.seen, Missing: a.missing, Node: w.nodeOf(name),
 		})
 	}
 	w.apply(Plan(o))
@@ -275,6 +326,9 @@ func (w *world) apply(d Decision) {
 	}
 	for name, a := range w.adopted {
 		if _, ok := desired[name]; !ok && a.observed {
+			if a.MayDelete && !a.missing {
+				w.mustHaveLooked(a)
+			}
 			a.terminating, a.observed = true, false
 		}
 	}
@@ -297,20 +351,34 @@ func (w *world) apply(d Decision) {
 		w.answered = false
 	}
 	w.asked = asked
+	w.searches = d.Searches
 	w.collector.Status = d.Status
 }
 
 // settle lets all go well until nothing happens any more. A person confirms whatever there
 // is.
 func (w *world) settle() {
-	w.collector.Spec.Policy, w.gone = machinev1alpha1.OrphanDelete, true
+	w.collector.Spec.Policy, w.gone, w.clusterIsSilent = machinev1alpha1.OrphanDelete, true, false
 	w.collector.Spec.ConfirmedOrphans = slices.Collect(maps.Keys(w.vms))
 	for range 60 {
 		w.now = w.now.Add(5 * time.Minute)
 		w.look()
+		w.lookForNodes()
 		w.reconcile(past{machines: w.machines, resources: w.resources})
 		w.provide()
 	}
+}
+
+// inUse are the VMs whose Nodes are Ready and that nothing is about to delete.
+func (w *world) inUse() []string {
+	var out []string
+	for name := range w.ready {
+		_, there := w.vms[name]
+		if a := w.adopted[name]; there && (a == nil || !a.terminating) {
+			out = append(out, name)
+		}
+	}
+	return out
 }
 
 // TestNoVMInUseIsEverDeletedAndNoOrphanStays runs random histories of Machines that are
@@ -323,6 +391,7 @@ func TestNoVMInUseIsEverDeletedAndNoOrphanStays(t *testing.T) {
 		"a Machine loses its finalizers", "a Machine goes before its VM resource", "the last VM resources go", "a VM resource loses its finalizers",
 		"another installation creates a VM", "a VM of a former installation is found", "the former installation is recorded as lost", "a person confirms an orphan", "somebody deletes a VM",
 		"the inventory looks", "the inventory looks", "the list fails",
+		"a Node becomes Ready", "a Node is lost", "the target cluster is silent", "the target cluster is looked at", "the target cluster is looked at",
 		"the provider works", "the provider works",
 		"the function runs", "the function runs", "the function runs", "the collector forgets", "the policy changes",
 	}
@@ -332,6 +401,14 @@ func TestNoVMInUseIsEverDeletedAndNoOrphanStays(t *testing.T) {
 		for range rapid.IntRange(1, 150).Draw(t, "steps") {
 			w.step(rapid.SampledFrom(actions).Draw(t, "action"))
 		}
+		inUse := w.inUse()
+		w.settle()
+		for _, name := range inUse {
+			if _, ok := w.vms[name]; !ok {
+				t.Fatalf("VM %s is deleted, although its Node is Ready", name)
+			}
+		}
+		clear(w.ready)
 		w.settle()
 		for name, vm := range w.vms {
 			uid := types.UID(vm.Tags[machinev1alpha1.TagMachineUID])

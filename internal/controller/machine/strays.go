@@ -1,0 +1,89 @@
+package machine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
+	xpmeta "github.com/crossplane/crossplane-runtime/v2/pkg/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/finalizer"
+)
+
+// managementPolicies are those of every managed resource.
+const managementPolicies = "managementPolicies"
+
+// A stray is the VM, or a companion, of a Machine that does not exist: its finalizers were
+// removed by hand, or the resource was restored from a backup and has the UID of a Machine of
+// another control cluster. The garbage collector deletes it, and FinalizerDrain would hold it
+// for ever, with a VM that nobody reports.
+type stray struct {
+	gvk  schema.GroupVersionKind
+	name string
+}
+
+// isHeld reports whether a resource is being deleted and waits for its Machine.
+func isHeld(obj *unstructured.Unstructured) bool {
+	return obj.GetDeletionTimestamp() != nil && controllerutil.ContainsFinalizer(obj, machinev1alpha1.FinalizerDrain)
+}
+
+// letGoStrays of a Machine's name: the resources that wait for another Machine than that of
+// the UID, which is empty if there is none.
+func (r *Reconciler) letGoStrays(ctx context.Context, machine types.NamespacedName, uid types.UID) error {
+	var errs []error
+	for s, owner := range r.watches.heldOf(machine) {
+		if owner != uid {
+			errs = append(errs, r.letGo(ctx, machine, s))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// letGo of a stray and keep its VM, which may be in use. It is an orphan then: an
+// OrphanCollector reports it. The right to delete goes before the finalizer that keeps the
+// provider from deleting.
+func (r *Reconciler) letGo(ctx context.Context, machine types.NamespacedName, s stray) error {
+	obj, err := r.readLive(ctx, s.gvk, types.NamespacedName{Namespace: machine.Namespace, Name: s.name})
+	if err != nil || obj == nil || !isHeld(obj) {
+		return err
+	}
+	owner, ok := controllerOf(obj, machineKind)
+	if !ok {
+		return nil
+	}
+	if exists, err := r.exists(ctx, machine, owner.UID); err != nil || exists {
+		return err
+	}
+	kept := obj.DeepCopy()
+	if err := unstructured.SetNestedStringSlice(kept.Object, []string{"Observe"}, "spec", managementPolicies); err != nil {
+		return err
+	}
+	if err := r.client.Patch(ctx, kept, client.MergeFromWithOptions(obj, client.MergeFromWithOptimisticLock{})); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	if p, _, _ := unstructured.NestedStringSlice(kept.Object, "spec", managementPolicies); !slices.Equal(p, []string{"Observe"}) {
+		return fmt.Errorf("%s %s of Machine %s, which does not exist, cannot be released: its kind has no spec.%s, so that its provider would delete what it stands for", s.gvk.Kind, s.name, machine, managementPolicies)
+	}
+	if err := finalizer.Patch(ctx, r.client, s.gvk, kept, func(m client.Object) {
+		controllerutil.RemoveFinalizer(m, machinev1alpha1.FinalizerDrain)
+	}); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	r.record.Event(kept, event.Warning(machinev1alpha1.EventKeptWithoutMachine, fmt.Errorf("Machine %s with the UID %s does not exist: this resource goes, and %s %q is kept at its cloud, where an OrphanCollector finds it", machine, owner.UID, s.gvk.Kind, xpmeta.GetExternalName(kept))))
+	return nil
+}
+
+// exists reports whether there is a Machine with a name and a UID, as the API server has it.
+func (r *Reconciler) exists(ctx context.Context, machine types.NamespacedName, uid types.UID) (bool, error) {
+	m := finalizer.NewMetadata(machineKind)
+	err := r.live.Get(ctx, machine, m)
+	return err == nil && m.GetUID() == uid, client.IgnoreNotFound(err)
+}

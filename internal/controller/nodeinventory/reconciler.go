@@ -1,0 +1,225 @@
+package nodeinventory
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	kerrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/selection"
+	"k8s.io/client-go/kubernetes"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	clusterv1alpha1 "github.com/drover-dev/drover/apis/cluster/v1alpha1"
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/target"
+)
+
+// interval between two looks while nothing wakes the controller: the watch of a target
+// cluster may have ended.
+const interval = time.Minute
+
+// A cluster is what is needed of a target cluster.
+type cluster struct {
+	kube kubernetes.Interface
+	// nodes and ofVM read from a cache: the Node of a name, and those with a providerID.
+	nodes func(ctx context.Context, token, name, uid string) ([]*corev1.Node, error)
+	ofVM  func(ctx context.Context, providerID string) ([]*corev1.Node, error)
+	// classify an error of a call.
+	classify func(error) error
+}
+
+type reconciler struct {
+	// client reads from the cache, and writes.
+	client  client.Client
+	connect func(context.Context, target.Ref) (cluster, error)
+}
+
+// Reconcile a NodeInventory.
+func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	n := &clusterv1alpha1.NodeInventory{}
+	if err := r.client.Get(ctx, req.NamespacedName, n); err != nil {
+		return reconcile.Result{}, client.IgnoreNotFound(err)
+	}
+	if n.GetDeletionTimestamp() != nil {
+		return reconcile.Result{}, nil
+	}
+	status := clusterv1alpha1.NodeInventoryStatus{ObservedGeneration: n.GetGeneration()}
+	looks, err := r.look(ctx, n.Spec.VirtualMachines)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	for _, q := range n.Spec.VirtualMachines {
+		status.VirtualMachines = append(status.VirtualMachines, answer(ctx, q, looks))
+	}
+	if equality.Semantic.DeepEqual(n.Status, status) {
+		return reconcile.Result{RequeueAfter: interval}, nil
+	}
+	n = n.DeepCopy()
+	n.Status = status
+	if err := r.client.Status().Update(ctx, n); err != nil {
+		if kerrors.IsConflict(err) { // The cache gets the newer one soon, which causes a reconcile.
+			return reconcile.Result{RequeueAfter: interval}, nil
+		}
+		return reconcile.Result{}, client.IgnoreNotFound(err)
+	}
+	return reconcile.Result{RequeueAfter: interval}, nil
+}
+
+// A look at one target cluster.
+type look struct {
+	cluster
+	ref target.Ref
+	// registered are the Nodes that registered as the Machines in question.
+	registered []corev1.Node
+	// err is why nobody can look.
+	err error
+}
+
+// look at each target cluster once.
+func (r *reconciler) look(ctx context.Context, queries []clusterv1alpha1.NodeQuery) (map[target.Ref]*look, error) {
+	uids := map[target.Ref][]string{}
+	for _, q := range queries {
+		for _, ref := range refsOf(q) {
+			uids[ref] = append(uids[ref], q.MachineUID)
+		}
+	}
+	out := map[target.Ref]*look{}
+	for ref, of := range uids {
+		exists, err := r.exists(ctx, ref)
+		if err != nil {
+			return nil, err
+		}
+		if !exists {
+			continue
+		}
+		l := &look{ref: ref}
+		if l.cluster, l.err = r.connect(ctx, ref); l.err == nil {
+			l.registered, l.err = l.list(ctx, of)
+		}
+		out[ref] = l
+	}
+	return out, nil
+}
+
+// refsOf are the configurations that a query can be about.
+func refsOf(q clusterv1alpha1.NodeQuery) []target.Ref {
+	if q.Cluster == "" {
+		return nil
+	}
+	refs := []target.Ref{target.ClusterRef(q.Cluster)}
+	if q.Namespace != "" {
+		refs = append(refs, target.NamespacedRef(q.Namespace, q.Cluster))
+	}
+	return refs
+}
+
+func (r *reconciler) exists(ctx context.Context, ref target.Ref) (bool, error) {
+	var config client.Object = &clusterv1alpha1.ClusterProviderConfig{}
+	if ref.Namespace != "" {
+		config = &clusterv1alpha1.ProviderConfig{}
+	}
+	err := r.client.Get(ctx, client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}, config)
+	return err == nil, client.IgnoreNotFound(err)
+}
+
+// list the Nodes that registered as Machines, as the API server has them now. It is a proof
+// that the cluster answers: what a cache has of one that does not may be old.
+func (l *look) list(ctx context.Context, uids []string) ([]corev1.Node, error) {
+	uids = slices.DeleteFunc(slices.Compact(slices.Sorted(slices.Values(uids))), func(uid string) bool { return uid == "" })
+	if len(uids) == 0 {
+		uids = []string{"none"} // A list all the same.
+	}
+	is, err := labels.NewRequirement(clusterv1alpha1.LabelJoinToken, selection.In, uids)
+	if err != nil {
+		return nil, err
+	}
+	list, err := l.kube.CoreV1().Nodes().List(ctx, metav1.ListOptions{LabelSelector: labels.NewSelector().Add(*is).String()})
+	if err != nil {
+		return nil, l.classify(err)
+	}
+	return list.Items, nil
+}
+
+// answer a query by what was seen.
+func answer(ctx context.Context, q clusterv1alpha1.NodeQuery, looks map[target.Ref]*look) clusterv1alpha1.NodeAnswer {
+	out := clusterv1alpha1.NodeAnswer{ExternalName: q.ExternalName}
+	seen, problems := false, []string{}
+	for _, ref := range refsOf(q) {
+		l := looks[ref]
+		if l == nil {
+			continue
+		}
+		seen = true
+		nodes, err := l.nodesOf(ctx, q)
+		if err != nil {
+			problems = append(problems, fmt.Sprintf("%s: %s", ref, err))
+			continue
+		}
+		for _, node := range nodes {
+			if out.Node == "" || !out.Ready && isReady(node) {
+				out.Node, out.Cluster, out.Ready = node.GetName(), ref.String(), isReady(node)
+			}
+		}
+	}
+	switch {
+	case q.Cluster == "":
+		problems = append(problems, "the VM has no tag with the cluster that it was made for")
+	case !seen:
+		problems = append(problems, fmt.Sprintf("neither a ClusterProviderConfig %s nor a ProviderConfig %s/%s exists", q.Cluster, q.Namespace, q.Cluster))
+	}
+	out.Problem = bounded(strings.Join(problems, "; "))
+	return out
+}
+
+// nodesOf a VM.
+func (l *look) nodesOf(ctx context.Context, q clusterv1alpha1.NodeQuery) ([]*corev1.Node, error) {
+	if l.err != nil {
+		return nil, l.err
+	}
+	var out []*corev1.Node
+	for i := range l.registered {
+		if q.MachineUID != "" && l.registered[i].GetLabels()[clusterv1alpha1.LabelJoinToken] == q.MachineUID {
+			out = append(out, &l.registered[i])
+		}
+	}
+	named, err := l.nodes(ctx, q.MachineUID, q.NodeName, "")
+	if err != nil {
+		return nil, err
+	}
+	out = append(out, named...)
+	if q.ProviderID != "" {
+		ofVM, err := l.ofVM(ctx, q.ProviderID)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, ofVM...)
+	}
+	return out, nil
+}
+
+// isReady reports whether pods may run on a Node. Until it was initialized none was scheduled
+// to it: it joined late, for a Machine that nobody has any more.
+func isReady(node *corev1.Node) bool {
+	uninitialized := slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.Key == machinev1alpha1.TaintUninitialized })
+	return !uninitialized && slices.ContainsFunc(node.Status.Conditions, func(c corev1.NodeCondition) bool {
+		return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
+	})
+}
+
+// maxProblem is as much of an error as an answer holds.
+const maxProblem = 256
+
+func bounded(s string) string {
+	if len(s) <= maxProblem {
+		return s
+	}
+	return strings.ToValidUTF8(s[:maxProblem], "") + "..."
+}

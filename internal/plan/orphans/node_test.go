@@ -1,0 +1,113 @@
+package orphans
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	shared "github.com/drover-dev/drover/internal/plan"
+)
+
+var (
+	readyNode   = Node{Looked: true, Name: "n", Cluster: "ClusterProviderConfig eu", Ready: true}
+	silentNode  = Node{Looked: true, Name: "n", Cluster: "ClusterProviderConfig eu"}
+	unknownNode = Node{Looked: true, Problem: "ClusterProviderConfig eu: it does not answer"}
+)
+
+func nodeOfUnclaimed(n Node) change[Unclaimed] { return func(u *Unclaimed) { u.Node = n } }
+func nodeOfAdopted(n Node) change[Adopted]     { return func(a *Adopted) { a.Node = n } }
+
+func TestOrphansWhoseNodesAreReadyStay(t *testing.T) {
+	const (
+		report = machinev1alpha1.OrphanReport
+		erase  = machinev1alpha1.OrphanDelete
+	)
+	cases := map[string]struct {
+		o    Observed
+		want string
+	}{
+		"AVMWhoseNodeIsReadyIsReported":              {observed(report, seen(unclaimed("a", nodeOfUnclaimed(readyNode)))), "[] [a:Found] Reported"},
+		"AVMWhoseNodeIsReadyIsNotDeleted":            {observed(erase, seen(unclaimed("a", nodeOfUnclaimed(readyNode)))), "[] [a:Found] OrphansInUse"},
+		"NotEvenIfAPersonConfirmedIt":                {observed(erase, seen(unclaimed("a", nodeOfUnclaimed(readyNode))), confirmed("a")), "[] [a:Found] OrphansInUse"},
+		"AVMWhoseNodeIsSilentIsDeleted":              {observed(erase, seen(unclaimed("a", nodeOfUnclaimed(silentNode)))), "[a:observe] [a:Adopted] Deleting"},
+		"AVMWhoseNodeNobodyLookedForStays":           {observed(erase, seen(unclaimed("a", nodeOfUnclaimed(Node{})))), "[] [a:Found] OrphansInUse"},
+		"AVMWhoseNodeNobodyCanLookForStays":          {observed(erase, seen(unclaimed("a", nodeOfUnclaimed(unknownNode)))), "[] [a:Found] OrphansInUse"},
+		"UnlessAPersonConfirmedIt":                   {observed(erase, seen(unclaimed("a", nodeOfUnclaimed(unknownNode))), confirmed("a")), "[a:observe] [a:Adopted] Deleting"},
+		"AConfirmedVMIsNotDeletedBeforeALook":        {observed(erase, seen(unclaimed("a", nodeOfUnclaimed(Node{}))), confirmed("a")), "[] [a:Found] OrphansInUse"},
+		"OthersAreDeleted":                           {observed(erase, seen(unclaimed("a", nodeOfUnclaimed(readyNode)), unclaimed("b"))), "[b:observe] [b:Adopted a:Found] Deleting"},
+		"AnAdoptedVMWhoseNodeIsReadyIsGivenBack":     {observed(erase, taken(adopted("a", nodeOfAdopted(readyNode)))), "[] [] NoOrphans"},
+		"TheRightToDeleteGoesFirst":                  {observed(erase, taken(adopted("a", mayDelete, nodeOfAdopted(readyNode)))), "[a:observe] [a:Adopted] Deleting"},
+		"AnAdoptedVMWaitsForALook":                   {observed(erase, taken(adopted("a", nodeOfAdopted(Node{})))), "[a:observe] [a:Adopted] Deleting"},
+		"OneThatMayBeDeletedWaitsForALookToo":        {observed(erase, taken(adopted("a", mayDelete, nodeOfAdopted(Node{})))), "[a:delete] [a:Adopted] Deleting"},
+		"AnOldAnswerThatTheNodeIsReadyCounts":        {observed(erase, taken(adopted("a", nodeOfAdopted(Node{Name: "n", Ready: true})))), "[] [] NoOrphans"},
+		"TheRightIsTakenBackWhileNobodyCanLook":      {observed(erase, taken(adopted("a", mayDelete, nodeOfAdopted(unknownNode)))), "[a:observe] [a:Adopted] Deleting"},
+		"ExceptFromOneThatAPersonConfirmed":          {observed(erase, taken(adopted("a", mayDelete, nodeOfAdopted(unknownNode))), confirmed("a")), "[] [a:Deleting] Deleting"},
+		"ADeletionThatHasBegunIsWaitedForAllTheSame": {observed(erase, taken(adopted("a", mayDelete, terminating, nodeOfAdopted(readyNode)))), "[] [a:Deleting] Deleting"},
+		"AVMInUseCountsAsOneOfTooMany": {
+			observed(erase, seen(unclaimed("a", nodeOfUnclaimed(readyNode)), unclaimed("b")), claimed(0)), "[] [a:Found b:Found] TooManyOrphans",
+		},
+		"AVMOfAFormerInstallationThatIsInUseStaysWhenThatIsGone": {
+			observed(erase, seen(unclaimed("a", formerUnclaimed, nodeOfUnclaimed(readyNode))), gone("former")), "[] [a:Found] OrphansInUse",
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if got := says(Plan(tc.o)); got != tc.want {
+				t.Errorf("got  %s\nwant %s", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestEachPassAsksForANewLook(t *testing.T) {
+	searches := func(d Decision) string {
+		var out []string
+		for _, s := range d.Searches {
+			out = append(out, fmt.Sprintf("%s adopted %t deletable %t", s.ExternalName, s.Adopted, s.MayDelete))
+		}
+		return strings.Join(out, ", ")
+	}
+	const erase = machinev1alpha1.OrphanDelete
+	for name, tc := range map[string]struct {
+		o    Observed
+		want string
+	}{
+		"of a VM that is found":              {observed(machinev1alpha1.OrphanReport, seen(unclaimed("a"))), "a adopted false deletable false"},
+		"of one that is adopted":             {observed(erase, seen(unclaimed("a"))), "a adopted true deletable false"},
+		"of one that may be deleted":         {observed(erase, taken(adopted("a"))), "a adopted true deletable true"},
+		"of none that is deleted":            {observed(erase, taken(adopted("a", mayDelete))), ""},
+		"of none that is not confirmed":      {observed(erase, seen(unclaimed("a", func(u *Unclaimed) { u.ConfirmedAt = nil }))), ""},
+		"of none whose Machine is there":     {observed(erase, seen(unclaimed("a", func(u *Unclaimed) { u.Machine = true }))), ""},
+		"of one that the list is to confirm": {observed(erase, seen(unclaimed("a")), func(o *Observed) { o.Inventory.Pending = true }), "a adopted false deletable false"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := searches(Plan(tc.o)); got != tc.want {
+				t.Errorf("%q, want %q", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestTheStatusNamesTheNodeAndWhatToDo(t *testing.T) {
+	d := Plan(observed(machinev1alpha1.OrphanDelete, seen(
+		unclaimed("a", nodeOfUnclaimed(readyNode)), unclaimed("b", nodeOfUnclaimed(unknownNode)), unclaimed("c", nodeOfUnclaimed(Node{})),
+	)))
+	want := []machinev1alpha1.Orphan{
+		{ExternalName: "a", ProviderID: "cloud://a", Namespace: "ns", Machine: "m-a", Node: "n", NodeReady: true, State: "Found", Message: "not deleted: its Node n in the cluster of ClusterProviderConfig eu is Ready; if it is of no use, drain the Node and delete it"},
+		{ExternalName: "b", ProviderID: "cloud://b", Namespace: "ns", Machine: "m-b", State: "Found", Message: "not deleted: it is not known whether it has a Node that is Ready: ClusterProviderConfig eu: it does not answer; if it is of no use, name it in spec.confirmedOrphans"},
+		{ExternalName: "c", ProviderID: "cloud://c", Namespace: "ns", Machine: "m-c", State: "Found", Message: "its Node is looked for"},
+	}
+	if diff := cmp.Diff(want, d.Status.VirtualMachines); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	const message = "3 VMs have no Machine: VM a of Machine ns/m-a (Node n is Ready), VM b of Machine ns/m-b, VM c of Machine ns/m-c; none is deleted: 1 whose Node is Ready, 2 of which it is not known whether a Node is Ready"
+	if got := d.Conditions[0].Message; got != message {
+		t.Errorf("got  %s\nwant %s", got, message)
+	}
+	if d.CallAgain != shared.InFlight {
+		t.Errorf("again after %s, while a Node is looked for", d.CallAgain)
+	}
+}
