@@ -34,6 +34,7 @@ const (
 	groupVerbs      = "API writes by verb and resource"
 	groupCPU        = "CPU seconds by process"
 	groupReconciles = "XR reconciles"
+	groupEvents     = "tokens of circuit breakers"
 	groupBreakers   = "circuit breakers opened"
 	groupCalls      = "function calls by step"
 	groupBytes      = "function KB by step"
@@ -101,7 +102,7 @@ func rise(before, after map[string]map[string]float64) map[string]map[string]flo
 
 // sample all counters but those of the audit log.
 func sample(ctx context.Context, s *localplane.Status) (map[string]map[string]float64, error) {
-	out := map[string]map[string]float64{groupCPU: {}, groupReconciles: {}, groupBreakers: {}, groupCalls: {}, groupBytes: {}}
+	out := map[string]map[string]float64{groupCPU: {}, groupReconciles: {}, groupEvents: {}, groupBreakers: {}, groupCalls: {}, groupBytes: {}}
 	for _, c := range s.Components {
 		cpu, err := cpuSeconds(c.PID)
 		if err != nil {
@@ -119,6 +120,10 @@ func sample(ctx context.Context, s *localplane.Status) (map[string]map[string]fl
 			if xr, ok := strings.CutPrefix(labels["controller"], "composite/"); ok {
 				out[groupReconciles][xr] += n
 			}
+		})
+		// A change of an object that an XR watches counts twice: as it was, and as it is.
+		each(families["circuit_breaker_events_total"], func(labels map[string]string, n float64) {
+			out[groupEvents][strings.TrimPrefix(labels["controller"], "composite/")] += n
 		})
 		each(families["circuit_breaker_opens_total"], func(labels map[string]string, n float64) {
 			out[groupBreakers][strings.TrimPrefix(labels["controller"], "composite/")] += n

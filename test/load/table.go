@@ -20,7 +20,7 @@ func print(limits string, results []result) {
 	}
 	row("limits: "+limits, result.String)
 	row("wall seconds", func(r result) string { return fmt.Sprintf("%.1f", r.wall.Seconds()) })
-	for _, group := range []string{groupWrites, groupVerbs, groupCPU, groupReconciles, groupBreakers, groupCalls, groupBytes} {
+	for _, group := range []string{groupWrites, groupVerbs, groupCPU, groupReconciles, groupEvents, groupBreakers, groupCalls, groupBytes} {
 		row(group+", total", func(r result) string { return r.cell(group, sum(r.counts[group])) })
 		names := map[string]bool{}
 		for _, r := range results {
