@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"golang.org/x/sync/errgroup"
+	"k8s.io/apimachinery/pkg/api/equality"
 	kerrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -54,8 +55,17 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	}
 	created, err := r.write(ctx, g, p)
 	seen.pending[v1alpha1.MachineProvisioning] += len(created)
+	err = errors.Join(errors.Join(p.Errors...), err)
+	// Whether a Machine is gone costs a live read: only for a status that is written now.
+	assumed := group.Status(g, p, created, p.Missing, seen.digest, err)
+	if equality.Semantic.DeepEqual(g.Status, assumed) {
+		return reconcile.Result{}, err
+	}
+	if wait := r.delay(g, assumed, seen.pending); wait > 0 {
+		return reconcile.Result{RequeueAfter: wait}, err
+	}
 	gone, lerr := r.gone(ctx, g.Namespace, p.Missing)
-	err = errors.Join(errors.Join(p.Errors...), err, lerr)
+	err = errors.Join(err, lerr)
 	if wait, serr := r.report(ctx, g, group.Status(g, p, created, gone, seen.digest, err), seen.pending); serr != nil || wait > 0 {
 		return reconcile.Result{RequeueAfter: wait}, errors.Join(err, serr)
 	}

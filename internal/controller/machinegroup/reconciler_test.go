@@ -29,8 +29,10 @@ type world struct {
 	*testing.T
 	client.Client
 	*reconciler
-	writes  atomic.Int32
-	refuses string // the name of a Machine
+	// liveReads of Machines.
+	liveReads int
+	writes    atomic.Int32
+	refuses   string // the name of a Machine
 	// old is the group as it is seen, if that is not as it is.
 	old *v1alpha1.MachineGroup
 	now time.Time
@@ -55,6 +57,9 @@ func newWorld(t *testing.T, g v1alpha1.MachineGroupSpec, machines ...client.Obje
 				if g, ok := obj.(*v1alpha1.MachineGroup); ok && w.old != nil {
 					w.old.DeepCopyInto(g)
 					return nil
+				}
+				if _, ok := obj.(*metav1.PartialObjectMetadata); ok && obj.GetObjectKind().GroupVersionKind().Kind == "Machine" {
+					w.liveReads++
 				}
 				return c.Get(ctx, key, obj, opts...)
 			},
@@ -248,6 +253,29 @@ func TestNewsOfMachinesAreToldInBatches(t *testing.T) {
 	w.settle()
 	if w.group().Status.Digest == told {
 		t.Error("what waited for its turn was not told then")
+	}
+}
+
+// TestWhetherAMachineIsGoneIsReadOncePerReport, not at each change of the others.
+func TestWhetherAMachineIsGoneIsReadOncePerReport(t *testing.T) {
+	w := newWorld(t, v1alpha1.MachineGroupSpec{})
+	w.settle()
+	g := w.group()
+	g.Spec.Delete = []string{"a", "b"}
+	if err := w.Update(t.Context(), g); err != nil {
+		t.Fatal(err)
+	}
+	for range 5 {
+		if r, err := w.reconcile(); err != nil || r.RequeueAfter == 0 || w.liveReads > 0 {
+			t.Fatalf("read %d times, and waits for %s: %v", w.liveReads, r.RequeueAfter, err)
+		}
+	}
+	w.settle()
+	if g := w.group(); !slices.Equal(g.Status.Gone, []string{"a", "b"}) {
+		t.Errorf("gone are %v", g.Status.Gone)
+	}
+	if w.liveReads != 2 {
+		t.Errorf("read %d times, want once per Machine", w.liveReads)
 	}
 }
 

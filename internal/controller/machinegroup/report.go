@@ -15,14 +15,11 @@ import (
 // afterConflict the cache has what it lacked.
 const afterConflict = 50 * time.Millisecond
 
-// report writes the status if it differs. A change that is not urgent is delayed: report
-// returns for how long.
+// report writes the status if it differs. It returns the time after which to look again, if the
+// status was changed by another client.
 func (r *reconciler) report(ctx context.Context, g *v1alpha1.MachineGroup, s v1alpha1.MachineGroupStatus, is pendingCounts) (time.Duration, error) {
 	if equality.Semantic.DeepEqual(g.Status, s) {
 		return 0, nil
-	}
-	if delay := r.delay(g, s, is); delay > 0 {
-		return delay, nil
 	}
 	now := g.DeepCopy()
 	now.Status = s
@@ -36,7 +33,7 @@ func (r *reconciler) report(ctx context.Context, g *v1alpha1.MachineGroup, s v1a
 	return 0, nil
 }
 
-// delay returns how long a status has to wait.
+// delay returns how long a status that differs has to wait.
 func (r *reconciler) delay(g *v1alpha1.MachineGroup, s v1alpha1.MachineGroupStatus, is pendingCounts) time.Duration {
 	if isUrgent(g.Status, s) {
 		return 0
