@@ -27,7 +27,9 @@ const (
 	// sshKey is a public key, whose private half nobody has.
 	sshKey = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIGJ9+SyGD7BFCWzZmxyTpbdzDXgXAoYxOIYHvHWGAQFU operator@example.org"
 	// mirroredImage is of a registry that there is not: only the local cloud's mirror has it.
-	mirroredImage = "registry.example.org/pause:3.10"
+	mirroredImage = mirroredRepository + ":3.10"
+	// mirroredRepository is what the kubelet asks credential providers for: it leaves out the tag.
+	mirroredRepository = "registry.example.org/pause"
 )
 
 // TestUbuntusUserDataJoinsWithTheSettingsOfAClass boots the user data of Ubuntu on a Debian 13,
@@ -63,7 +65,7 @@ func TestUbuntusUserDataJoinsWithTheSettingsOfAClass(t *testing.T) {
 		"proof after the join: the time is of ntp1.example.org ntp2.example.org",
 		"proof after the join: acme logs in with " + sshKey,
 		"proof after the join: pods get the name servers of /run/systemd/resolve/resolv.conf",
-		"acme-credentials: was asked for " + mirroredImage,
+		"acme-credentials: was asked for " + mirroredRepository,
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the console does not show %q", want)
