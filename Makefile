@@ -15,7 +15,7 @@ REGISTRY ?= xpkg.drover.dev/drover
 
 KUBERNETES_VERSION := v1.35.4
 NETWORK_PLUGINS_VERSION := v1.9.1
-PAUSE_VERSIONS := 3.6 3.10
+PAUSE_IMAGES := registry.k8s.io/pause:3.6 registry.k8s.io/pause:3.10 registry.example.org/pause:3.10
 CROSSPLANE_VERSION := v2.4.2
 
 kube_version := k8s.io/component-base/version
@@ -81,13 +81,14 @@ $(BIN)/crossplane-manifests: cluster/go.mod
 
 # What real VMs boot and download. An image is built once for each list of packages, by root,
 # from Debian's packages; the tools that it needs are installed where apt-get is. Each
-# version of containerd has a pause of its own. REAL_IMAGES are the images, by default all.
+# version of containerd has a pause of its own, and registry.example.org is a registry that only
+# the mirror serves. REAL_IMAGES are the images, by default all.
 .PHONY: real-vms
 real-vms: binaries $(BIN)/kubelet $(BIN)/plugins ## Build the images of the local cloud's real VMs, and what they download (minutes, the first time).
 	$(BIN)/vm-image build --dir $(REAL_VMS)/images $(REAL_IMAGES:%=--image %)
 	$(BIN)/vm-image mirror --dir $(REAL_VMS)/mirror --release $(KUBERNETES_VERSION) $(BIN)/kubelet
 	$(BIN)/vm-image mirror --dir $(REAL_VMS)/mirror --plugins $(NETWORK_PLUGINS_VERSION) $(BIN)/plugins/*
-	$(BIN)/vm-image mirror --dir $(REAL_VMS)/mirror $(PAUSE_VERSIONS:%=--image registry.k8s.io/pause:%) $(BIN)/pause
+	$(BIN)/vm-image mirror --dir $(REAL_VMS)/mirror $(PAUSE_IMAGES:%=--image %) $(BIN)/pause
 
 $(BIN)/kubelet: cluster/kubernetes/go.mod
 	@mkdir -p $(BIN)

@@ -30,6 +30,9 @@ const (
 const (
 	// ImageDebian12Real is a Debian with cloud-init.
 	ImageDebian12Real = "debian-12-real"
+	// ImageDebian13Real is a Debian 13 with cloud-init, and without containerd: apt
+	// installs it without a network.
+	ImageDebian13Real = "debian-13-real"
 	// ImageFlatcarLike is a Debian that starts as Flatcar does: by Ignition in the initramfs,
 	// and with a read-only /usr.
 	ImageFlatcarLike = "flatcar-like"

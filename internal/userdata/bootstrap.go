@@ -16,6 +16,8 @@ const (
 	pathBootstrap     = "/opt/drover/bin/bootstrap"
 	dirSteps          = "/opt/drover/bin/steps"
 	pathEnvironment   = "/etc/drover/bootstrap.env"
+	// pathWritten exists when all files are on the disk.
+	pathWritten = "/var/lib/drover/written"
 )
 
 // bootstrapScript runs the steps. It leaves a stamp for each that succeeded.

@@ -12,7 +12,8 @@ import (
 func boot(t *testing.T, dir string) (output string, succeeded bool) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "sh", "-c", bootstrapScript)
-	cmd.Env = append(os.Environ(), "DROVER_STEPS="+filepath.Join(dir, "steps"), "DROVER_STAMPS="+filepath.Join(dir, "stamps"), "LOG="+filepath.Join(dir, "log"))
+	cmd.Env = append(os.Environ(), "DROVER_STEPS="+filepath.Join(dir, "steps"), "DROVER_STAMPS="+filepath.Join(dir, "stamps"), "DROVER_WRITTEN="+filepath.Join(dir, "written"),
+		"PATH="+filepath.Join(dir, "bin")+":"+os.Getenv("PATH"), "LOG="+filepath.Join(dir, "log"))
 	out, err := cmd.CombinedOutput()
 	return string(out), err == nil
 }
@@ -71,6 +72,50 @@ func TestBootstrapRunsNoEmptyScript(t *testing.T) {
 	write(t, "", dir, "steps", "00-lost")
 	if out, succeeded := boot(t, dir); succeeded || !strings.HasSuffix(out, "drover-bootstrap: step lost: failed (exit 1), trying again in 5s\n") {
 		t.Errorf("succeeded %t, output %q", succeeded, out)
+	}
+}
+
+// TestFilesAreOnTheDiskBeforeAStepRuns has a sync that records what there was when it ran.
+func TestFilesAreOnTheDiskBeforeAStepRuns(t *testing.T) {
+	dir := t.TempDir()
+	write(t, "#!/bin/sh\nif [ -e $DROVER_WRITTEN ]; then echo sync, written >>$LOG; else echo sync >>$LOG; fi\n", dir, "bin", "sync")
+	write(t, "#!/bin/sh\necho step >>$LOG\nexit 1\n", dir, "steps", "00-first")
+	for range 2 {
+		if out, succeeded := boot(t, dir); succeeded {
+			t.Fatalf("the step did not fail: %s", out)
+		}
+	}
+	log, err := os.ReadFile(filepath.Join(dir, "log"))
+	if want := "sync\nsync, written\nstep\nstep\n"; err != nil || string(log) != want {
+		t.Errorf("got %q, want %q: %v", log, want, err)
+	}
+}
+
+// TestCloudInitRepeatsWhatIsNotOnTheDisk runs the command of each boot, in a folder instead of
+// the root.
+func TestCloudInitRepeatsWhatIsNotOnTheDisk(t *testing.T) {
+	dir := t.TempDir()
+	files, written := "/var/lib/cloud/instance/sem/config_write_files", pathWritten
+	run := func() bool {
+		t.Helper()
+		cmd := exec.CommandContext(t.Context(), "sh", "-c", strings.ReplaceAll(repeatUntilWritten, "/var/", dir+"/var/"))
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+		_, err := os.Stat(dir + files)
+		return err == nil
+	}
+	if run() {
+		t.Error("there is something that nobody wrote")
+	}
+	write(t, "", dir, files)
+	if run() {
+		t.Error("after a power cut, cloud-init writes no files again")
+	}
+	write(t, "", dir, files)
+	write(t, "", dir, written)
+	if !run() {
+		t.Error("cloud-init writes files again that are on the disk")
 	}
 }
 

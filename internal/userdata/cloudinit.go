@@ -17,9 +17,17 @@ type cloudConfig struct {
 	Hostname       string      `json:"hostname,omitempty"`
 	AuthorizedKeys []string    `json:"ssh_authorized_keys,omitempty"`
 	Users          []any       `json:"users,omitempty"`
+	BootCmd        [][]string  `json:"bootcmd"`
 	WriteFiles     []cloudFile `json:"write_files"`
 	RunCmd         [][]string  `json:"runcmd"`
 }
+
+// repeatUntilWritten runs at each boot, before cloud-init writes files. A power cut can leave
+// files without their content, and cloud-init believes that it has written them. Until
+// bootstrapScript has brought everything to the disk, cloud-init forgets what it has done. What
+// cloud-init itself has written until now must be on the disk: with an empty one of these files
+// it runs nothing of the user data, not even this.
+const repeatUntilWritten = "[ -e " + pathWritten + " ] || { rm -f /var/lib/cloud/instance/sem/config_*; sync; }"
 
 type cloudUser struct {
 	Name           string   `json:"name"`
@@ -56,6 +64,7 @@ func (d Document) cloudInit() ([]byte, error) {
 		}
 		c.WriteFiles = append(c.WriteFiles, out)
 	}
+	c.BootCmd = [][]string{{"sh", "-c", repeatUntilWritten}}
 	c.RunCmd = [][]string{{"systemctl", "daemon-reload"}, start}
 
 	doc, err := yaml.Marshal(c)

@@ -25,6 +25,8 @@ func FuzzSettings(f *testing.F) {
 	f.Add("", "%24(token)", "(", "/etc/../a", "%24%28token%29\x00", "a.b", "#!/bin/sh\n$(ca.crt|base64)", "..", "https://a\"]\n[x]", "*", "\n", "a/b@sha256:", "ssh-rsa", "1")
 	f.Add("b1", "true", ".*", "/etc/chrony/chrony.conf", "", "containerd.service", "#!", "a:1", "https://a/ b", "::1", "::1", "a/b", "", "v1.35.4-rc.1+b")
 	f.Add("z", "", "", "/a/b", "x", "a@b.timer", "#!/x", "localhost:5000", "http://[::1]:80/%2f", "", "", "", "", "v1.35.4")
+	f.Add("c", "", "", "/etc/motd", "", "", "#!/bin/sh\n", "docker.io", "https://mirror.example.org/$(token)", "", "", "", "", "")
+	f.Add("d", "", "", "/etc/motd", "", "", "#!/bin/sh\n", "", "https://mirror.example.org/%24(token)", "", "", "", "", "v1.35.4")
 	f.Fuzz(func(t *testing.T, parameter, value, pattern, file, content, unit, script, registry, url, noProxy, ntp, image, key, version string) {
 		for _, s := range []*string{&parameter, &value, &pattern, &file, &content, &unit, &script, &registry, &url, &noProxy, &ntp, &image, &key, &version} {
 			*s = strings.ToValidUTF8(*s, "?") // What is no UTF-8 does not come from an API server.

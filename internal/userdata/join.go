@@ -64,6 +64,9 @@ func New(in Input) (Document, error) {
 		kubelet = in.Profile.Spec.Kubelet.Path
 	}
 	flags, errs := kubeletFlags(in)
+	if err := checkContent(in.DownloadURL, field.NewPath("class", "spec", "operatingSystem", "kubeletDownloadURL")); err != nil {
+		errs = append(errs, err)
+	}
 	config, cerrs := kubeletConfiguration(in, field.NewPath("class", "spec", "kubelet"))
 	if errs = append(errs, cerrs...); len(errs) > 0 {
 		return Document{}, errs.ToAggregate()

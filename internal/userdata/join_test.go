@@ -163,6 +163,18 @@ func TestBadInputIsNamed(t *testing.T) {
 			in:   input(configuration(`{"apiVersion": "kubelet.config.k8s.io/v2", "kind": "KubeletConfiguration"}`)),
 			want: []string{"class.spec.kubelet.configuration.apiVersion", "v2", "kubelet.config.k8s.io/v1beta1 KubeletConfiguration"},
 		},
+		"AConfigurationWithTheToken": {
+			in:   input(configuration(`{"staticPodURLHeader": {"Authorization": ["Bearer \u0024(token)"]}}`)),
+			want: []string{"class.spec.kubelet.configuration: Invalid value: must not have $(token), which stands for a value that only Drover fills in"},
+		},
+		"AClusterDomainWithTheToken": {
+			in:   input(func(in *Input) { in.Kubelet.ClusterDomain = "$(token)" }),
+			want: []string{"class.spec.kubelet: Invalid value: must not have $(token)"},
+		},
+		"ADownloadURLWithTheToken": {
+			in:   input(func(in *Input) { in.DownloadURL = "https://mirror.example.org/$(token)" }),
+			want: []string{"class.spec.operatingSystem.kubeletDownloadURL: Invalid value: must not have $(token)"},
+		},
 		"ALabelThatWouldStartAnotherFlag": {
 			in:   input(func(in *Input) { in.Labels = map[string]string{"a": "b --anonymous-auth=true"} }),
 			want: []string{"spec.metadata.labels[a]", "b --anonymous-auth=true"},

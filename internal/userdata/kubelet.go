@@ -87,6 +87,10 @@ func kubeletConfiguration(in Input, path *field.Path) (string, field.ErrorList) 
 	if err != nil {
 		return "", field.ErrorList{field.InternalError(path, err)}
 	}
+	// Each user of the VM can read the file.
+	if err := checkContent(string(b), path); err != nil {
+		return "", field.ErrorList{err}
+	}
 	return string(b), nil
 }
 
@@ -114,6 +118,13 @@ func overlay(k machinev1alpha1.Kubelet, path *field.Path) (map[string]any, []cor
 	m := map[string]any{}
 	if err := kjson.UnmarshalCaseSensitivePreserveInts(k.Configuration.Raw, &m); err != nil {
 		return nil, nil, field.ErrorList{field.InternalError(path, err)}
+	}
+	b, err := yaml.Marshal(m)
+	if err != nil {
+		return nil, nil, field.ErrorList{field.InternalError(path, err)}
+	}
+	if err := checkContent(string(b), path); err != nil {
+		return nil, nil, field.ErrorList{err}
 	}
 	return m, c.RegisterWithTaints, nil
 }

@@ -40,7 +40,7 @@ func checkURL(text string, at *field.Path) *field.Error {
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || strings.ContainsFunc(text, isUnsafeInURL) {
 		return field.Invalid(at, text, "must be a URL like https://mirror.example.org")
 	}
-	return nil
+	return checkContent(text, at)
 }
 
 // isUnsafeInURL are characters that end a URL, or mean something else, in the files of a VM.

@@ -193,6 +193,7 @@ func TestABadSettingIsNamed(t *testing.T) {
 		"ARegistryTwice":         {func(s *settings) { s.RegistryMirrors[1].Registry = "docker.io" }, at + "registryMirrors[1].registry: Forbidden"},
 		"AMirrorWithAPassword":   {func(s *settings) { s.RegistryMirrors[0].Mirrors[1].URL = "https://a:geheim@b" }, at + "registryMirrors[0].mirrors[1].url: Invalid value: must have no user and no password"},
 		"AMirrorWithAQuote":      {func(s *settings) { s.RegistryMirrors[0].Mirrors[1].URL = "https://a\"]\n" }, at + "registryMirrors[0].mirrors[1].url: Invalid value"},
+		"AMirrorWithTheToken":    {func(s *settings) { s.RegistryMirrors[0].Mirrors[1].URL = "https://a/$(token)" }, at + "registryMirrors[0].mirrors[1].url: Invalid value: must not have $(token)"},
 		"NoMirror":               {func(s *settings) { s.RegistryMirrors[0].Mirrors = nil }, at + "registryMirrors[0].mirrors: Required value"},
 		"AnUnknownProviderField": {config(`{"provider": []}`), at + `imageCredentialProviders.config: Invalid value: must be fields of a kubelet.config.k8s.io/v1 CredentialProviderConfig: unknown field "provider"`},
 		"NoProvider":             {config(`{}`), at + "imageCredentialProviders.config.providers: Required value"},

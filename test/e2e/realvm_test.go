@@ -55,13 +55,18 @@ func TestAMachineWithIgnitionAndAReadOnlyUsrJoinsAndRunsAPod(t *testing.T) {
 	endReal(t, f)
 }
 
-// TestAMachineOfAUsersProfileJoinsAfterAPowerCutHalfWay has a profile that is an object of a
-// user. Its machine is rebooted in the middle of its second step, and goes on there.
-func TestAMachineOfAUsersProfileJoinsAfterAPowerCutHalfWay(t *testing.T) {
+// TestAMachineOfAUsersProfileJoinsAfterPowerCutsHalfWay has a profile that is an object of a
+// user. The power of its machine is cut seconds after cloud-init wrote the files, which are empty
+// then, and again in the middle of its second step, where it goes on.
+func TestAMachineOfAUsersProfileJoinsAfterPowerCutsHalfWay(t *testing.T) {
 	t.Parallel()
 	f := plane.NewRealFleet(t)
 	f.ApplyFile(t, "testdata/acme-debian-12-v1.yaml", profileNamed("acme-debian-12-v1"))
 	startReal(t, f, f.RealClass("real", localcloud.ImageDebian12Real, "acme-debian-12-v1", map[string]string{"greeting": "good morning"}))
+	awaitConsole(t, f, "running 'modules:config'")
+	if err := f.Cloud.RebootVM(t.Context(), realVM(t, f).ID); err != nil {
+		t.Fatal(err)
+	}
 	awaitConsole(t, f, "acme: this step never ends")
 
 	if err := f.Cloud.RebootVM(t.Context(), realVM(t, f).ID); err != nil {
@@ -175,7 +180,12 @@ func awaitRealNode(t *testing.T, f kit.Fleet) corev1.Node {
 // runAPod on the machine, with an address of its bridge.
 func runAPod(t *testing.T, f kit.Fleet, node corev1.Node) {
 	t.Helper()
-	pod := realPod(f, node.Name)
+	awaitPod(t, f, realPod(f, node.Name))
+}
+
+// awaitPod creates a pod, and waits until it runs with an address of its machine's bridge.
+func awaitPod(t *testing.T, f kit.Fleet, pod *corev1.Pod) {
+	t.Helper()
 	if err := f.Cluster.Client.Create(t.Context(), pod); err != nil {
 		t.Fatal(err)
 	}

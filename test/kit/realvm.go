@@ -38,7 +38,7 @@ func (p *Plane) NewRealFleet(t testing.TB) Fleet {
 	if dir == "" {
 		t.Skipf("NO REAL VM IS TESTED: %s names no folder with the images of real VMs, which \"make real-vms\" builds", envRealVMs)
 	}
-	for _, image := range []string{localcloud.ImageDebian12Real, localcloud.ImageFlatcarLike} {
+	for _, image := range []string{localcloud.ImageDebian12Real, localcloud.ImageDebian13Real, localcloud.ImageFlatcarLike} {
 		if _, err := os.Stat(filepath.Join(dir, "images", image)); err != nil {
 			t.Fatalf("%s must name the folder with the images of real VMs, which \"make real-vms\" builds: %v", envRealVMs, err)
 		}
@@ -68,6 +68,11 @@ func (f Fleet) RealClass(name, image, profile string, parameters map[string]stri
 	class.Spec.OperatingSystem.Profile, class.Spec.OperatingSystem.Parameters = profile, parameters
 	class.Spec.OperatingSystem.KubeletDownloadURL = "http://" + localcloud.GatewayAddress + "/release"
 	return class
+}
+
+// RealKubelet is the file of the kubelet that real VMs run.
+func RealKubelet(version string) string {
+	return filepath.Join(os.Getenv(envRealVMs), "mirror", "release", version, "bin", "linux", "amd64", "kubelet")
 }
 
 // ApplyFile applies a manifest of cluster-scoped objects, and deletes them when the test ends.

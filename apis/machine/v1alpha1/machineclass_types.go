@@ -74,6 +74,30 @@ type Companion struct {
 }
 
 // MachineClassSpec says what VM a Machine of this class gets.
+//
+// With userData, Drover writes nothing that could carry out other settings. CEL does not see
+// kubelet.configuration: the planner refuses it.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.userData) || !has(self.operatingSystem.profile)",fieldPath=".operatingSystem.profile",message="has no effect with userData: remove it, and put it into the Secret"
+// +kubebuilder:validation:XValidation:rule="!has(self.userData) || !has(self.operatingSystem.parameters)",fieldPath=".operatingSystem.parameters",message="has no effect with userData: remove it, and put it into the Secret"
+// +kubebuilder:validation:XValidation:rule="!has(self.userData) || !has(self.operatingSystem.kubeletDownloadURL) || self.operatingSystem.kubeletDownloadURL == 'https://dl.k8s.io/release'",fieldPath=".operatingSystem.kubeletDownloadURL",message="has no effect with userData: remove it, and put it into the Secret"
+// +kubebuilder:validation:XValidation:rule="!has(self.userData) || !has(self.operatingSystem.kubeletDigests)",fieldPath=".operatingSystem.kubeletDigests",message="has no effect with userData: remove it, and put it into the Secret"
+// +kubebuilder:validation:XValidation:rule="!has(self.userData) || !has(self.operatingSystem.containerdDownloadURL)",fieldPath=".operatingSystem.containerdDownloadURL",message="has no effect with userData: remove it, and put it into the Secret"
+// +kubebuilder:validation:XValidation:rule="!has(self.userData) || !has(self.operatingSystem.containerdDigests)",fieldPath=".operatingSystem.containerdDigests",message="has no effect with userData: remove it, and put it into the Secret"
+// +kubebuilder:validation:XValidation:rule="!has(self.userData) || !has(self.operatingSystem.registryMirrors)",fieldPath=".operatingSystem.registryMirrors",message="has no effect with userData: remove it, and put it into the Secret"
+// +kubebuilder:validation:XValidation:rule="!has(self.userData) || !has(self.operatingSystem.imageCredentialProviders)",fieldPath=".operatingSystem.imageCredentialProviders",message="has no effect with userData: remove it, and put it into the Secret"
+// +kubebuilder:validation:XValidation:rule="!has(self.userData) || !has(self.operatingSystem.sandboxImage)",fieldPath=".operatingSystem.sandboxImage",message="has no effect with userData: remove it, and put it into the Secret"
+// +kubebuilder:validation:XValidation:rule="!has(self.userData) || !has(self.operatingSystem.proxy)",fieldPath=".operatingSystem.proxy",message="has no effect with userData: remove it, and put it into the Secret"
+// +kubebuilder:validation:XValidation:rule="!has(self.userData) || !has(self.operatingSystem.caBundle)",fieldPath=".operatingSystem.caBundle",message="has no effect with userData: remove it, and put it into the Secret"
+// +kubebuilder:validation:XValidation:rule="!has(self.userData) || !has(self.operatingSystem.ssh)",fieldPath=".operatingSystem.ssh",message="has no effect with userData: remove it, and put it into the Secret"
+// +kubebuilder:validation:XValidation:rule="!has(self.userData) || !has(self.operatingSystem.ntpServers)",fieldPath=".operatingSystem.ntpServers",message="has no effect with userData: remove it, and put it into the Secret"
+// +kubebuilder:validation:XValidation:rule="!has(self.userData) || !has(self.operatingSystem.files)",fieldPath=".operatingSystem.files",message="has no effect with userData: remove it, and put it into the Secret"
+// +kubebuilder:validation:XValidation:rule="!has(self.userData) || !has(self.operatingSystem.units)",fieldPath=".operatingSystem.units",message="has no effect with userData: remove it, and put it into the Secret"
+// +kubebuilder:validation:XValidation:rule="!has(self.userData) || !has(self.operatingSystem.stepsBeforeJoin)",fieldPath=".operatingSystem.stepsBeforeJoin",message="has no effect with userData: remove it, and put it into the Secret"
+// +kubebuilder:validation:XValidation:rule="!has(self.userData) || !has(self.operatingSystem.stepsAfterJoin)",fieldPath=".operatingSystem.stepsAfterJoin",message="has no effect with userData: remove it, and put it into the Secret"
+// +kubebuilder:validation:XValidation:rule="!has(self.userData) || !has(self.kubelet.clusterDNS)",fieldPath=".kubelet.clusterDNS",message="has no effect with userData: remove it, and put it into the Secret"
+// +kubebuilder:validation:XValidation:rule="!has(self.userData) || !has(self.kubelet.clusterDomain) || self.kubelet.clusterDomain == 'cluster.local'",fieldPath=".kubelet.clusterDomain",message="has no effect with userData: remove it, and put it into the Secret"
+// +kubebuilder:validation:XValidation:rule="!has(self.userData) || !has(self.kubelet.maxPods)",fieldPath=".kubelet.maxPods",message="has no effect with userData: remove it, and put it into the Secret"
 type MachineClassSpec struct {
 	// Provider of the VMs. Machines of this class use the Composition that is
 	// labelled provider: <this>.

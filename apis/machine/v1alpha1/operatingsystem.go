@@ -137,7 +137,7 @@ type OperatingSystemSettings struct {
 	Units []MachineUnit `json:"units,omitempty"`
 
 	// StepsBeforeJoin run after those of the profile and the start of containerd, and before
-	// the kubelet is installed.
+	// the kubelet starts.
 	// +optional
 	// +listType=map
 	// +listMapKey=name

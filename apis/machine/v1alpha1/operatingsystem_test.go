@@ -1,6 +1,8 @@
 package v1alpha1_test
 
 import (
+	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -85,5 +87,71 @@ func TestOperatingSystemSettingsAreAcceptedAndDefaulted(t *testing.T) {
 	}
 	if got := getPath(obj, "spec.operatingSystem.imageCredentialProviders.config.providers"); got == nil {
 		t.Error("the config was pruned")
+	}
+}
+
+// withoutEffect has a value for each field that has no effect beside user data of the class's
+// own, except kubelet.configuration, which rules of a schema do not see.
+var withoutEffect = map[string]string{
+	"operatingSystem.profile":                  `debian-12-v1`,
+	"operatingSystem.parameters":               `{a: b}`,
+	"operatingSystem.kubeletDownloadURL":       `"https://mirror.example.org"`,
+	"operatingSystem.kubeletDigests":           `[{version: v1.35.4, architecture: amd64, sha256: "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"}]`,
+	"operatingSystem.containerdDownloadURL":    `"https://mirror.example.org"`,
+	"operatingSystem.containerdDigests":        `[{version: 2.3.2, architecture: amd64, sha256: "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"}]`,
+	"operatingSystem.registryMirrors":          `[{registry: docker.io, mirrors: [{url: "https://mirror.example.org"}]}]`,
+	"operatingSystem.imageCredentialProviders": `{config: {}}`,
+	"operatingSystem.sandboxImage":             `registry.k8s.io/pause:3.10`,
+	"operatingSystem.proxy":                    `{http: "http://proxy.example.org"}`,
+	"operatingSystem.caBundle":                 `PEM`,
+	"operatingSystem.ssh":                      `{authorizedKeys: [ssh-ed25519 AAAA]}`,
+	"operatingSystem.ntpServers":               `[ntp.example.org]`,
+	"operatingSystem.files":                    `[{path: /etc/motd}]`,
+	"operatingSystem.units":                    `[{name: a.service}]`,
+	"operatingSystem.stepsBeforeJoin":          `[{name: a, script: "#!/bin/sh"}]`,
+	"operatingSystem.stepsAfterJoin":           `[{name: a, script: "#!/bin/sh"}]`,
+	"kubelet.clusterDNS":                       `[10.0.0.10]`,
+	"kubelet.clusterDomain":                    `cluster.example.org`,
+	"kubelet.maxPods":                          `20`,
+}
+
+// allowedWithUserData are the fields that may be set beside it, and the one that the planner
+// refuses.
+var allowedWithUserData = []string{"operatingSystem.provisioning", "kubelet.configuration"}
+
+// TestSettingsWithoutEffectOnOwnUserDataAreRefusedByTheAPIServer, each by its name. A field that
+// is added to the API must be in the rule.
+func TestSettingsWithoutEffectOnOwnUserDataAreRefusedByTheAPIServer(t *testing.T) {
+	own := class + "\n  userData: {secretRef: {name: mine}}\n"
+	schema := schematest.Load(t, classCRD)
+	if errs := schema.Validate(parse(t, own+"  operatingSystem: {provisioning: Ignition}\n"), nil); len(errs) > 0 {
+		t.Errorf("only the format is set: %v", errs)
+	}
+	var fields []string
+	for part, typ := range map[string]reflect.Type{"operatingSystem": reflect.TypeFor[v1alpha1.OperatingSystem](), "kubelet": reflect.TypeFor[v1alpha1.Kubelet]()} {
+		for _, f := range reflect.VisibleFields(typ) {
+			if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); name != "" {
+				fields = append(fields, part+"."+name)
+			}
+		}
+	}
+	for _, name := range fields {
+		if slices.Contains(allowedWithUserData, name) {
+			continue
+		}
+		value, ok := withoutEffect[name]
+		if !ok {
+			t.Errorf("%s: does it have an effect on user data of the class's own?", name)
+			continue
+		}
+		part, f, _ := strings.Cut(name, ".")
+		set := "\n  " + part + ": {" + f + ": " + value + "}\n"
+		if errs := schema.Validate(parse(t, class+set), nil); len(errs) > 0 {
+			t.Errorf("%s without userData: %v", name, errs)
+		}
+		got := schema.Validate(parse(t, own+set), nil).ToAggregate()
+		if want := "has no effect with userData"; got == nil || len(got.Errors()) != 1 || !strings.HasPrefix(got.Error(), "spec."+name+": ") || !strings.Contains(got.Error(), want) {
+			t.Errorf("%s: got %v, want %q", name, got, want)
+		}
 	}
 }

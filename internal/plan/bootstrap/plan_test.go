@@ -253,7 +253,7 @@ func TestUserDataThatTheCloudDoesNotTakeIsAProblem(t *testing.T) {
 	if d.Problem == nil || d.Problem.Reason != "UserDataTooLarge" || d.Join != nil {
 		t.Fatalf("problem %+v, request %+v", d.Problem, d.Join)
 	}
-	for _, want := range []string{`class "small": the user data has `, " bytes; the cloud takes at most 2000; the largest files: /opt/drover/bin/steps/00-install-kubelet ("} {
+	for _, want := range []string{`class "small": the user data has `, " bytes; the cloud takes at most 2000; the largest files: /opt/drover/bin/bootstrap ("} {
 		if !strings.Contains(d.Problem.Message, want) {
 			t.Errorf("want %q in %q", want, d.Problem.Message)
 		}

@@ -4,8 +4,15 @@ set -eu
 
 steps=${DROVER_STEPS:-/opt/drover/bin/steps}
 stamps=${DROVER_STAMPS:-/var/lib/drover/steps}
+written=${DROVER_WRITTEN:-/var/lib/drover/written}
 
 mkdir -p "$stamps"
+# From here on, a power cut takes back nothing of what the first boot wrote.
+if [ ! -e "$written" ]; then
+  sync
+  : >"$written"
+  sync
+fi
 for step in "$steps"/*; do
   name=${step##*/}
   stamp=$stamps/$name

@@ -100,13 +100,17 @@ func (d Definition) assemble(ctx context.Context, out string, log io.Writer) err
 	if err != nil {
 		return err
 	}
+	repository, err := d.Repository()
+	if err != nil {
+		return err
+	}
 	args := []string{"--mode=root", "--variant=apt", "--format=null", "--include=" + strings.Join(packages, ","),
 		`--aptopt=Apt::Install-Recommends "false"`,
 		"--dpkgopt=path-exclude=/usr/share/doc/*", "--dpkgopt=path-exclude=/usr/share/man/*", "--dpkgopt=path-exclude=/usr/share/locale/*"}
 	for _, suite := range d.otherSuites(packages) {
 		args = append(args, "--setup-hook="+d.addSuite(`"$1"`, suite))
 	}
-	for _, s := range d.steps(`"$1"`, "'"+out+"'") {
+	for _, s := range d.steps(`"$1"`, "'"+out+"'", repository) {
 		args = append(args, "--customize-hook="+s)
 	}
 	if err := run(ctx, log, "mmdebstrap", append(args, d.Suite, "/dev/null")...); err != nil {
@@ -124,19 +128,39 @@ func (d Definition) addSuite(root, suite string) string {
 		`printf 'Package: *\nPin: release n=` + suite + `\nPin-Priority: 100\n' >` + apt + "/preferences.d/" + suite
 }
 
-// steps are shell commands on the new file system at root, whose result is in out.
-func (d Definition) steps(root, out string) []string {
-	return []string{
-		"rm -f " + root + "/etc/resolv.conf && cp -a " + out + "/overlay/. " + root,
-		"chroot " + root + " /usr/local/sbin/finish-image",
-		"mv " + root + "/usr/bin/linux.uml " + out + "/linux.uml",
-		"cp " + root + "/boot/vmlinuz-* " + out + "/vmlinuz",
-		"cp " + root + "/boot/initrd.img-* " + out + "/initrd.img",
+// steps are shell commands on the new file system at root, whose result is in out. The first
+// ones still have the network of the host.
+func (d Definition) steps(root, out string, repository []string) []string {
+	return append(addRepository(root, repository),
+		"rm -f "+root+"/etc/resolv.conf && cp -a "+out+"/overlay/. "+root,
+		"chroot "+root+" /usr/local/sbin/finish-image",
+		"mv "+root+"/usr/bin/linux.uml "+out+"/linux.uml",
+		"cp "+root+"/boot/vmlinuz-* "+out+"/vmlinuz",
+		"cp "+root+"/boot/initrd.img-* "+out+"/initrd.img",
 		// Only an image that needs one has an initial RAM disk for User Mode Linux.
-		"if [ -e " + root + "/boot/initrd.uml ]; then mv " + root + "/boot/initrd.uml " + out + "/initrd.uml; fi",
+		"if [ -e "+root+"/boot/initrd.uml ]; then mv "+root+"/boot/initrd.uml "+out+"/initrd.uml; fi",
 		// The bind mount leaves out what is mounted below.
-		"mkdir " + out + "/root && mount --bind " + root + " " + out + "/root",
-		"mke2fs -q -t ext4 -L root -d " + out + "/root " + out + "/disk.img " + diskSize + "; code=$?; umount " + out + "/root && rmdir " + out + "/root && exit $code",
+		"mkdir "+out+"/root && mount --bind "+root+" "+out+"/root",
+		"mke2fs -q -t ext4 -L root -d "+out+"/root "+out+"/disk.img "+diskSize+"; code=$?; umount "+out+"/root && rmdir "+out+"/root && exit $code",
+	)
+}
+
+// repositoryDir of an image has the packages that it can install.
+const repositoryDir = "/srv/packages"
+
+// addRepository are shell commands that make packages the only source of apt.
+func addRepository(root string, packages []string) []string {
+	if len(packages) == 0 {
+		return nil
+	}
+	chroot := "chroot " + root + " "
+	return []string{
+		chroot + "apt-get clean",
+		chroot + "apt-get install --quiet --yes --no-install-recommends --download-only " + strings.Join(packages, " "),
+		"mkdir -p " + root + repositoryDir + " && mv " + root + "/var/cache/apt/archives/*.deb " + root + repositoryDir,
+		chroot + "sh -c 'cd " + repositoryDir + " && apt-ftparchive packages . >Packages'",
+		"rm -rf " + root + "/etc/apt/sources.list " + root + "/etc/apt/sources.list.d/* && " +
+			"echo 'deb [trusted=yes] file:" + repositoryDir + " ./' >" + root + "/etc/apt/sources.list",
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"embed"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io/fs"
 	"path"
@@ -18,13 +19,15 @@ type Definition struct {
 	// Name of the image in the API, and of its folders.
 	Name string
 	// Suite of Debian that the packages come from. One that the list has as NAME/SUITE comes
-	// from that other suite.
+	// from that other suite: User Mode Linux from the oldest, because it is a program of the
+	// host and needs the host's C library to be as new as its own.
 	Suite string
 }
 
 // Definitions of all images.
 var Definitions = []Definition{
 	{Name: localcloud.ImageDebian12Real, Suite: "bookworm"},
+	{Name: localcloud.ImageDebian13Real, Suite: "trixie"},
 	{Name: localcloud.ImageFlatcarLike, Suite: "bookworm"},
 }
 
@@ -63,6 +66,17 @@ func (d Definition) Packages() ([]string, error) {
 	return strings.Fields(string(b)), err
 }
 
+// Repository are the packages that the image does not have, but can install without a network:
+// apt's only source is a folder with these and what they depend on. An image without the list
+// keeps its sources.
+func (d Definition) Repository() ([]string, error) {
+	b, err := definitions.ReadFile(path.Join("definitions", d.Name, "repository.txt"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return strings.Fields(string(b)), err
+}
+
 // otherSuites of the list of packages, each once.
 func (d Definition) otherSuites(packages []string) []string {
 	var suites []string
@@ -88,8 +102,12 @@ func (d Definition) Hash() (string, error) {
 	if err != nil {
 		return "", err
 	}
+	repository, err := d.Repository()
+	if err != nil {
+		return "", err
+	}
 	h := sha256.New()
-	fmt.Fprintf(h, "%s\n%s\n%s\n%s\n", d.Suite, strings.Join(packages, "\n"), amxSource, strings.Join(d.steps("ROOT", "OUT"), "\n"))
+	fmt.Fprintf(h, "%s\n%s\n%s\n%s\n", d.Suite, strings.Join(packages, "\n"), amxSource, strings.Join(d.steps("ROOT", "OUT", repository), "\n"))
 	for _, dir := range d.overlays() {
 		if err := fs.WalkDir(definitions, dir, func(name string, e fs.DirEntry, err error) error {
 			if err != nil || e.IsDir() {

@@ -19,8 +19,15 @@ func TestPackagesAreSortedAndUnique(t *testing.T) {
 		if !slices.IsSorted(p) || len(slices.Compact(slices.Clone(p))) != len(p) {
 			t.Errorf("%s: sort the packages: %q", d.Name, p)
 		}
+		r, err := d.Repository()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.IsSorted(r) || len(slices.Compact(slices.Clone(r))) != len(r) {
+			t.Errorf("%s: sort the packages of the repository: %q", d.Name, r)
+		}
 		for _, needed := range []string{"linux-image-cloud-amd64", "runc", "user-mode-linux"} {
-			if !slices.Contains(p, needed) {
+			if !slices.ContainsFunc(slices.Concat(p, r), func(have string) bool { name, _, _ := strings.Cut(have, "/"); return name == needed }) {
 				t.Errorf("%s: %s is missing", d.Name, needed)
 			}
 		}
@@ -55,7 +62,7 @@ func TestDefinitionsOf(t *testing.T) {
 	if got, err := DefinitionsOf([]string{"flatcar-like"}); err != nil || len(got) != 1 || got[0].Name != "flatcar-like" {
 		t.Errorf("of a name: %v, %v", got, err)
 	}
-	const want = `invalid value "dos": must be one of debian-12-real, flatcar-like`
+	const want = `invalid value "dos": must be one of debian-12-real, debian-13-real, flatcar-like`
 	if _, err := DefinitionsOf([]string{"dos"}); err == nil || err.Error() != want {
 		t.Errorf("of an unknown name: %v, want %s", err, want)
 	}
@@ -65,6 +72,19 @@ func TestOtherSuitesAreThoseOfTheList(t *testing.T) {
 	d := Definition{Suite: "bookworm"}
 	if got := d.otherSuites([]string{"a", "b/forky", "c/bookworm", "d/forky"}); !slices.Equal(got, []string{"forky"}) {
 		t.Errorf("got %q", got)
+	}
+}
+
+func TestOnlyAnImageWithARepositoryLosesItsSources(t *testing.T) {
+	for _, d := range Definitions {
+		r, err := d.Repository()
+		if err != nil {
+			t.Fatal(err)
+		}
+		loses := strings.Contains(strings.Join(d.steps("ROOT", "OUT", r), "\n"), "ROOT/etc/apt/sources.list")
+		if want := d.Name == "debian-13-real"; loses != want || (len(r) > 0) != want {
+			t.Errorf("%s: the repository %q takes the place of the sources: %t, want %t", d.Name, r, loses, want)
+		}
 	}
 }
 
@@ -107,6 +127,9 @@ func TestOverlay(t *testing.T) {
 			"usr/local/sbin/finish-image":        0o755,
 			"usr/local/sbin/finish-own-image":    0o755,
 			"etc/systemd/system/cpuinfo.service": 0o644,
+		},
+		"debian-13-real": {
+			"usr/local/sbin/finish-own-image": 0o755,
 		},
 		"flatcar-like": {
 			"etc/initramfs-tools/hooks/ignition":               0o755,
