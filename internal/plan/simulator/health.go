@@ -247,6 +247,10 @@ func (w *watcher) onDecision(c *Cluster, d decision) {
 	kept := d.kept()
 	lasting, before := 0, w.started
 	for _, r := range d.after.Replacing {
+		if slices.Contains(d.after.SetAside, r.By) {
+			// The replacement counts as gone.
+			continue
+		}
 		if slices.Contains(d.before.Replacing, r) {
 			lasting++
 		} else {
