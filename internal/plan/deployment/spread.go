@@ -94,12 +94,12 @@ func (p *plan) scaleDownAll(n, marked int32) {
 	excess := int32(0)
 	for i, s := range slices.Backward(p.sets) {
 		lost := p.lost(s, less[i])
-		keep := min(lost, max(0, -spare))
+		keep := min(lost, less[i], max(0, -spare))
 		if keep == 0 {
 			continue
 		}
 		n := max(0, min(less[i], p.unmissed(s)-(s.desired-p.nextDesired[s])+lost-keep))
-		spare += lost - p.lost(s, n)
+		spare += keep
 		excess += less[i] - n
 		less[i] = n
 	}

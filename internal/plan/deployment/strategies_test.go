@@ -128,6 +128,10 @@ func TestRecreate(t *testing.T) {
 			d: deployment(4, recreate, paused, scaledFor(6)), sets: []Set{machineSet("v0", 1, 3), machineSet("v1", 2, 3, marked(2)), machineSet("v2", 3, 0)},
 			decided: counts{"v0": 3, "v1": 1, "v2": 0},
 		},
+		"PausedInTheMiddleDeletesNoMoreThanAreTooMany": {
+			d: deployment(3, recreate, paused, scaledFor(4)), sets: []Set{machineSet("v1", 1, 4, available(1)), machineSet("v2", 2, 0)},
+			decided: counts{"v1": 3, "v2": 0},
+		},
 		"PausedInTheMiddleScalesDownWhenTheMarksAreCounted": {
 			d: deployment(1, recreate, paused, scaledFor(3)), sets: []Set{machineSet("v1", 1, 3, countedFor(3)), machineSet("v2", 2, 0)},
 			decided: counts{"v1": 3, "v2": 0},
@@ -230,6 +234,21 @@ func TestOnDelete(t *testing.T) {
 			d:       deployment(4, onDelete),
 			sets:    []Set{machineSet("v0", 1, 2, createsNone, available(1), preserved(1)), machineSet("v1", 2, 3, createsNone, available(2)), machineSet("v2", 3, 0)},
 			decided: counts{"v0": 2, "v1": 2, "v2": 0},
+		},
+		"ScalingDownCountsANewMachineThatIsMarkedAndNotAvailableOnce": {
+			d:       deployment(8, onDelete),
+			sets:    []Set{machineSet("v1", 1, 8, createsNone, available(7), preserved(1)), machineSet("v2", 2, 2, available(1), marked(1))},
+			decided: counts{"v1": 7, "v2": 1},
+		},
+		"ScalingDownCountsMarkedMachinesAmongThoseThatAreLost": {
+			d:       deployment(5, onDelete),
+			sets:    []Set{machineSet("v1", 1, 5, createsNone, marked(1)), machineSet("v2", 2, 2, available(1))},
+			decided: counts{"v1": 4, "v2": 1},
+		},
+		"ScalingDownKeepsEnoughAvailableOfAllOldSetsTogether": {
+			d:       deployment(4, onDelete),
+			sets:    []Set{machineSet("v0", 1, 2, createsNone), machineSet("v1", 2, 2, createsNone), machineSet("v2", 3, 2, available(1))},
+			decided: counts{"v0": 1, "v1": 2, "v2": 1},
 		},
 		"PausedAnOldSetKeepsThePlaceOfAMachineThatIsLost": {
 			d:       deployment(3, onDelete, paused),
@@ -483,6 +502,11 @@ func TestScalingInARollout(t *testing.T) {
 			sets:    []Set{machineSet("v1", 1, 1, available(0), preserved(1)), machineSet("v2", 2, 3, available(2), preserved(1))},
 			decided: counts{"v1": 0, "v2": 2},
 		},
+		"DownKeepsAvailableMachinesBesideMarkedOnesThatAreDeleted": {
+			d:       deployment(4, ints(1, 0), scaledFor(7)),
+			sets:    []Set{machineSet("v1", 1, 3, available(0)), machineSet("v2", 2, 5, available(4), marked(1))},
+			decided: counts{"v1": 1, "v2": 4},
+		},
 		"DownToNoneTakesPreservedMachinesToo": {
 			d:       deployment(0, ints(1, 0), scaledFor(3)),
 			sets:    []Set{machineSet("v1", 1, 1), machineSet("v2", 2, 2, available(1), preserved(1))},
@@ -734,6 +758,22 @@ func TestScalingInARollout(t *testing.T) {
 			p := Plan(now, Observed{Deployment: d, Sets: []Set{machineSet("v1", 2, 8, unsettled)}, ClassFound: true})
 			if n := *p.Status.DesiredReplicas; n != 8 {
 				t.Errorf("%s: the set is scaled for %d, want 8 until it may be scaled", name, n)
+			}
+		}
+	})
+	t.Run("AScaleDownThatAwaitsMarksIsNotForgotten", func(t *testing.T) {
+		for name, o := range map[string]Observed{
+			"RollingUpdate": {Deployment: deployment(5, ints(1, 0), scaledFor(6)), Sets: []Set{machineSet("v1", 1, 4, countedFor(6)), machineSet("v2", 2, 2, countedFor(6))}},
+			"OnDelete": {Deployment: deployment(5, by(machinev1alpha1.OnDelete), scaledFor(6)),
+				Sets: []Set{machineSet("v1", 1, 4, createsNone, countedFor(6)), machineSet("v2", 2, 2, countedFor(6))}},
+			"a paused Recreate": {Deployment: deployment(5, by(machinev1alpha1.Recreate), paused, scaledFor(6)),
+				Sets: []Set{machineSet("v1", 1, 6, countedFor(6)), machineSet("v2", 2, 0, countedFor(6))}},
+			"an update in place": {Deployment: deployment(5, inPlaceBounds(1, 0, machinev1alpha1.OrchestrationAuto), scaledFor(6)),
+				Sets: []Set{machineSet("v2", 1, 6, updated(4), countedFor(6))}},
+		} {
+			o.ClassFound = true
+			if n := *Plan(now, o).Status.DesiredReplicas; n != 6 {
+				t.Errorf("%s: the sets are scaled for %d, want 6 until their marks are counted", name, n)
 			}
 		}
 	})
