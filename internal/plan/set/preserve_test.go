@@ -250,7 +250,7 @@ func TestAReplacementThatFailedAndIsPreservedIsSetAside(t *testing.T) {
 	old := machine("a", running, worked, unwanted)
 	other := machine("b", running, worked)
 	broken := func(options ...machineOption) Machine {
-		return machine("by", failed, append([]machineOption{withVM, failedWith(machinev1alpha1.FailureJoinTimeout, "", "no Node")}, options...)...)
+		return machine("by", failed, append([]machineOption{withVM, func(m *Machine) { m.Labels = map[string]string{"pool": "a", "app": "web"} }, failedWith(machinev1alpha1.FailureJoinTimeout, "", "no Node")}, options...)...)
 	}
 	failedMark := annotated(machinev1alpha1.AnnotationDeleteMachine, "failed-replacement")
 	for name, tc := range map[string]struct {
