@@ -152,20 +152,29 @@ func of(kind string, all []constant) []constant {
 	return slices.DeleteFunc(slices.Clone(all), func(c constant) bool { return !slices.Contains(c.kinds(), kind) })
 }
 
-// statuses that a reason explains, such as "Valid=False", without those of conditions that the
-// kind does not have.
+// statuses that a reason explains of a kind, such as "Valid=False", without those of conditions
+// that the kind does not have. A status that not all of these kinds have ends with the one that
+// has it, such as "Valid=False (Machine)".
 func statuses(reason constant, kind string, conditions []constant) string {
 	known, had := map[string]bool{}, map[string]bool{}
 	for _, c := range conditions {
 		known[c.value] = true
 		had[c.value] = slices.Contains(c.kinds(), kind)
 	}
-	out := slices.DeleteFunc(strings.Split(reason.notes["Of"], ", "), func(status string) bool {
+	var out []string
+	for _, status := range reason.of() {
+		status, only, qualified := strings.Cut(strings.TrimSuffix(status, ")"), " (")
 		condition, _, _ := strings.Cut(status, "=")
-		return known[condition] && !had[condition]
-	})
+		if qualified && only != kind || known[condition] && !had[condition] {
+			continue
+		}
+		out = append(out, status)
+	}
 	return strings.Join(out, ", ")
 }
+
+// of returns the statuses that the constant is a reason of, of all kinds.
+func (c constant) of() []string { return strings.Split(c.notes["Of"], ", ") }
 
 // kindsOf constants, each once, in their order.
 func kindsOf(all []constant) []string {

@@ -11,3 +11,13 @@ func (c ErrorCode) IsExhausted() bool {
 func (c ErrorCode) NeedsSomebody() bool {
 	return c == ErrorInvalidRequest || c == ErrorPermissionDenied
 }
+
+// IsKnown reports whether it is one of the classes that are declared.
+func (c ErrorCode) IsKnown() bool {
+	switch c {
+	case ErrorQuotaExceeded, ErrorCapacityExhausted, ErrorInvalidRequest, ErrorPermissionDenied, ErrorThrottled, ErrorTransient:
+		return true
+	default:
+		return false
+	}
+}

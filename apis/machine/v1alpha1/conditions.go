@@ -89,11 +89,11 @@ const (
 	// ConditionReplicaFailure reports whether Machines cannot be created.
 	//   - Kinds: MachineSet, MachineDeployment
 	//   - Polarity: True is bad
-	//   - True: The creation of Machines fails. The reason is the code of the provider's error, or
-	//     the reason of the failure.
+	//   - True: The creation of Machines fails. The reason is the code of the provider's error, the
+	//     reason of the failure, or that of Valid=False of a Machine.
 	//   - False: No creation fails.
-	//   - Do: Read the message. QuotaExceeded, InvalidRequest and PermissionDenied need a user.
-	//     Others end by themselves.
+	//   - Do: Read the message. If Stalled is True too, a user must act. Otherwise the creation is
+	//     repeated, and may succeed.
 	ConditionReplicaFailure = "ReplicaFailure"
 	// ConditionCapacityExhausted reports whether a failure domain has no room for another VM.
 	// Objects that never met an exhausted one do not have it.

@@ -68,6 +68,17 @@ const (
 	FailureNodeUnhealthy FailureReason = "NodeUnhealthy"
 )
 
+// IsKnown reports whether it is one of the reasons that are declared.
+func (r FailureReason) IsKnown() bool {
+	switch r {
+	case FailureCreateFailed, FailureCreateUnknown, FailureCapacityTimeout, FailureVMLost, FailureVMFailed, FailureNodeDeleted,
+		FailureJoinTimeout, FailureNodeUnhealthy:
+		return true
+	default:
+		return false
+	}
+}
+
 // An AddressType says what an address is. The values are those of a Node.
 // +kubebuilder:validation:Enum=Hostname;InternalIP;ExternalIP;InternalDNS;ExternalDNS
 type AddressType string

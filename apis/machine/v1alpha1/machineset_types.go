@@ -276,8 +276,9 @@ type MachineSetStatus struct {
 	Adopting []string `json:"adopting,omitempty"`
 
 	// SetAside names the Machines that were marked for deletion when the set was scaled
-	// down, and that are preserved for analysis: they count as gone, and are deleted when
-	// they are preserved no longer. They are named here until they are gone. They lack the labels of the selector, so that the
+	// down, or that failed before they could replace another Machine, and that are preserved for
+	// analysis: they count as gone, and are deleted when they are preserved no longer. They are
+	// named here until they are gone. They lack the labels of the selector, so that the
 	// cluster-autoscaler does not count them either.
 	// +optional
 	// +listType=atomic

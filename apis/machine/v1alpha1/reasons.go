@@ -2,6 +2,9 @@ package v1alpha1
 
 // Reasons of Valid, which are also those of the warnings that report the problem. Ready, Synced
 // and their reasons are those of Crossplane.
+//
+// A Machine that is not valid gets no VM, so that each reason of Valid=False of a Machine is one
+// of ReplicaFailure and of Stalled of its MachineSet and its MachineDeployment too.
 const (
 	// ReasonValid means that nothing that a user wrote keeps the object from its work.
 	//   - Kinds: Machine, MachineSet, MachineDeployment
@@ -9,70 +12,70 @@ const (
 	ReasonValid = "Valid"
 	// ReasonClassNotFound means that the MachineClass does not exist.
 	//   - Kinds: Machine, MachineSet, MachineDeployment
-	//   - Of: Valid=False, Progressing=False, Stalled=True
+	//   - Of: Valid=False, ReplicaFailure=True, Progressing=False, Stalled=True
 	//   - Do: Create the class, or name another one in spec.classRef.
 	ReasonClassNotFound = "ClassNotFound"
 	// ReasonCompositionNotFound means that no Composition of Machines has the label of the
 	// provider of the class.
 	//   - Kinds: Machine, MachineSet, MachineDeployment
-	//   - Of: Valid=False, Progressing=False, Stalled=True
+	//   - Of: Valid=False, ReplicaFailure=True, Progressing=False, Stalled=True
 	//   - Do: Install the Composition of the provider, or correct spec.provider of the class.
 	ReasonCompositionNotFound = "CompositionNotFound"
 	// ReasonInstallationUnknown means that Drover's own CompositeResourceDefinitions are missing,
 	// whose UID marks its VMs.
-	//   - Kinds: Machine, MachineSet, OrphanCollector
-	//   - Of: Valid=False, OrphansFound=Unknown
+	//   - Kinds: Machine, MachineSet, MachineDeployment, OrphanCollector
+	//   - Of: Valid=False (Machine), ReplicaFailure=True, Stalled=True, OrphansFound=Unknown
 	//   - Do: Install the Configuration drover.
 	ReasonInstallationUnknown = "InstallationUnknown"
 	// ReasonProviderMismatch means that the class is of another provider than the pipeline.
-	//   - Kinds: Machine
-	//   - Of: Valid=False
+	//   - Kinds: Machine, MachineSet, MachineDeployment
+	//   - Of: Valid=False (Machine), ReplicaFailure=True, Stalled=True
 	//   - Do: Select the Composition of the provider of the class.
 	ReasonProviderMismatch = "ProviderMismatch"
 	// ReasonBindingInvalid means that an expression of the Composition fails.
-	//   - Kinds: Machine
-	//   - Of: Valid=False
+	//   - Kinds: Machine, MachineSet, MachineDeployment
+	//   - Of: Valid=False, ReplicaFailure=True, Progressing=False, Stalled=True
 	//   - Do: Correct the expression that the message names.
 	ReasonBindingInvalid = "BindingInvalid"
 	// ReasonForProviderInvalid means that the fields of the class do not fit the VM resource.
-	//   - Kinds: Machine
-	//   - Of: Valid=False
+	//   - Kinds: Machine, MachineSet, MachineDeployment
+	//   - Of: Valid=False, ReplicaFailure=True, Progressing=False, Stalled=True
 	//   - Do: Correct spec.forProvider of the class.
 	ReasonForProviderInvalid = "ForProviderInvalid"
 	// ReasonUserDataInvalid means that no user data can be made from the class and the Secret that
 	// it names.
-	//   - Kinds: Machine, MachineDeployment
-	//   - Of: Valid=False, Progressing=False, Stalled=True
+	//   - Kinds: Machine, MachineSet, MachineDeployment
+	//   - Of: Valid=False, ReplicaFailure=True, Progressing=False, Stalled=True
 	//   - Do: Correct the class or the Secret.
 	ReasonUserDataInvalid = "UserDataInvalid"
 	// ReasonUserDataNotFound means that the Secret that spec.userData of the class names does not
 	// exist, or lacks the key.
-	//   - Kinds: Machine
-	//   - Of: Valid=False
+	//   - Kinds: Machine, MachineSet, MachineDeployment
+	//   - Of: Valid=False (Machine), ReplicaFailure=True, Stalled=True
 	//   - Do: Create the Secret, or add the key. Drover looks again within 15 seconds.
 	ReasonUserDataNotFound = "UserDataNotFound"
 	// ReasonUserDataNotAllowed means that the Secret that spec.userData of the class names lacks
 	// the label machine.drover.dev/user-data.
-	//   - Kinds: Machine
-	//   - Of: Valid=False
+	//   - Kinds: Machine, MachineSet, MachineDeployment
+	//   - Of: Valid=False (Machine), ReplicaFailure=True, Stalled=True
 	//   - Do: If the Secret is meant to be brought onto VMs, label it. Drover looks again within
 	//     15 seconds.
 	ReasonUserDataNotAllowed = "UserDataNotAllowed"
 	// ReasonProfileNotFound means that the OperatingSystemProfile of the class does not exist.
-	//   - Kinds: Machine, MachineDeployment
-	//   - Of: Valid=False, Progressing=False, Stalled=True
+	//   - Kinds: Machine, MachineSet, MachineDeployment
+	//   - Of: Valid=False, ReplicaFailure=True, Progressing=False, Stalled=True
 	//   - Do: Create the profile, or use a class that names a built-in one.
 	ReasonProfileNotFound = "ProfileNotFound"
 	// ReasonUserDataTooLarge means that the user data is larger than the cloud takes.
-	//   - Kinds: Machine, MachineDeployment
-	//   - Of: Valid=False, Progressing=False, Stalled=True
+	//   - Kinds: Machine, MachineSet, MachineDeployment
+	//   - Of: Valid=False, ReplicaFailure=True, Progressing=False, Stalled=True
 	//   - Do: Shorten or remove the files that the message names.
 	ReasonUserDataTooLarge = "UserDataTooLarge"
 	// ReasonVersionSkew means that the API server of the target cluster does not support the kubelet
 	// version: the kubelet is newer, or more than three minor versions older. The message has both
 	// versions.
 	//   - Kinds: Machine, MachineSet, MachineDeployment
-	//   - Of: Valid=False, ReplicaFailure=True, Stalled=True
+	//   - Of: Valid=False (Machine), ReplicaFailure=True, Stalled=True
 	//   - Do: Change spec.version, or upgrade the API server.
 	ReasonVersionSkew = "VersionSkew"
 	// ReasonInvalidStrategy means that spec.strategy has a number that is not allowed.

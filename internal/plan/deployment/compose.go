@@ -57,7 +57,7 @@ func (p *plan) composed(s *set) *machinev1alpha1.MachineSet {
 	}
 	t.Spec.CapacityTimeout = machinev1alpha1.CapacityTimeoutOf(d, t.Spec)
 	creation := machinev1alpha1.CreationEnabled
-	if d.Spec.Strategy.Type == machinev1alpha1.OnDelete && s != p.newSet {
+	if d.Spec.Strategy.Type == machinev1alpha1.OnDelete && s != p.newSet && !p.isTemplateHeld() {
 		creation = machinev1alpha1.CreationDisabled
 	}
 
@@ -136,8 +136,8 @@ func (p *plan) nodeMarks(s *set) machinev1alpha1.NodeMarks {
 }
 
 // isRolling reports whether Machines of old sets are about to be deleted.
-func (p *plan) isRolling() bool {
-	return p.Deployment.Spec.Strategy.Type != machinev1alpha1.OnDelete && !p.isAlone()
+func (f *fleet) isRolling() bool {
+	return f.Deployment.Spec.Strategy.Type != machinev1alpha1.OnDelete && !f.isAlone()
 }
 
 // mayPreserve is how many Failed Machines a set may preserve by itself: those that

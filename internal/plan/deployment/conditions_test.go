@@ -170,6 +170,14 @@ func TestConditions(t *testing.T) {
 			d: deployment(3), sets: middle(available(0), refusing("VersionSkew")),
 			want: want{"ReplicaFailure": "True VersionSkew", "Stalled": "True VersionSkew"},
 		},
+		"ASecretWithUserDataThatIsMissingIsStalled": {
+			d: deployment(3), sets: middle(available(0), refusing("UserDataNotFound")),
+			want: want{"ReplicaFailure": "True UserDataNotFound", "Stalled": "True UserDataNotFound"},
+		},
+		"ASecretWithUserDataThatIsNotAllowedIsStalled": {
+			d: deployment(3), sets: middle(available(0), refusing("UserDataNotAllowed")),
+			want: want{"ReplicaFailure": "True UserDataNotAllowed", "Stalled": "True UserDataNotAllowed"},
+		},
 		"WhatPassesIsNot": {
 			d: deployment(3), sets: middle(available(0), refusing("Throttled")),
 			want: want{"ReplicaFailure": "True Throttled", "Stalled": "False NotStalled"},

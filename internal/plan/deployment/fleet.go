@@ -159,8 +159,13 @@ func (f *fleet) isYoung(last *machinev1alpha1.Revision) bool {
 }
 
 // isHeld reports whether no Machine may be replaced or updated: only replicas counts.
-func (f *fleet) isHeld() bool {
-	return f.Safety.Frozen || f.isPaused() || f.problem != nil && !f.hasClassProblem
+func (f *fleet) isHeld() bool { return f.Safety.Frozen || f.isTemplateHeld() }
+
+// isTemplateHeld reports whether a user holds the rollout, by a pause or by a spec that is not
+// valid. Each set then replaces the Machines that it loses, whatever the strategy: the hold is
+// for the template, and not for the number of Machines.
+func (f *fleet) isTemplateHeld() bool {
+	return f.isPaused() || f.problem != nil && !f.hasClassProblem
 }
 
 // isReplacementHeld reports whether nothing is replaced: the rollout is held, or there is no

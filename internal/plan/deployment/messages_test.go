@@ -30,6 +30,7 @@ func TestMessagesWithNumbersAreWrittenAtMostEveryFiveSeconds(t *testing.T) {
 		callAgain time.Duration
 	}{
 		"YoungMessagesStay":         {age: 2 * time.Second, otherwise: nothing, want: before, callAgain: 3 * time.Second},
+		"MessagesOfThisMomentStay":  {age: 0, otherwise: nothing, want: before, callAgain: 5 * time.Second},
 		"OldMessagesAreReplaced":    {age: 5 * time.Second, otherwise: nothing, want: fresh, callAgain: shared.InFlight},
 		"AClockThatIsAheadIsNoTime": {age: -time.Hour, otherwise: nothing, want: fresh, callAgain: shared.InFlight},
 		"ThoseOfAnotherReasonAreReplacedAtOnce": {
@@ -85,5 +86,17 @@ func TestMessagesWithNumbersAreWrittenAtMostEveryFiveSeconds(t *testing.T) {
 				t.Errorf("the status has %d available Machines, want 2", got.Status.AvailableReplicas)
 			}
 		})
+	}
+}
+
+func TestADeploymentWithoutNewMessagesIsNotPlannedAgainForThem(t *testing.T) {
+	o := Observed{ClassFound: true, Deployment: deployment(3, completed(1), told("v2", 3)), Sets: []Set{machineSet("v2", 1, 3)}}
+	var last Decision
+	for range 3 {
+		last = Plan(now, o)
+		crossplane(o.Deployment, last, func() {})
+	}
+	if last.CallAgain != shared.AtRest {
+		t.Errorf("the next call is after %s, want %s", last.CallAgain, shared.AtRest)
 	}
 }

@@ -1,7 +1,10 @@
 package deployment
 
+import "slices"
+
 // onDelete lets the old sets keep what they have, and the new one make up for what they lose.
-// They create no Machine, so that a Machine that is deleted is gone from them.
+// They create no Machine, so that a Machine that is deleted is gone from them. While a user holds
+// the rollout, they keep their numbers, and each set makes up for its own losses.
 func (p *plan) onDelete() {
 	if p.awaitsMarks() {
 		p.waitToScale()
@@ -17,13 +20,26 @@ func (p *plan) onDelete() {
 	// soon as its number may change.
 	fewer := min(p.marked(p.newSet), tooMuch)
 	tooMuch -= fewer
-	for _, takes := range []func(*set) int32{p.marked, (*set).unavailable, p.nextReplicas} {
+	take := func(from func(*set) int32, most int32) {
 		for _, s := range p.oldSets {
-			n := min(takes(s), p.nextDesired[s], tooMuch)
+			n := min(from(s), p.nextDesired[s], tooMuch, most)
 			if p.reduceDesired(s, n) {
 				tooMuch -= n
+				most -= n
 			}
 		}
+	}
+	take(p.marked, tooMuch)
+	take(p.unmissed, tooMuch)
+	// Old Machines are deleted as far as enough others are available. A new one that is not
+	// available is deleted before a further old one that is.
+	lost := sum(p.oldSets, func(s *set) int32 { return p.lost(s, 0) })
+	take(p.nextReplicas, max(0, sum(p.sets, (*set).available)-lost-p.bounds.least()))
+	if !slices.ContainsFunc(p.oldSets, func(s *set) bool { return !s.isSettled() }) {
+		n := min(max(0, p.unmissed(p.newSet)-fewer), tooMuch)
+		fewer += n
+		tooMuch -= n
+		take(p.nextReplicas, tooMuch)
 	}
 	// What a set that has not acted on its last number can give up, it does when it has: a
 	// Machine of the new template must not be deleted in its place.

@@ -250,6 +250,11 @@ func TestScaling(t *testing.T) {
 			sets:     []Set{machineSet("v0", 1, 1, has(2), available(2), unsettled), machineSet("v1", 2, 1), machineSet("v2", 3, 1)},
 			composed: counts{"v0": 1, "v1": 1, "v2": 1}, decided: counts{"v0": 1, "v1": 1, "v2": 2},
 		},
+		"OfTheMarkedMachinesOnlyThoseThatASetHasYetToDeleteAreNotAvailable": {
+			d:        deployment(5, ints(1, 0)),
+			sets:     []Set{machineSet("v0", 1, 1), machineSet("v1", 2, 4, has(5), available(5), marked(2), unsettled), machineSet("v2", 3, 1)},
+			composed: counts{"v0": 1, "v1": 4, "v2": 1}, decided: counts{"v0": 0, "v1": 4, "v2": 1},
+		},
 		"UnavailableOldMachinesGoFirst": {
 			d:        deployment(4, ints(0, 2)),
 			sets:     []Set{machineSet("v0", 1, 2), machineSet("v1", 2, 2, available(0)), machineSet("v2", 3, 0)},

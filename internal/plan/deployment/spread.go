@@ -93,13 +93,18 @@ func (p *plan) scaleDownAll(n, marked int32) {
 	}
 	excess := int32(0)
 	for i, s := range slices.Backward(p.sets) {
-		back := min(p.lost(s, less[i]), less[i], max(0, -spare))
-		less[i] -= back
-		spare += back
-		excess += back
+		lost := p.lost(s, less[i])
+		keep := min(lost, less[i], max(0, -spare))
+		if keep == 0 {
+			continue
+		}
+		n := max(0, min(less[i], p.unmissed(s)-(s.desired-p.nextDesired[s])+lost-keep))
+		spare += keep
+		excess += less[i] - n
+		less[i] = n
 	}
 	for i, s := range p.sets {
-		m := min(max(0, s.unavailable()-(s.desired-p.nextDesired[s])-less[i]), excess)
+		m := min(max(0, p.unmissed(s)-(s.desired-p.nextDesired[s])-less[i]), excess)
 		less[i] += m
 		excess -= m
 		p.reduceDesired(s, less[i])
@@ -109,7 +114,17 @@ func (p *plan) scaleDownAll(n, marked int32) {
 // lost is how many available Machines a set loses when n more of its Machines are deleted than
 // decided so far: it deletes others first.
 func (p *plan) lost(s *set, n int32) int32 {
-	return max(0, s.desired-p.nextDesired[s]+n-s.unavailable())
+	return max(0, min(s.available(), s.desired-p.nextDesired[s]+n-p.unmissed(s)))
+}
+
+// unmissed Machines are those that a set deletes before available ones. Failed Machines that are
+// preserved are among them in a rollout that replaces the set; otherwise the set deletes them
+// last.
+func (f *fleet) unmissed(s *set) int32 {
+	if f.isRolling() && s != f.newSet {
+		return s.unavailable()
+	}
+	return max(0, s.unavailable()-s.Status.PreservedFailedReplicas)
 }
 
 // oldestFirst takes n from the sets, from each as much as it has.

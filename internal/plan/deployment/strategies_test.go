@@ -44,6 +44,11 @@ func setAside(names ...string) setOption { return func(s *Set) { s.Status.SetAsi
 // countedFor is a set that has counted its Machines since the deployment has so many replicas.
 func countedFor(n int32) setOption { return func(s *Set) { s.Spec.DeploymentReplicas = &n } }
 
+// preserved is how many Failed Machines of a set are kept for analysis.
+func preserved(n int32) setOption {
+	return func(s *Set) { s.Status.PreservedFailedReplicas = n }
+}
+
 func marked(n int32) setOption { return func(s *Set) { s.Status.MarkedReplicas = n } }
 
 // updated says how many Machines of a set that updates in place are of its template.
@@ -122,6 +127,10 @@ func TestRecreate(t *testing.T) {
 		"PausedInTheMiddleScalesDownByMarkedMachinesFirst": {
 			d: deployment(4, recreate, paused, scaledFor(6)), sets: []Set{machineSet("v0", 1, 3), machineSet("v1", 2, 3, marked(2)), machineSet("v2", 3, 0)},
 			decided: counts{"v0": 3, "v1": 1, "v2": 0},
+		},
+		"PausedInTheMiddleDeletesNoMoreThanAreTooMany": {
+			d: deployment(3, recreate, paused, scaledFor(4)), sets: []Set{machineSet("v1", 1, 4, available(1)), machineSet("v2", 2, 0)},
+			decided: counts{"v1": 3, "v2": 0},
 		},
 		"PausedInTheMiddleScalesDownWhenTheMarksAreCounted": {
 			d: deployment(1, recreate, paused, scaledFor(3)), sets: []Set{machineSet("v1", 1, 3, countedFor(3)), machineSet("v2", 2, 0)},
@@ -206,18 +215,78 @@ func TestOnDelete(t *testing.T) {
 			sets:    []Set{machineSet("v1", 1, 3, createsNone), machineSet("v2", 2, 2, marked(1))},
 			decided: counts{"v1": 3, "v2": 1},
 		},
+		"ScalingDownKeepsAsManyAvailableAsThereShallBe": {
+			d:       deployment(24, onDelete),
+			sets:    []Set{machineSet("v1", 1, 26, createsNone), machineSet("v2", 2, 12, has(1), available(0))},
+			decided: counts{"v1": 24, "v2": 0},
+		},
+		"ScalingDownKeepsANewMachineThatIsAvailable": {
+			d:       deployment(8, onDelete),
+			sets:    []Set{machineSet("v1", 1, 8, createsNone), machineSet("v2", 2, 2, available(1))},
+			decided: counts{"v1": 7, "v2": 1},
+		},
+		"ScalingDownTakesANewMachineThatIsNotAvailableWhenAllOldSetsHaveActed": {
+			d:       deployment(3, onDelete, told("v0", 1), told("v1", 2), told("v2", 2)),
+			sets:    []Set{machineSet("v0", 1, 2, createsNone), machineSet("v1", 2, 2, createsNone), machineSet("v2", 3, 2, available(0))},
+			decided: counts{"v0": 1, "v1": 2, "v2": 2},
+		},
+		"ScalingDownTakesAPreservedMachineLast": {
+			d:       deployment(4, onDelete),
+			sets:    []Set{machineSet("v0", 1, 2, createsNone, available(1), preserved(1)), machineSet("v1", 2, 3, createsNone, available(2)), machineSet("v2", 3, 0)},
+			decided: counts{"v0": 2, "v1": 2, "v2": 0},
+		},
+		"ScalingDownCountsANewMachineThatIsMarkedAndNotAvailableOnce": {
+			d:       deployment(8, onDelete),
+			sets:    []Set{machineSet("v1", 1, 8, createsNone, available(7), preserved(1)), machineSet("v2", 2, 2, available(1), marked(1))},
+			decided: counts{"v1": 7, "v2": 1},
+		},
+		"ScalingDownCountsMarkedMachinesAmongThoseThatAreLost": {
+			d:       deployment(5, onDelete),
+			sets:    []Set{machineSet("v1", 1, 5, createsNone, marked(1)), machineSet("v2", 2, 2, available(1))},
+			decided: counts{"v1": 4, "v2": 1},
+		},
+		"ScalingDownKeepsEnoughAvailableOfAllOldSetsTogether": {
+			d:       deployment(4, onDelete),
+			sets:    []Set{machineSet("v0", 1, 2, createsNone), machineSet("v1", 2, 2, createsNone), machineSet("v2", 3, 2, available(1))},
+			decided: counts{"v0": 1, "v1": 2, "v2": 1},
+		},
+		"PausedAnOldSetKeepsThePlaceOfAMachineThatIsLost": {
+			d:       deployment(3, onDelete, paused),
+			sets:    []Set{machineSet("v1", 1, 3, createsNone, has(2), available(2)), machineSet("v2", 2, 0)},
+			decided: counts{"v1": 3, "v2": 0},
+		},
 		"PausedMakesNoNewSet": {
 			d: deployment(4, onDelete, paused), sets: []Set{machineSet("v1", 1, 3)},
 			decided: counts{"v1": 4},
 		},
 	})
-	t.Run("OldSetsCreateNothingAndTheNewOneDoes", func(t *testing.T) {
-		p := Plan(now, Observed{Deployment: deployment(3, onDelete), Sets: []Set{machineSet("v1", 1, 3), machineSet("v2", 2, 0)}, ClassFound: true})
-		got := []machinev1alpha1.CreationPolicy{p.Sets[0].Spec.Creation, p.Sets[1].Spec.Creation}
-		if diff := cmp.Diff([]machinev1alpha1.CreationPolicy{machinev1alpha1.CreationDisabled, machinev1alpha1.CreationEnabled}, got); diff != "" {
-			t.Error(diff)
-		}
-	})
+}
+
+// TestWithOnDeleteOldSetsCreateNothing unless a user holds the rollout: a Machine that is lost
+// then is replaced by one of its own template.
+func TestWithOnDeleteOldSetsCreateNothing(t *testing.T) {
+	for name, tc := range map[string]struct {
+		with   deploymentOption
+		frozen bool
+		want   machinev1alpha1.CreationPolicy
+	}{
+		"InARollout":                    {func(*machinev1alpha1.MachineDeployment) {}, false, machinev1alpha1.CreationDisabled},
+		"InAFreeze":                     {func(*machinev1alpha1.MachineDeployment) {}, true, machinev1alpha1.CreationDisabled},
+		"InAPause":                      {paused, false, machinev1alpha1.CreationEnabled},
+		"InAPauseAndAFreeze":            {paused, true, machinev1alpha1.CreationEnabled},
+		"ForARevisionThatDoesNotExist":  {backTo(9), false, machinev1alpha1.CreationEnabled},
+		"WithAnotherStrategyInARollout": {by(machinev1alpha1.RollingUpdate), false, machinev1alpha1.CreationEnabled},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := Plan(now, Observed{
+				Deployment: deployment(3, by(machinev1alpha1.OnDelete), tc.with), ClassFound: true, Safety: shared.Safety{Frozen: tc.frozen},
+				Sets: []Set{machineSet("v1", 1, 3), machineSet("v2", 2, 0)},
+			})
+			if old, current := p.Sets[0].Spec.Creation, p.Sets[1].Spec.Creation; old != tc.want || current != machinev1alpha1.CreationEnabled {
+				t.Errorf("creation of the old set is %s and of the new one %s, want %s and Enabled", old, current, tc.want)
+			}
+		})
+	}
 }
 
 func TestInPlaceUpdate(t *testing.T) {
@@ -418,6 +487,31 @@ func TestInPlaceUpdate(t *testing.T) {
 
 func TestScalingInARollout(t *testing.T) {
 	testStrategy(t, map[string]strategyCase{
+		"DownKeepsAvailableMachinesThatTheNewSetWouldDeleteBeforePreservedOnes": {
+			d:       deployment(3, ints(1, 0), scaledFor(5)),
+			sets:    []Set{machineSet("v1", 1, 2), machineSet("v2", 2, 3, available(1), preserved(2))},
+			decided: counts{"v1": 2, "v2": 3},
+		},
+		"DownTakesWhatTheNewSetDeletesBeforeAvailableMachines": {
+			d:       deployment(3, ints(1, 0), scaledFor(5)),
+			sets:    []Set{machineSet("v1", 1, 2), machineSet("v2", 2, 3, available(1), preserved(1))},
+			decided: counts{"v1": 2, "v2": 2},
+		},
+		"DownTakesAPreservedMachineOfAnOldSetBeforeAvailableOnes": {
+			d:       deployment(1, ints(1, 0), scaledFor(4)),
+			sets:    []Set{machineSet("v1", 1, 1, available(0), preserved(1)), machineSet("v2", 2, 3, available(2), preserved(1))},
+			decided: counts{"v1": 0, "v2": 2},
+		},
+		"DownKeepsAvailableMachinesBesideMarkedOnesThatAreDeleted": {
+			d:       deployment(4, ints(1, 0), scaledFor(7)),
+			sets:    []Set{machineSet("v1", 1, 3, available(0)), machineSet("v2", 2, 5, available(4), marked(1))},
+			decided: counts{"v1": 1, "v2": 4},
+		},
+		"DownToNoneTakesPreservedMachinesToo": {
+			d:       deployment(0, ints(1, 0), scaledFor(3)),
+			sets:    []Set{machineSet("v1", 1, 1), machineSet("v2", 2, 2, available(1), preserved(1))},
+			decided: counts{"v1": 0, "v2": 0},
+		},
 		"UpIsTheNewSetsWhenAllOfItAreAvailable": {
 			d:       deployment(12, ints(2, 0), scaledFor(6)),
 			sets:    []Set{machineSet("v1", 1, 5), machineSet("v2", 2, 2)},
@@ -664,6 +758,22 @@ func TestScalingInARollout(t *testing.T) {
 			p := Plan(now, Observed{Deployment: d, Sets: []Set{machineSet("v1", 2, 8, unsettled)}, ClassFound: true})
 			if n := *p.Status.DesiredReplicas; n != 8 {
 				t.Errorf("%s: the set is scaled for %d, want 8 until it may be scaled", name, n)
+			}
+		}
+	})
+	t.Run("AScaleDownThatAwaitsMarksIsNotForgotten", func(t *testing.T) {
+		for name, o := range map[string]Observed{
+			"RollingUpdate": {Deployment: deployment(5, ints(1, 0), scaledFor(6)), Sets: []Set{machineSet("v1", 1, 4, countedFor(6)), machineSet("v2", 2, 2, countedFor(6))}},
+			"OnDelete": {Deployment: deployment(5, by(machinev1alpha1.OnDelete), scaledFor(6)),
+				Sets: []Set{machineSet("v1", 1, 4, createsNone, countedFor(6)), machineSet("v2", 2, 2, countedFor(6))}},
+			"a paused Recreate": {Deployment: deployment(5, by(machinev1alpha1.Recreate), paused, scaledFor(6)),
+				Sets: []Set{machineSet("v1", 1, 6, countedFor(6)), machineSet("v2", 2, 0, countedFor(6))}},
+			"an update in place": {Deployment: deployment(5, inPlaceBounds(1, 0, machinev1alpha1.OrchestrationAuto), scaledFor(6)),
+				Sets: []Set{machineSet("v2", 1, 6, updated(4), countedFor(6))}},
+		} {
+			o.ClassFound = true
+			if n := *Plan(now, o).Status.DesiredReplicas; n != 6 {
+				t.Errorf("%s: the sets are scaled for %d, want 6 until their marks are counted", name, n)
 			}
 		}
 	})

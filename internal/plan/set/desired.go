@@ -92,8 +92,11 @@ func (f *fleet) existing(m Machine) Desired {
 	d.Spec.ClusterRef = m.Spec.ClusterRef
 	d.Spec.FailureDomain = m.Spec.FailureDomain
 
-	if isMarked(m) && slices.Contains(f.Set.Status.SetAside, m.Name) {
+	if slices.Contains(f.Set.Status.SetAside, m.Name) && (isMarked(m) || f.isToBeMarked(m)) {
 		f.hide(&d)
+		if f.isToBeMarked(m) || m.Annotations[machinev1alpha1.AnnotationDeleteMachine] == failedReplacement {
+			d.Annotations[machinev1alpha1.AnnotationDeleteMachine] = failedReplacement
+		}
 	}
 	if code, ok := m.Annotations[machinev1alpha1.AnnotationExhausted]; ok {
 		d.Annotations[machinev1alpha1.AnnotationExhausted] = code

@@ -22,17 +22,29 @@ type criterion struct {
 // though it is available. A deletion cost is only a preference: as in a ReplicaSet of
 // Kubernetes, it decides among Machines that are equally available. The bounds of a rollout
 // rely on that, because a MachineDeployment counts on a set to delete first what is not
-// available.
+// available. For the same reason a preserved Machine is deleted last by a scale-down, and like
+// any other by a rollout: it would hold the surge until it is preserved no longer.
 func (p *plan) criteria() []criterion {
-	return []criterion{
+	criteria := []criterion{
 		{by(p.preserved, cmp.Compare[int]), says("not preserved")},
 		{by(p.preservedUntil, cmp.Compare[int64]), says("preserved for less long")},
+	}
+	if p.isRolledOut() {
+		criteria = nil
+	}
+	return append(criteria, []criterion{
 		{by(isMarked, falseLast), says("marked by the annotation " + machinev1alpha1.AnnotationDeleteMachine)},
 		{by(p.trouble, cmp.Compare[trouble]), func(m Machine) string { return p.trouble(m).say(m) }},
 		{by(deletionCost, cmp.Compare[int64]), func(m Machine) string { return fmt.Sprintf("deletion cost %d", deletionCost(m)) }},
 		{by(p.isOutdated, falseLast), says("not of the current template")},
 		p.order(),
-	}
+	}...)
+}
+
+// isRolledOut reports whether a rollout of the MachineDeployment replaces all Machines of the set:
+// their Nodes are marked as outdated for as long.
+func (f *fleet) isRolledOut() bool {
+	return slices.ContainsFunc(f.Set.Spec.NodeMarks.Taints, func(t machinev1alpha1.Taint) bool { return t.Key == machinev1alpha1.TaintOutdated })
 }
 
 // order is the last criterion: what the user prefers among equal Machines.

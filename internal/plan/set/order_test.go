@@ -227,3 +227,27 @@ func TestAScaleDownSparesAvailableMachines(t *testing.T) {
 		}
 	})
 }
+
+// TestARolloutDeletesAPreservedMachineLikeAnyOther: its MachineDeployment counts on the set to
+// delete first what is not available.
+func TestARolloutDeletesAPreservedMachineLikeAnyOther(t *testing.T) {
+	marks := func(key string) setOption {
+		return func(s *machinev1alpha1.MachineSet) { s.Spec.NodeMarks.Taints = []machinev1alpha1.Taint{{Key: key}} }
+	}
+	for name, tc := range map[string]struct {
+		set  *machinev1alpha1.MachineSet
+		want string
+	}{
+		"AScaleDownTakesItLast":    {set(1), "b"},
+		"ARolloutTakesItFirst":     {set(1, marks(machinev1alpha1.TaintOutdated)), "a"},
+		"AnotherTaintIsNoRollout":  {set(1, marks("example.com/slow")), "b"},
+		"AScaleToZeroTakesAllOfIt": {set(0), "b a"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := Plan(now, Observed{Set: tc.set, Machines: []Machine{machine("a", failed, worked, kept), machine("b", running)}})
+			if got := strings.Join(d.Status.Dropping, " "); got != tc.want {
+				t.Errorf("the set deletes %q, want %q", got, tc.want)
+			}
+		})
+	}
+}

@@ -108,6 +108,8 @@ type plan struct {
 	// place, and paired those that this plan adds: the others are created when that is
 	// written down.
 	replacing, paired []machinev1alpha1.Replacement
+	// released are pairs whose replacement failed and is set aside, until it shows its mark.
+	released []machinev1alpha1.Replacement
 	// setAside Machines are marked for deletion and preserved: they count as gone.
 	setAside []Machine
 	// backoff of the template, while it fails.

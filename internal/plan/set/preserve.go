@@ -102,7 +102,20 @@ func (f *fleet) preservedUntil(m Machine) int64 {
 // isSetAside reports whether the Machine counts as gone, by an earlier decision. Without its
 // mark it counts again, as soon as the selector matches it.
 func (f *fleet) isSetAside(m Machine) bool {
-	return slices.Contains(f.Set.Status.SetAside, m.Name) && (isMarked(m) || !f.isSelected(m))
+	return slices.Contains(f.Set.Status.SetAside, m.Name) && (isMarked(m) || f.isToBeMarked(m) || !f.isSelected(m))
+}
+
+// failedReplacement is the value of the mark that the set itself gives a replacement that it set
+// aside. The set keeps applying it: a mark of another client is that client's.
+const failedReplacement = "failed-replacement"
+
+// isToBeMarked reports whether the Machine is a replacement that was set aside, and does not show
+// the mark yet that the set gives it. Until it does, its pair is what tells it from a Machine
+// whose mark a user has removed.
+func (f *fleet) isToBeMarked(m Machine) bool {
+	return !isMarked(m) && slices.ContainsFunc(f.Set.Status.Replacing, func(r machinev1alpha1.Replacement) bool {
+		return r.By == m.Name && slices.Contains(f.Set.Status.SetAside, r.By)
+	})
 }
 
 func (f *fleet) isSelected(m Machine) bool {
@@ -141,23 +154,27 @@ func (p *plan) setAsideMarked() {
 		}
 	}
 	for _, m := range p.worstFirst(marked)[:max(0, min(excess, len(marked)))] {
-		p.kept = slices.DeleteFunc(p.kept, func(k Machine) bool { return k.Name == m.Name })
-		p.forget(sets.New(m.Name))
-		p.setAside = append(p.setAside, m)
-		until := ""
-		if m.Status.Preservation != nil {
-			until = " until " + m.Status.Preservation.Until.UTC().Format(time.RFC3339)
-		}
-		p.events = append(p.events, shared.Event{Reason: machinev1alpha1.EventSetAsideMachine, Message: fmt.Sprintf(
-			"Set aside Machine %s: %s marks it for deletion, and %s keeps it%s; it does not count as a replica",
-			m.Name, machinev1alpha1.AnnotationDeleteMachine, machinev1alpha1.AnnotationPreserve, until)})
+		p.putAside(m, machinev1alpha1.AnnotationDeleteMachine+" marks it for deletion")
 	}
+}
+
+// putAside a preserved Machine: it counts as gone.
+func (p *plan) putAside(m Machine, because string) {
+	p.kept = slices.DeleteFunc(p.kept, func(k Machine) bool { return k.Name == m.Name })
+	p.forget(sets.New(m.Name))
+	p.setAside = append(p.setAside, m)
+	until := ""
+	if m.Status.Preservation != nil {
+		until = " until " + m.Status.Preservation.Until.UTC().Format(time.RFC3339)
+	}
+	p.events = append(p.events, shared.Event{Reason: machinev1alpha1.EventSetAsideMachine, Message: fmt.Sprintf(
+		"Set aside Machine %s: %s, and %s keeps it%s; it does not count as a replica", m.Name, because, machinev1alpha1.AnnotationPreserve, until)})
 }
 
 // deleteSetAside deletes Machines that were set aside, and are preserved no longer.
 func (p *plan) deleteSetAside() {
 	p.setAside = slices.DeleteFunc(p.setAside, func(m Machine) bool {
-		if p.isPreserved(m) || !isMarked(m) {
+		if p.isPreserved(m) || !isMarked(m) && !p.isToBeMarked(m) {
 			return false
 		}
 		p.dropped = append(p.dropped, m)

@@ -3,6 +3,7 @@ package set
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/names"
 	shared "github.com/drover-dev/drover/internal/plan"
 )
 
@@ -227,6 +229,111 @@ func TestAMarkedMachineThatIsPreservedCountsAsGone(t *testing.T) {
 			got := []any{d.Status.SetAside, d.Status.Dropping, d.Delete, d.Status.Replicas, d.Status.Created - 100, reasons(d)}
 			if diff := cmp.Diff([]any{tc.setAside, tc.dropping, tc.deletes, tc.replicas, tc.created, tc.events}, got, equateEmpty); diff != "" {
 				t.Errorf("-want +got:\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestAReplacementThatFailedAndIsPreservedIsSetAside with the order CreateFirst: its Machine is
+// replaced by another one.
+func TestAReplacementThatFailedAndIsPreservedIsSetAside(t *testing.T) {
+	type want struct {
+		SetAside, Dropping []string
+		Replacing          []machinev1alpha1.Replacement
+		Replicas, Waiting  int32
+		Event              string
+	}
+	pair := func(machine, by string) machinev1alpha1.Replacement {
+		return machinev1alpha1.Replacement{Machine: machine, By: by}
+	}
+	next := names.Machine("set", "uid-of-set", 101)
+	old := machine("a", running, worked, unwanted)
+	other := machine("b", running, worked)
+	broken := func(options ...machineOption) Machine {
+		return machine("by", failed, append([]machineOption{withVM, func(m *Machine) { m.Labels = map[string]string{"pool": "a", "app": "web"} }, failedWith(machinev1alpha1.FailureJoinTimeout, "", "no Node")}, options...)...)
+	}
+	failedMark := annotated(machinev1alpha1.AnnotationDeleteMachine, "failed-replacement")
+	for name, tc := range map[string]struct {
+		set      *machinev1alpha1.MachineSet
+		machines []Machine
+		want     want
+	}{
+		"ItIsSetAside": {
+			set(2, createFirst, budget("1", "100%"), replacing("a", "by")), []Machine{old, other, broken(kept)},
+			want{SetAside: []string{"by"}, Replacing: []machinev1alpha1.Replacement{pair("a", "by")}, Replicas: 2, Event: "SetAsideMachine"},
+		},
+		"WithoutPreservationItIsReplaced": {
+			set(2, createFirst, budget("1", "100%"), replacing("a", "by")), []Machine{old, other, broken()},
+			want{Dropping: []string{"by"}, Replicas: 2, Waiting: 1, Event: "BackingOff ReplacingMachine"},
+		},
+		"UntilItShowsItsMarkNoOtherIsCreated": {
+			set(2, createFirst, budget("1", "100%"), replacing("a", "by"), setAside("by")), []Machine{old, other, broken(kept)},
+			want{SetAside: []string{"by"}, Replacing: []machinev1alpha1.Replacement{pair("a", "by")}, Replicas: 2},
+		},
+		"ThenAnotherIsCreated": {
+			set(2, createFirst, budget("1", "100%"), replacing("a", "by"), setAside("by")), []Machine{old, other, broken(kept, failedMark)},
+			want{SetAside: []string{"by"}, Replacing: []machinev1alpha1.Replacement{pair("a", next)}, Replicas: 2, Event: "ReplacingMachine"},
+		},
+		"AsManyAreSetAsideAsMayBeInFlight": {
+			set(2, createFirst, budget("1", "100%"), replacing("a", "by"), setAside("c")),
+			[]Machine{old, other, broken(kept), machine("c", failed, withVM, kept, failedMark)},
+			want{SetAside: []string{"c"}, Replacing: []machinev1alpha1.Replacement{pair("a", "by")}, Replicas: 3},
+		},
+		"AndOneMoreIfOneMoreMayBe": {
+			set(2, createFirst, budget("2", "100%"), replacing("a", "by"), setAside("c")),
+			[]Machine{old, other, broken(kept), machine("c", failed, withVM, kept, failedMark)},
+			want{SetAside: []string{"by", "c"}, Replacing: []machinev1alpha1.Replacement{pair("a", "by")}, Replicas: 2, Event: "SetAsideMachine"},
+		},
+		"ItIsDeletedWhenItIsPreservedNoLonger": {
+			set(2, createFirst, budget("1", "100%"), setAside("by")), []Machine{other, machine("d", running, worked), broken(failedMark)},
+			want{SetAside: []string{"by"}, Dropping: []string{"by"}, Replicas: 2, Event: "DeletedMachine"},
+		},
+		"AlsoBeforeItShowsItsMark": {
+			set(2, createFirst, budget("1", "100%"), replacing("a", "by"), setAside("by")), []Machine{old, other, broken()},
+			want{SetAside: []string{"by"}, Dropping: []string{"by"}, Replacing: []machinev1alpha1.Replacement{pair("a", next)}, Replicas: 2, Event: "DeletedMachine ReplacingMachine"},
+		},
+		"ASetThatCreatesNoneKeepsItAsideToo": {
+			set(2, createFirst, budget("0", "100%"), createsNone, replacing("a", "by"), setAside("by")), []Machine{old, other, broken(kept)},
+			want{SetAside: []string{"by"}, Replacing: []machinev1alpha1.Replacement{pair("a", "by")}, Replicas: 2},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := Plan(now, Observed{Set: tc.set, Machines: tc.machines})
+			got := want{SetAside: d.Status.SetAside, Dropping: d.Status.Dropping, Replacing: d.Status.Replacing, Replicas: d.Status.Replicas,
+				Waiting: d.Status.ReplaceableReplicas, Event: strings.Join(reasons(d), " ")}
+			if diff := cmp.Diff(tc.want, got, equateEmpty); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestAReplacementThatIsSetAsideIsMarkedByItsSet, and hidden from the cluster-autoscaler. The mark
+// of another client is left to that client.
+func TestAReplacementThatIsSetAsideIsMarkedByItsSet(t *testing.T) {
+	mark := func(value string) machineOption {
+		return annotated(machinev1alpha1.AnnotationDeleteMachine, value)
+	}
+	for name, tc := range map[string]struct {
+		set  *machinev1alpha1.MachineSet
+		is   machineOption
+		want string
+	}{
+		"NotBeforeTheDecisionIsRecorded": {set(1, createFirst, replacing("b", "a")), kept, ""},
+		"OnceItIsRecorded":               {set(1, createFirst, replacing("b", "a"), setAside("a")), kept, "failed-replacement"},
+		"AndFromThenOn":                  {set(1, createFirst, setAside("a")), mark("failed-replacement"), "failed-replacement"},
+		"NotInPlaceOfTheAutoscaler":      {set(1, createFirst, setAside("a")), mark("2026-01-01"), ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := Plan(now, Observed{Set: tc.set, Machines: []Machine{machine("a", failed, withVM, kept, tc.is), machine("b", running, worked, unwanted)}})
+			for _, m := range d.Machines {
+				if m.Name != "a" {
+					continue
+				}
+				_, seen := m.Labels["pool"]
+				if got := m.Annotations[machinev1alpha1.AnnotationDeleteMachine]; got != tc.want || seen != (name == "NotBeforeTheDecisionIsRecorded") {
+					t.Errorf("the mark is %q, want %q; the selector matches it: %t", got, tc.want, seen)
+				}
 			}
 		})
 	}

@@ -71,6 +71,11 @@ func (p *plan) wanted() int { return max(0, int(p.Set.Spec.Replicas)) + len(p.re
 // not given up. Where there are enough without them, they go like any that are too
 // much.
 func (p *plan) resumeReplacing() {
+	for _, r := range p.Set.Status.Replacing {
+		if slices.ContainsFunc(p.setAside, func(m Machine) bool { return m.Name == r.By && p.isToBeMarked(m) }) {
+			p.released = append(p.released, r)
+		}
+	}
 	if p.createsNone() {
 		return
 	}
@@ -164,7 +169,7 @@ func (p *plan) waiting() []Machine {
 	var out []Machine
 	for _, m := range p.kept {
 		is := func(r machinev1alpha1.Replacement) bool { return r.Machine == m.Name || r.By == m.Name }
-		if p.toReplace(m) && !slices.ContainsFunc(p.replacing, is) && !slices.ContainsFunc(p.paired, is) {
+		if p.toReplace(m) && !slices.ContainsFunc(slices.Concat(p.replacing, p.paired, p.released), is) {
 			out = append(out, m)
 		}
 	}
@@ -178,7 +183,10 @@ func (f *fleet) handsOver(m Machine) bool {
 		hasVM(m) && hadNode(m) && m.Status.FailureReason != machinev1alpha1.FailureVMLost
 }
 
-// handOver gives up Machines whose replacement is available, and replacements that failed.
+// handOver gives up Machines whose replacement is available, and replacements that failed. One
+// that failed and is preserved is set aside, and another is created: neither its Machine nor the
+// budget waits for the end of the analysis. So many are set aside as may be in flight; a further
+// one keeps its pair, because each costs a VM.
 func (p *plan) handOver() {
 	if !p.mayGiveUp() {
 		return
@@ -194,6 +202,9 @@ func (p *plan) handOver() {
 		case isFailed(by) && !p.isPreserved(by):
 			p.drop(by)
 			p.events = append(p.events, replacingEvent(by, ""))
+		case isFailed(by) && len(p.setAside) < int(p.limits.InFlight):
+			p.putAside(by, fmt.Sprintf("it failed before it could replace Machine %s", m.Name))
+			p.released = append(p.released, r)
 		}
 	}
 }

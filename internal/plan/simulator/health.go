@@ -182,6 +182,16 @@ func (d decision) awaits(name string) bool {
 	return slices.Contains(d.before.Creating, name) && !slices.Contains(d.gone, name)
 }
 
+// preserved reports whether a Machine is kept for analysis by this decision. What the set asked
+// for by itself, and what the Machine does not report yet, the set may take back: another Machine
+// may be preserved instead.
+func (d decision) preserved(m *machinev1alpha1.Machine, now time.Time) bool {
+	if m.Status.Preservation == nil && m.Annotations[machinev1alpha1.AnnotationPreserve] == machinev1alpha1.PreserveAuto {
+		return slices.Contains(d.preserves, m.Name)
+	}
+	return isPreserved(m, now)
+}
+
 // causeFor which the set may delete a Machine although there are not too many.
 func (c *Cluster) causeFor(d decision, name string) cause {
 	m := d.machine(name)
@@ -208,7 +218,7 @@ func (c *Cluster) causeFor(d decision, name string) cause {
 		}
 	}
 	switch {
-	case isPreserved(m, c.Now):
+	case d.preserved(m, c.Now):
 		return tooMany
 	case failed && m.Status.NodeRef == nil:
 		return retried
@@ -237,6 +247,10 @@ func (w *watcher) onDecision(c *Cluster, d decision) {
 	kept := d.kept()
 	lasting, before := 0, w.started
 	for _, r := range d.after.Replacing {
+		if slices.Contains(d.after.SetAside, r.By) {
+			// The replacement counts as gone.
+			continue
+		}
 		if slices.Contains(d.before.Replacing, r) {
 			lasting++
 		} else {
@@ -363,7 +377,7 @@ func (w *watcher) begin(c *Cluster, d decision, name string) {
 	for _, name := range d.kept() {
 		m := d.machine(name)
 		switch {
-		case m == nil || isPreserved(m, c.Now) || slices.Contains(d.preserves, name):
+		case m == nil || d.preserved(m, c.Now) || slices.Contains(d.preserves, name):
 		case m.Status.Phase == machinev1alpha1.MachineUnknown, m.Status.Phase == machinev1alpha1.MachineFailed:
 			unhealthy++
 		}
@@ -377,7 +391,7 @@ func (w *watcher) begin(c *Cluster, d decision, name string) {
 func (w *watcher) onSurplus(c *Cluster, d decision) {
 	for _, stays := range d.kept() {
 		m := d.machine(stays)
-		if m == nil || !isMarked(m) || isPreserved(m, c.Now) || slices.Contains(d.after.Dropping, stays) {
+		if m == nil || !isMarked(m) || d.preserved(m, c.Now) || slices.Contains(d.after.Dropping, stays) {
 			continue
 		}
 		for _, goes := range d.after.Dropping {

@@ -125,7 +125,8 @@ func (w *watcher) onReduced(c *Cluster, recorded []machinev1alpha1.MachineSetRep
 
 // onScaled holds that with OnDelete the set of the template keeps the Machines that are wanted
 // of it, as long as there are old ones to delete: its number is not lowered below replicas, but
-// for its marked Machines. The deployment was seen with its sets, and recorded the numbers.
+// for its marked Machines and those that are not available. The deployment was seen with its
+// sets, and recorded the numbers.
 func (w *watcher) onScaled(seen *machinev1alpha1.MachineDeployment, sets []child[*machinev1alpha1.MachineSet], recorded []machinev1alpha1.MachineSetReplicas) {
 	if seen.Spec.Strategy.Type != machinev1alpha1.OnDelete || len(recorded) == 0 {
 		return
@@ -136,7 +137,7 @@ func (w *watcher) onScaled(seen *machinev1alpha1.MachineDeployment, sets []child
 			if before.Name != now.Name || s.object.Name != now.Name {
 				continue
 			}
-			if least := min(before.Replicas, seen.Spec.Replicas) - s.object.Status.MarkedReplicas; now.Replicas < least {
+			if least := min(before.Replicas, seen.Spec.Replicas) - s.object.Status.MarkedReplicas - max(0, before.Replicas-s.object.Status.AvailableReplicas); now.Replicas < least {
 				w.violated("with OnDelete %s, which has the template, shall have %d Machines, of %d before, though %d are wanted", now.Name, now.Replicas, before.Replicas, seen.Spec.Replicas)
 			}
 		}
