@@ -118,6 +118,11 @@ func TestATokenAtTheCutIsMasked(t *testing.T) {
 		if strings.Contains(got, "0123") {
 			t.Fatalf("after %d bytes: %q", before, got[len(got)-40:])
 		}
+		// Each component that passes a console on makes an excerpt of it.
+		got = Excerpt(strings.Repeat("x", before) + " password=abcdefgh and the rest of the line")
+		if again := Excerpt(got); again != got || strings.Contains(got, "abc") {
+			t.Fatalf("after %d bytes: %q, and again %q", before, got[len(got)-40:], again[len(again)-40:])
+		}
 	}
 }
 
