@@ -16,7 +16,7 @@ const (
 	// maxLine is the size of one line in bytes.
 	maxLine = 512
 	// maxInput bounds what is read of a console: its end.
-	maxInput = 256 << 10
+	maxInput = 64 << 10
 )
 
 // Lines that explain a failure are kept although more recent ones would not leave room for
