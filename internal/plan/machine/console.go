@@ -85,7 +85,7 @@ func exitCode(p *machinev1alpha1.BootstrapProgress) int32 {
 func (f facts) notJoinedReason() string {
 	c := f.VM.Console
 	switch {
-	case c == nil || f.node.Present || !f.isLate():
+	case c == nil || f.node.Present || f.node.Error != "" || !f.isLate():
 	case c.Step != nil && c.Step.State == console.Failed:
 		return machinev1alpha1.ReasonBootstrapFailing
 	case c.Refusal != "":
@@ -97,7 +97,8 @@ func (f facts) notJoinedReason() string {
 // describeConsole says what the console of a late VM without a Node shows: the step of its
 // bootstrap, else the refusal of its user data, else the last lines.
 func (f facts) describeConsole() string {
-	if f.node.Present || !f.isLate() || f.VM.Console == nil {
+	// An unreachable cluster explains more: the Node may be there.
+	if f.node.Present || f.node.Error != "" || !f.isLate() || f.VM.Console == nil {
 		return ""
 	}
 	c := f.VM.Console

@@ -145,6 +145,15 @@ func TestAMachineIsLookedAtWhenItIsLate(t *testing.T) {
 	}
 }
 
+func TestAClusterThatCannotBeReachedExplainsMoreThanAConsole(t *testing.T) {
+	shown := &plan.Console{Excerpt: "x\n", Step: &console.Step{Name: "disks", State: console.Failed, ExitCode: 7}}
+	o := Observed{Machine: machine(joining(machinev1alpha1.JoinStatus{})), VM: runningWith(shown), WorkerNode: unreachable(workerNodeThat("", ""))}
+	d := Plan(created.Add(2*time.Minute), o)
+	if c := conditionOf(d, machinev1alpha1.ConditionNodeReady); c.Reason != machinev1alpha1.ReasonNodeNotJoined || c.Message != "unreachable" {
+		t.Errorf("NodeReady is %s: %s", c.Reason, c.Message)
+	}
+}
+
 func TestTheConsoleOfAFailedMachineIsKept(t *testing.T) {
 	shown := &plan.Console{Excerpt: "the last words\n", Step: &console.Step{Name: "disks", State: console.Failed, ExitCode: 7, Output: "no disk"}}
 	o := Observed{Machine: machine(joining(machinev1alpha1.JoinStatus{})), VM: runningWith(shown), WorkerNode: workerNodeThat("", "")}
