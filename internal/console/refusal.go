@@ -16,21 +16,21 @@ var refusals = regexp.MustCompile(strings.Join([]string{
 	`Running module \S+ \(.*\) failed`,
 	`Failed to run module `,
 	`Failed to shellify `,
-	// Ignition, which ends with this line whatever failed before it.
+	// Ignition, which prints this line whatever failed before it.
 	`Ignition failed: `,
 	`Failed to start .*[Ii]gnition[- (]`,
 }, "|"))
 
-// Refusal returns the last line of an excerpt in which cloud-init or Ignition reports that it
-// cannot read or apply the user data, of at most 300 bytes. It is empty if there is none.
+// Refusal returns the first line of an excerpt in which cloud-init or Ignition reports that it
+// cannot read or apply the user data, of at most 300 bytes: further ones report what follows from
+// it. It is empty if there is none.
 func Refusal(excerpt string) string {
-	text := ""
 	for line := range strings.Lines(excerpt) {
 		if refusals.MatchString(line) {
-			text = clip(withoutPrefix(strings.TrimSuffix(line, "\n")), maxOutput)
+			return clip(withoutPrefix(strings.TrimSuffix(line, "\n")), maxOutput)
 		}
 	}
-	return text
+	return ""
 }
 
 // LastLines returns the end of an excerpt in one line of at most 300 bytes.

@@ -13,6 +13,10 @@ func TestRefusal(t *testing.T) {
 			`[    9.1] cloud-init[301]: 2026-11-23 12:36:00,004 - util.py[WARNING]: Failed loading yaml blob. Invalid format at line 1 column 5: "mapping values are not allowed here` + "\nlogin:\n",
 			`2026-11-23 12:36:00,004 - util.py[WARNING]: Failed loading yaml blob. Invalid format at line 1 column 5: "mapping values are not allowed here`,
 		},
+		"TheCauseComesFirst": {
+			"util.py[WARNING]: Failed loading yaml blob. Invalid format at line 3\ncloud_config.py[WARNING]: Failed at merging in cloud config part from part-001: empty cloud config\n",
+			"util.py[WARNING]: Failed loading yaml blob. Invalid format at line 3",
+		},
 		"NoTypeThatItKnows": {
 			"2026-11-23T12:00:00Z 2026-11-23 12:36:00,004 - __init__.py[WARNING]: Unhandled non-multipart (text/x-not-multipart) userdata: 'b'hello'...'\n",
 			"2026-11-23 12:36:00,004 - __init__.py[WARNING]: Unhandled non-multipart (text/x-not-multipart) userdata: 'b'hello'...'",

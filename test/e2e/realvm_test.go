@@ -136,10 +136,11 @@ func TestBadUserDataIsExplainedWithinTwoMinutes(t *testing.T) {
 func TestUserDataThatCloudInitRefusesIsExplainedWithinTwoMinutes(t *testing.T) {
 	t.Parallel()
 	f := plane.NewRealFleet(t)
-	f.Create(t, &corev1.Secret{
+	secret := &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: f.Namespace, Name: "own", Labels: map[string]string{machinev1alpha1.LabelUserData: "true"}},
 		StringData: map[string]string{"userData": "#cloud-config\nruncmd: [\ntoken: <<BOOTSTRAP_TOKEN>>: <<MACHINE_NAME>>\n"},
-	})
+	}
+	f.Create(t, secret)
 	class := f.Class("real", "local", fmt.Sprintf(`{"image":%q,"size":"small"}`, localcloud.ImageDebian12Real))
 	class.Spec.UserData = &machinev1alpha1.UserData{SecretRef: machinev1alpha1.UserDataSecretReference{Name: "own"}}
 	startReal(t, f, class)
@@ -149,6 +150,7 @@ func TestUserDataThatCloudInitRefusesIsExplainedWithinTwoMinutes(t *testing.T) {
 	if p := realMachine(t, f).Status.Join.Bootstrap; p != nil {
 		t.Errorf("user data without steps has reached %+v", p)
 	}
+	must(t, f.Client.Delete(t.Context(), secret))
 	endReal(t, f)
 }
 
