@@ -39,6 +39,8 @@ func instance(r *ujconfig.Resource) {
 	r.Kind = "VirtualMachine"
 	// It holds the bootstrap token: from a Secret, and never in the status.
 	r.TerraformResource.Schema["user_data"].Sensitive = true
+	// Not an attribute of the Terraform provider: the controller reads it.
+	r.TerraformResource.Schema[lift.ConsoleAttribute] = lift.ConsoleSchema()
 	lift.Hide(r,
 		// What a machine that comes and goes has no use for.
 		"admin_pass", "power_state", "stop_before_destroy", "force_delete", "hypervisor_hostname", "availability_zone_hints",

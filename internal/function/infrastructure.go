@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/lru"
 
+	clusterv1alpha1 "github.com/drover-dev/drover/apis/cluster/v1alpha1"
 	fn "github.com/drover-dev/drover/apis/fn/v1alpha1"
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/function/step"
@@ -221,7 +222,17 @@ func observeVM(req *fnv1.RunFunctionRequest) (vm.Observed, error) {
 	if o.Bootstrap.Key != "" {
 		o.UserData = string(observed[machinev1alpha1.ResourceUserData].Connection[o.Bootstrap.Key])
 	}
+	o.Secrets = secretsOf(observed[machinev1alpha1.ResourceUserData])
 	return o, nil
+}
+
+// secretsOf user data are its join token, and the half of it that is secret.
+func secretsOf(userData plan.Object) []string {
+	token := string(userData.Connection[clusterv1alpha1.ConnectionToken])
+	if _, secret, found := strings.Cut(token, "."); found {
+		return []string{token, secret}
+	}
+	return nil
 }
 
 // checkClass says what is wrong with the VMs that Machines of a class and a template would

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"time"
 
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
@@ -33,11 +34,10 @@ func runLifecycle(now time.Time, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctio
 		return nil, err
 	}
 	rsp := step.NewResponse(req)
-	if err := holdVM(req, rsp, o.Machine); err != nil {
+	d := machine.Plan(now, o)
+	if err := holdVM(req, rsp, o.Machine, d.ReadConsole); err != nil {
 		return nil, err
 	}
-
-	d := machine.Plan(now, o)
 	if o.NeedsTarget(d) {
 		c, looked := rsp.Cluster(req, o.Machine.Namespace, o.Machine.Spec.ClusterRef)
 		if !looked {
@@ -45,6 +45,9 @@ func runLifecycle(now time.Time, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctio
 		}
 		o.ObserveTarget(c, grace)
 		d = machine.Plan(now, o)
+		if err := holdVM(req, rsp, o.Machine, d.ReadConsole); err != nil {
+			return nil, err
+		}
 	}
 	if d.WorkerNode != nil {
 		if err := rsp.SetContext(step.ContextNode, workernode.WorkerNode{Parameters: *d.WorkerNode}); err != nil {
@@ -75,8 +78,9 @@ func observeMachine(req *fnv1.RunFunctionRequest) (machine.Observed, error) {
 
 // holdVM gives the VM, and its companions, the finalizer that keeps it until its Node
 // is drained, and them until it is gone. What no step desires, although it is there, is
-// kept: only the deletion of its Machine deletes it.
-func holdVM(req *fnv1.RunFunctionRequest, rsp step.Response, m *machinev1alpha1.Machine) error {
+// kept: only the deletion of its Machine deletes it. Of the VM it also says whether its console
+// is to be read.
+func holdVM(req *fnv1.RunFunctionRequest, rsp step.Response, m *machinev1alpha1.Machine, readConsole bool) error {
 	all := step.Observed(req)
 	names := map[string]bool{}
 	for name := range all {
@@ -90,11 +94,39 @@ func holdVM(req *fnv1.RunFunctionRequest, rsp step.Response, m *machinev1alpha1.
 			continue
 		}
 		observed, exists := all[name]
-		if err := hold(req, rsp, m, name, observed, exists); err != nil {
+		held := heldOf(req, m, name, observed)
+		if name == machinev1alpha1.ResourceVM {
+			requestConsole(held, observed, readConsole)
+		}
+		if err := hold(req, rsp, held, name, observed, exists); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// heldOf a resource is what an earlier step desires of it, or what is observed.
+func heldOf(req *fnv1.RunFunctionRequest, m *machinev1alpha1.Machine, name string, observed plan.Object) plan.Object {
+	held, ok := step.Desired(req, name)
+	if !ok {
+		held = plan.Object{Unstructured: plan.AsObserved(observed, m)}
+	}
+	return held
+}
+
+// requestConsole of a VM. A request is called off by another value: nothing is applied for an
+// annotation that is only missing.
+func requestConsole(held, observed plan.Object, readConsole bool) {
+	if !readConsole && (observed.Unstructured == nil || observed.GetAnnotations()[machinev1alpha1.AnnotationReadConsole] == "") {
+		return
+	}
+	annotations := map[string]string{machinev1alpha1.AnnotationReadConsole: strconv.FormatBool(readConsole)}
+	for k, v := range held.GetAnnotations() {
+		if k != machinev1alpha1.AnnotationReadConsole {
+			annotations[k] = v
+		}
+	}
+	held.SetAnnotations(annotations)
 }
 
 // finalizersOf a resource that exists: what it was created with is kept, and nothing is
@@ -109,11 +141,7 @@ func finalizersOf(observed plan.Object) []string {
 	return out
 }
 
-func hold(req *fnv1.RunFunctionRequest, rsp step.Response, m *machinev1alpha1.Machine, name string, observed plan.Object, exists bool) error {
-	held, ok := step.Desired(req, name)
-	if !ok {
-		held = plan.Object{Unstructured: plan.AsObserved(observed, m)}
-	}
+func hold(req *fnv1.RunFunctionRequest, rsp step.Response, held plan.Object, name string, observed plan.Object, exists bool) error {
 	wanted := []string{machinev1alpha1.FinalizerDrain}
 	if exists {
 		wanted = finalizersOf(observed)

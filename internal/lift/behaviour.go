@@ -36,6 +36,11 @@ type Behaviour struct {
 	// the spec: a field that only looks different could cost a machine its network.
 	Immutable bool
 
+	// Console returns the end of what the VM with the external name wrote to its console. It is
+	// called for a VM with the annotation machine.drover.dev/read-console. nil: the resource
+	// has no attribute [ConsoleAttribute].
+	Console func(ctx context.Context, mg resource.ModernManaged, name string) (string, error)
+
 	// CreationGrace is how long the cloud may deny a resource that it has
 	// created. Default 0: never.
 	CreationGrace time.Duration

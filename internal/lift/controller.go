@@ -155,6 +155,9 @@ func newConnector(c client.Client, o tjcontroller.Options, resourceName string, 
 // pollInterval is short for what is becoming Ready, and interval for the rest.
 func pollInterval(now time.Time, mg resource.Managed, interval time.Duration) time.Duration {
 	if mg.GetCondition(xpv1.TypeReady).Reason != xpv1.ReasonCreating {
+		if wantsConsole(mg) {
+			return min(interval, consolePoll)
+		}
 		return interval
 	}
 	return pollWhileChanging(now, meta.GetExternalCreateSucceeded(mg), interval)

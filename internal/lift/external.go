@@ -96,6 +96,7 @@ func (e *external) Disconnect(ctx context.Context) error { return e.ExternalClie
 // something.
 func (e *external) Observe(ctx context.Context, mg resource.Managed) (managed.ExternalObservation, error) {
 	name := meta.GetExternalName(mg)
+	before := e.lastConsole(mg)
 	o, err := e.ExternalClient.Observe(ctx, mg)
 	if err != nil {
 		return o, ofConfig(mg, err)
@@ -118,6 +119,9 @@ func (e *external) Observe(ctx context.Context, mg resource.Managed) (managed.Ex
 		return o, fmt.Errorf("cannot read status.atProvider: %w", err)
 	}
 	mg.SetConditions(e.behaviour.Ready(state))
+	if err := e.observeConsole(ctx, mg.(ujresource.Terraformed), state, before); err != nil {
+		return o, err
+	}
 	o.ResourceUpToDate = o.ResourceUpToDate || e.behaviour.Immutable
 	return o, nil
 }

@@ -8,8 +8,6 @@ const (
 	MaxUserDataBytes = 64 << 10
 	// MaxNameLength is the size limit of a VM's name in bytes.
 	MaxNameLength = 63
-	// MaxConsoleTail is the size limit of VM.Console in bytes.
-	MaxConsoleTail = 4 << 10
 	// MaxTags is the number of tags that a VM may carry.
 	MaxTags = 50
 	// MaxTagKeyLength and MaxTagValueLength are in bytes.
@@ -93,8 +91,8 @@ type VM struct {
 	Addresses []Address `json:"addresses,omitempty"`
 	// Error is set in StateFailed.
 	Error *VMError `json:"error,omitempty"`
-	// Console is the end of the VM's console, in whole lines, at most MaxConsoleTail bytes.
-	// What looks like a join token is masked. Only GetVM answers it, and only while it may say
+	// Console is the end of the VM's console, as console.Excerpt makes it: at most 40 lines and
+	// 4 KiB. What looks like a secret is masked. Only GetVM answers it, and only while it may say
 	// why the VM does not join: in StateFailed, and in StateRunning from 30 seconds to 30
 	// minutes after its boot. A simulated VM that registered its Node has none.
 	Console   string    `json:"console,omitempty"`

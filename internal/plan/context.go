@@ -10,6 +10,7 @@ import (
 
 	clusterv1alpha1 "github.com/drover-dev/drover/apis/cluster/v1alpha1"
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/console"
 	"github.com/drover-dev/drover/internal/workernode"
 )
 
@@ -125,6 +126,18 @@ const (
 	VMCreateUnknown VMState = "CreateUnknown"
 )
 
+// A Console is what a VM shows on its console. The guest writes it: it informs users, and decides
+// nothing.
+type Console struct {
+	// Excerpt of the text, as [console.Excerpt] makes it. It is empty while nothing is known.
+	Excerpt string `json:"excerpt,omitempty"`
+	// Step of the bootstrap that was reported last, nil if there is none.
+	Step *console.Step `json:"step,omitempty"`
+	// Refusal is the line in which cloud-init or Ignition reports that it cannot read or apply the
+	// user data. It is empty if there is none.
+	Refusal string `json:"refusal,omitempty"`
+}
+
 // A VM is what the infrastructure step says.
 type VM struct {
 	State VMState `json:"state"`
@@ -137,6 +150,8 @@ type VM struct {
 	Confirmed bool `json:"confirmed,omitempty"`
 	// Addresses of the VM that its provider tells, none while it does not.
 	Addresses []workernode.Address `json:"addresses,omitempty"`
+	// Console of the VM, nil if its provider does not report one.
+	Console *Console `json:"console,omitempty"`
 	// ErrorCode and Message of the provider's last error, if it is in error.
 	ErrorCode string `json:"errorCode,omitempty"`
 	Message   string `json:"message,omitempty"`

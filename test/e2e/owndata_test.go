@@ -145,3 +145,44 @@ func TestAMachineThatNeverJoinsSaysHowFarItCame(t *testing.T) {
 		return ""
 	}, f.Describe)
 }
+
+// TestAMachineThatFailedKeepsTheConsoleOfItsVM has a simulated VM that does not understand its
+// user data. Its console can be read when the VM is gone.
+func TestAMachineThatFailedKeepsTheConsoleOfItsVM(t *testing.T) {
+	t.Parallel()
+	f := plane.NewFleet(t)
+	class := f.Class("own", "local", `{"image":"ubuntu-24.04","size":"small"}`)
+	class.Spec.UserData = &machinev1alpha1.UserData{SecretRef: machinev1alpha1.UserDataSecretReference{Name: "own"}}
+	f.Create(t, class)
+	f.Create(t, &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: f.Namespace, Name: "own", Labels: map[string]string{machinev1alpha1.LabelUserData: "true"}},
+		StringData: map[string]string{"userData": "#cloud-config\nruncmd:\n- [echo, <<BOOTSTRAP_TOKEN>>]\n"},
+	})
+	m := &machinev1alpha1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: f.Namespace, Name: "w"}, Spec: f.MachineSpec(kit.OldVersion)}
+	m.Spec.ClassRef.Name, m.Spec.CreationTimeout.Duration = class.Name, 100*time.Second
+	f.Create(t, m)
+	awaitPhase(t, f, "w", machinev1alpha1.MachineJoining)
+	vm := realVM(t, f)
+	read := func(ctx context.Context) machinev1alpha1.MachineStatus {
+		m := &machinev1alpha1.Machine{}
+		must(t, f.Client.Get(ctx, client.ObjectKey{Namespace: f.Namespace, Name: "w"}, m))
+		return m.Status
+	}
+	kit.Eventually(t, 4*time.Minute, func(ctx context.Context) string {
+		if s := read(ctx); s.FailureReason != machinev1alpha1.FailureJoinTimeout {
+			return fmt.Sprintf("phase %s, %s: %+v", s.Phase, s.FailureReason, s.Join)
+		}
+		return ""
+	}, f.Describe)
+	s := read(t.Context())
+	if !strings.Contains(s.FailureMessage, "its console ends with: ") || !strings.Contains(s.Join.Console, vm.ID) || !strings.Contains(s.Join.Console, "kubelet.service") {
+		t.Errorf("failure %q, console %q", s.FailureMessage, s.Join.Console)
+	}
+	must(t, f.Cloud.DeleteVM(t.Context(), vm.ID))
+	kit.Throughout(t, 5*time.Second, func(ctx context.Context) string {
+		if now := read(ctx); now.Join.Console != s.Join.Console {
+			return fmt.Sprintf("the console is %q", now.Join.Console)
+		}
+		return ""
+	})
+}

@@ -3,14 +3,14 @@ package e2e
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
@@ -117,29 +117,69 @@ func TestAMachineJoinsWhoseMirrorIsAwayForAMinute(t *testing.T) {
 	endReal(t, f)
 }
 
-// TestBadUserDataIsExplainedWithinTwoMinutes has a profile with a step that never succeeds. The VM
-// in the control plane says which step, and what it wrote, within two minutes of its failure.
+// explained is how soon a Machine reports why its VM does not join.
+const explained = 2 * time.Minute
+
+// TestBadUserDataIsExplainedWithinTwoMinutes has a profile with a step that never succeeds. The
+// Machine reports which step, and what it wrote, within two minutes of its failure.
 func TestBadUserDataIsExplainedWithinTwoMinutes(t *testing.T) {
 	t.Parallel()
 	f := plane.NewRealFleet(t)
 	f.ApplyFile(t, "testdata/acme-broken-v1.yaml", profileNamed("acme-broken-v1"))
 	startReal(t, f, f.RealClass("real", localcloud.ImageDebian12Real, "acme-broken-v1", nil))
-	const failure = "drover-bootstrap: step disks: failed (exit 7), trying again in 5s"
-	awaitConsole(t, f, failure)
+	awaitConsole(t, f, "drover-bootstrap: step disks: failed (exit 7), trying again in 5s")
 
-	kit.Eventually(t, 2*time.Minute, func(ctx context.Context) string {
-		l := &unstructured.UnstructuredList{}
-		l.SetGroupVersionKind(schema.GroupVersionKind{Group: "local.drover.dev", Version: "v1alpha1", Kind: "VirtualMachineList"})
-		if err := f.Client.List(ctx, l, client.InNamespace(f.Namespace)); err != nil || len(l.Items) != 1 {
-			return fmt.Sprintf("%d VMs: %v", len(l.Items), err)
-		}
-		text, _, err := unstructured.NestedString(l.Items[0].Object, "status", "atProvider", "console")
-		if err != nil || !strings.Contains(text, failure) || !strings.Contains(text, "acme: there is no disk /dev/nvme7n1") {
-			return fmt.Sprintf("the VM's console is %q: %v", text, err)
+	awaitExplanation(t, f, machinev1alpha1.ReasonBootstrapFailing, "bootstrap step disks failed with exit code 7 and is tried again: ", "acme: there is no disk /dev/nvme7n1")
+	if p := realMachine(t, f).Status.Join.Bootstrap; p == nil || p.Step != "disks" || p.State != machinev1alpha1.BootstrapFailed || p.ExitCode == nil || *p.ExitCode != 7 {
+		t.Errorf("status.join.bootstrap %+v", p)
+	}
+	endReal(t, f)
+}
+
+// TestUserDataThatCloudInitRefusesIsExplainedWithinTwoMinutes has user data of a user's own that
+// is no YAML. Its VM runs nothing of it.
+func TestUserDataThatCloudInitRefusesIsExplainedWithinTwoMinutes(t *testing.T) {
+	t.Parallel()
+	f := plane.NewRealFleet(t)
+	secret := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: f.Namespace, Name: "own", Labels: map[string]string{machinev1alpha1.LabelUserData: "true"}},
+		StringData: map[string]string{"userData": "#cloud-config\nruncmd: [\ntoken: <<BOOTSTRAP_TOKEN>>: <<MACHINE_NAME>>\n"},
+	}
+	f.Create(t, secret)
+	class := f.Class("real", "local", fmt.Sprintf(`{"image":%q,"size":"small"}`, localcloud.ImageDebian12Real))
+	class.Spec.UserData = &machinev1alpha1.UserData{SecretRef: machinev1alpha1.UserDataSecretReference{Name: "own"}}
+	startReal(t, f, class)
+	awaitConsole(t, f, "Failed loading yaml blob")
+
+	awaitExplanation(t, f, machinev1alpha1.ReasonUserDataRefused, "the operating system refused its user data: ")
+	if p := realMachine(t, f).Status.Join.Bootstrap; p != nil {
+		t.Errorf("user data without steps has reached %+v", p)
+	}
+	must(t, f.Client.Delete(t.Context(), secret))
+	endReal(t, f)
+}
+
+// awaitExplanation waits until the one Machine of a fleet reports why it does not join.
+func awaitExplanation(t *testing.T, f kit.Fleet, reason string, texts ...string) {
+	t.Helper()
+	kit.Eventually(t, explained, func(context.Context) string {
+		m := realMachine(t, f)
+		c := meta.FindStatusCondition(m.Status.Conditions, machinev1alpha1.ConditionNodeReady)
+		if c == nil || c.Status != metav1.ConditionFalse || c.Reason != reason || slices.ContainsFunc(texts, func(text string) bool { return !strings.Contains(c.Message, text) }) {
+			return fmt.Sprintf("the Machine is %s, with the condition %+v and status.join %+v", m.Status.Phase, c, m.Status.Join)
 		}
 		return ""
 	}, f.Describe)
-	endReal(t, f)
+}
+
+// realMachine returns the one Machine of a fleet.
+func realMachine(t *testing.T, f kit.Fleet) machinev1alpha1.Machine {
+	t.Helper()
+	machines, err := f.Machines(t.Context())
+	if err != nil || len(machines) != 1 {
+		t.Fatalf("%d Machines: %v", len(machines), err)
+	}
+	return machines[0]
 }
 
 // startReal creates a deployment of one machine.

@@ -144,6 +144,14 @@ type StatusBinding struct {
 	// +optional
 	GuestAddresses string `json:"guestAddresses,omitempty"`
 
+	// Console is a CEL expression of the end of what the VM wrote to its console, "" while
+	// it is not known. It explains why a VM does not join, and decides nothing. With it, a VM
+	// resource whose Machine is late to join gets the annotation
+	// machine.drover.dev/read-console, by which its provider can read the console on demand.
+	// The default is that the provider does not report a console.
+	// +optional
+	Console string `json:"console,omitempty"`
+
 	// Running is a CEL expression that is true when the VM runs. The default is
 	// that the VM resource is Ready.
 	// +optional

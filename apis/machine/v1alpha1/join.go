@@ -47,6 +47,48 @@ type JoinStatus struct {
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=16
 	Milestones []ReachedMilestone `json:"milestones,omitempty"`
+
+	// Bootstrap is the step of drover-bootstrap that the VM reported last on its console. It is
+	// missing if the console is not known, as at clouds that do not report it, for a VM that joins
+	// within a minute, and for user data of the user's own.
+	// +optional
+	Bootstrap *BootstrapProgress `json:"bootstrap,omitempty"`
+
+	// Console is the end of what the VM had written to its console when the Machine became Failed
+	// before it ran: at most 40 lines and 4 KiB. Control characters are removed, and what looks
+	// like a secret is masked. The programs of the VM write it: nothing in it is proven.
+	// +optional
+	// +kubebuilder:validation:MaxLength=4096
+	Console string `json:"console,omitempty"`
+}
+
+// A BootstrapState is the state of a bootstrap step.
+// +kubebuilder:validation:Enum=Running;Failed;Done
+type BootstrapState string
+
+// States of a bootstrap step.
+const (
+	// BootstrapRunning means that the step was started.
+	BootstrapRunning BootstrapState = "Running"
+	// BootstrapFailed means that the step failed. The VM tries it again.
+	BootstrapFailed BootstrapState = "Failed"
+	// BootstrapDone means that the step is done, or all steps if none is named.
+	BootstrapDone BootstrapState = "Done"
+)
+
+// BootstrapProgress is how far the bootstrap of a VM has come, as its console shows it.
+type BootstrapProgress struct {
+	// Step is the name of a step of the user data. It is empty if all steps are done.
+	// +optional
+	// +kubebuilder:validation:MaxLength=63
+	Step string `json:"step,omitempty"`
+	// State of the step.
+	State BootstrapState `json:"state"`
+	// ExitCode of a step that failed.
+	// +optional
+	ExitCode *int32 `json:"exitCode,omitempty"`
+	// Since is when Drover saw this first.
+	Since metav1.Time `json:"since"`
 }
 
 // At returns when a milestone was reached, nil if it was not.

@@ -150,6 +150,11 @@ const (
 	// it the Machine's controller knows, also after a restart, whether fields were removed.
 	AnnotationAppliedHash = Group + "/applied-hash"
 
+	// AnnotationReadConsole on a VM is "true" while its provider shall report the VM's console,
+	// because its Machine is late to join, and "false" afterwards. A VM that joins in time does
+	// not have it.
+	AnnotationReadConsole = Group + "/read-console"
+
 	// AnnotationReleased is changed on a VM, or a companion, in the same patch that removes
 	// FinalizerDrain: crossplane-runtime ignores a change of finalizers alone.
 	AnnotationReleased = Group + "/released"

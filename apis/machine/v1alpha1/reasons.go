@@ -120,6 +120,20 @@ const (
 	//   - Of: NodeReady=False
 	//   - Do: If it lasts, read the console of the VM.
 	ReasonNodeNotJoined = "NodeNotJoined"
+	// ReasonBootstrapFailing means that a step of drover-bootstrap failed on the VM, which tries it
+	// again. The message has the step, its exit code and the end of its output, as the VM's
+	// console shows them. An event with the reason reports the first time.
+	//   - Kinds: Machine
+	//   - Of: NodeReady=False
+	//   - Do: Correct what the step needs, such as the mirror, or the step in its OperatingSystemProfile.
+	ReasonBootstrapFailing = "BootstrapFailing"
+	// ReasonUserDataRefused means that cloud-init or Ignition reports on the VM's console that it
+	// cannot read or apply the user data. The message has its report. An event with the reason
+	// reports the first time.
+	//   - Kinds: Machine
+	//   - Of: NodeReady=False
+	//   - Do: Correct the user data of the class, or select an image that reads its format.
+	ReasonUserDataRefused = "UserDataRefused"
 	// ReasonNodeStarting means that the Node has joined and is not Ready for the first time yet,
 	// or has a startup taint.
 	//   - Kinds: Machine

@@ -1250,6 +1250,11 @@ func (in *VirtualMachineObservation) DeepCopyInto(out *VirtualMachineObservation
 		*out = new(bool)
 		**out = **in
 	}
+	if in.Console != nil {
+		in, out := &in.Console, &out.Console
+		*out = new(string)
+		**out = **in
+	}
 	if in.Created != nil {
 		in, out := &in.Created, &out.Created
 		*out = new(string)

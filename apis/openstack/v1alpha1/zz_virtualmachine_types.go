@@ -326,6 +326,9 @@ type VirtualMachineObservation struct {
 	// Give the instance its user data on a disk too, where there is no metadata service.
 	ConfigDrive *bool `json:"configDrive,omitempty" tf:"config_drive,omitempty"`
 
+	// The end of the console of the VM, at most 4 KiB, while the annotation machine.drover.dev/read-console is "true". What looks like a secret is masked.
+	Console *string `json:"console,omitempty" tf:"console,omitempty"`
+
 	// When the instance was created.
 	Created *string `json:"created,omitempty" tf:"created,omitempty"`
 

@@ -1,6 +1,7 @@
 package machinetest
 
 import (
+	"maps"
 	"reflect"
 	"slices"
 	"time"
@@ -193,4 +194,13 @@ func (p *Plane) apply(role string, o *unstructured.Unstructured) {
 		}
 	}
 	there.SetFinalizers(o.GetFinalizers())
+	if len(o.GetAnnotations()) > 0 {
+		// Others have annotations there too, and none of the pipeline's is ever removed.
+		annotations := there.GetAnnotations()
+		if annotations == nil {
+			annotations = map[string]string{}
+		}
+		maps.Copy(annotations, o.GetAnnotations())
+		there.SetAnnotations(annotations)
+	}
 }

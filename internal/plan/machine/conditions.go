@@ -67,7 +67,7 @@ func nodeReady(f facts) plan.Condition {
 	case f.node.ready:
 		c.Status, c.Reason = isTrue, machinev1alpha1.ReasonNodeReady
 	case !f.everJoined:
-		c.Reason = machinev1alpha1.ReasonNodeNotJoined
+		c.Reason = f.notJoinedReason()
 	case !f.node.joined || f.node.status == "" && len(f.node.Conditions) == 0:
 		c.Status, c.Reason = isUnknown, machinev1alpha1.ReasonNodeGone
 	case f.node.status == isFalse || f.node.status == "":

@@ -40,6 +40,11 @@ func events(f facts, d Desired) []plan.Event {
 	for _, c := range d.Conditions {
 		told := meta.FindStatusCondition(before.Conditions, c.Type)
 		switch {
+		case c.Reason == machinev1alpha1.ReasonBootstrapFailing || c.Reason == machinev1alpha1.ReasonUserDataRefused:
+			// The guest writes the message: another one is no news.
+			if told == nil || told.Reason != c.Reason {
+				out = append(out, plan.Event{Warning: true, Reason: c.Reason, Message: c.Message})
+			}
 		case c.Type == machinev1alpha1.ConditionAnnotationsValid && c.Status == isFalse && c.IsNew(before.Conditions):
 			out = append(out, plan.Event{Warning: true, Reason: c.Reason, Message: c.Message})
 		case c.Type == machinev1alpha1.ConditionPreserved && (c.Status == isTrue) != (told != nil && string(told.Status) == isTrue):

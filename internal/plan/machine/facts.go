@@ -92,6 +92,9 @@ func factsOf(now time.Time, o Observed) facts {
 	f.exhaustedSince = f.beginOfExhaustion()
 	f.isInvalid = f.problem != nil && o.VM.State == plan.VMAbsent && f.providerID == ""
 	f.refusedUntil = f.endOfRefusal()
+	if text := f.describeConsole(); text != "" && f.node.message != "" {
+		f.node.message += "; " + text
+	}
 	f.waitsFor = f.describeWait()
 	f.mayFail = !o.TargetUnreachable && !now.Before(o.JudgeAfter)
 	f.skipsRemediation = f.asksFor(machinev1alpha1.AnnotationSkipRemediation)

@@ -25,9 +25,24 @@ func joinStatus(f facts) *machinev1alpha1.JoinStatus {
 			out.Milestones = append(out.Milestones, machinev1alpha1.ReachedMilestone{Name: name, Time: *at})
 		}
 	}
-	if len(out.Milestones) == 0 {
+	out.Bootstrap = f.bootstrapProgress()
+	if len(out.Milestones) == 0 && out.Bootstrap == nil {
 		return before
 	}
+	return out
+}
+
+// withConsole adds the console of a Machine that failed, which is removed if the failure is taken
+// back.
+func withConsole(join *machinev1alpha1.JoinStatus, text string) *machinev1alpha1.JoinStatus {
+	if join == nil && text == "" || join != nil && join.Console == text {
+		return join
+	}
+	out := &machinev1alpha1.JoinStatus{}
+	if join != nil {
+		*out = *join
+	}
+	out.Console = text
 	return out
 }
 
@@ -83,6 +98,9 @@ func (f facts) explainMissing(name machinev1alpha1.JoinMilestone) string {
 	case machinev1alpha1.JoinVMRunning:
 		return "the cloud does not report the VM as running"
 	case machinev1alpha1.JoinCertificateRequested:
+		if f.VM.Console != nil && f.VM.Console.Excerpt != "" {
+			return "no certificate request with the join token was seen: read status.join.console"
+		}
 		return "no certificate request with the join token was seen: read the console of the VM"
 	case machinev1alpha1.JoinCertificateApproved:
 		return "the certificate request was not approved: see kubectl get csr in the target cluster"

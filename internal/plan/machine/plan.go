@@ -30,6 +30,8 @@ type Observed struct {
 type Desired struct {
 	// WorkerNode has what the Node shall be like. It is nil until the VM's providerID is known.
 	WorkerNode *workernode.Parameters
+	// ReadConsole means that the provider shall report the console of the VM.
+	ReadConsole bool
 
 	Status machinev1alpha1.MachineStatus
 	plan.Report
@@ -64,6 +66,10 @@ func Plan(now time.Time, o Observed) Desired {
 	}
 	if at := f.capacityDeadline(); !at.IsZero() && d.phase != machinev1alpha1.MachineFailed {
 		out.CallAgain = min(out.CallAgain, at.Sub(now))
+	}
+	out.ReadConsole = f.readsConsole(d)
+	if after := f.untilLate(); after > 0 && d.phase != machinev1alpha1.MachineFailed {
+		out.CallAgain = min(out.CallAgain, after)
 	}
 	if f.untilNodeMayRequest > 0 {
 		out.CallAgain = min(out.CallAgain, f.untilNodeMayRequest)

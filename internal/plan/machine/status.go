@@ -21,7 +21,7 @@ func status(f facts, d decision) machinev1alpha1.MachineStatus {
 		RefusedUntil: f.refusedUntil,
 
 		ExhaustedSince: f.exhaustedSince,
-		Join:           joinStatus(f),
+		Join:           withConsole(joinStatus(f), keptConsole(f, d)),
 		ResourceRefs:   f.before.ResourceRefs,
 		Unhealthy:      d.unhealthy,
 

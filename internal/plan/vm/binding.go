@@ -24,7 +24,7 @@ type Binding struct {
 
 	providerID *expression
 	// The others are nil when the input does not have them.
-	addresses, guestAddresses, running, failed, lost, error *expression
+	addresses, guestAddresses, console, running, failed, lost, error *expression
 
 	errors []errorClass
 }
@@ -207,6 +207,7 @@ func (b *Binding) compileStatus(s fn.StatusBinding) error {
 		{&b.providerID, "providerID", s.ProviderID, []*cel.Type{cel.StringType}},
 		{&b.addresses, "addresses", s.Addresses, nil},
 		{&b.guestAddresses, "guestAddresses", s.GuestAddresses, nil},
+		{&b.console, "console", s.Console, []*cel.Type{cel.StringType}},
 		{&b.running, "running", s.Running, []*cel.Type{cel.BoolType}},
 		{&b.failed, "failed", s.Failed, []*cel.Type{cel.StringType}},
 		{&b.error, "error", s.Error, []*cel.Type{cel.StringType}},

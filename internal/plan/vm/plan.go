@@ -24,6 +24,8 @@ type Observed struct {
 	// Bootstrap is the word of the step before, and UserData the user data itself.
 	Bootstrap plan.Bootstrap
 	UserData  string
+	// Secrets that the user data was filled with. The guest may show them on its console.
+	Secrets []string
 
 	// Class of the Machine, or the problem with it, the Validator of its VM, if there is
 	// one, and those of its companions by their names. They are needed only until

@@ -53,6 +53,9 @@ func read(b *Binding, o Observed) (plan.VM, error) {
 	// Those of the Machine may be what its Node said of itself, and certificates are
 	// given out for these.
 	out.Addresses = said.addresses
+	if b != nil && b.console != nil {
+		out.Console = readConsole(said.console, o)
+	}
 
 	if out.Message = truncate(said.error); out.Message != "" && b != nil {
 		code := b.classify(out.Message)
@@ -97,6 +100,7 @@ type facts struct {
 	running, lost bool
 	failed        string
 	error         string
+	console       string
 }
 
 func (f *facts) evaluate(b *Binding, variables map[string]any) error {
@@ -121,6 +125,11 @@ func (f *facts) evaluate(b *Binding, variables map[string]any) error {
 	}
 	if b.lost != nil {
 		if f.lost, err = evalAs[bool](b.lost, variables); err != nil {
+			return err
+		}
+	}
+	if b.console != nil {
+		if f.console, err = evalAs[string](b.console, variables); err != nil {
 			return err
 		}
 	}

@@ -82,7 +82,7 @@ type server struct {
 	userData                           string
 	metadata                           map[string]string
 	groups                             []string
-	ip, fault                          string
+	ip, fault, console                 string
 	made                               time.Time
 	builtAt, goneAt                    time.Time
 	off, booted                        bool
@@ -171,6 +171,15 @@ func (c *Cloud) PowerOff(id string) {
 	defer c.mu.Unlock()
 	if s := c.find(id); s != nil {
 		s.off = true
+	}
+}
+
+// SetConsole of a server: what it has written.
+func (c *Cloud) SetConsole(id, text string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if s := c.find(id); s != nil {
+		s.console = text
 	}
 }
 

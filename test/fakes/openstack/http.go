@@ -113,6 +113,8 @@ func (c *call) route(name string, t token) (int, any, *failure) {
 		return c.getServer()
 	case "DELETE /compute/v2.1/servers/{id}":
 		return c.deleteServer()
+	case "POST /compute/v2.1/servers/{id}/action":
+		return c.act()
 	case "GET /compute/v2.1/servers/{id}/tags":
 		return http.StatusOK, map[string]any{"tags": []string{}}, nil
 	case "GET /compute/v2.1/flavors/detail":

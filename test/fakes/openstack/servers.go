@@ -169,3 +169,27 @@ func (c *call) deleteServer() (int, any, *failure) {
 	}
 	return http.StatusNoContent, nil, nil
 }
+
+// act on a server. Of the actions there is the one that shows its console.
+func (c *call) act() (int, any, *failure) {
+	var in struct {
+		Console *struct {
+			Length *int `json:"length"`
+		} `json:"os-getConsoleOutput"`
+	}
+	if err := json.Unmarshal(c.body, &in); err != nil || in.Console == nil {
+		return 0, nil, fail(http.StatusBadRequest, "badRequest", "There is no such action: %s", c.body)
+	}
+	s, problem := c.server()
+	switch {
+	case problem != nil:
+		return 0, nil, problem
+	case s.status(c.now) != "ACTIVE":
+		return 0, nil, fail(http.StatusConflict, "conflictingRequest", "Instance %s is not ready", s.id)
+	}
+	lines := strings.SplitAfter(s.console, "\n")
+	if n := in.Console.Length; n != nil {
+		lines = lines[max(0, len(lines)-*n):]
+	}
+	return http.StatusOK, map[string]any{"output": strings.Join(lines, "")}, nil
+}

@@ -17,6 +17,7 @@ import (
 
 	"k8s.io/utils/clock"
 
+	"github.com/drover-dev/drover/internal/console"
 	"github.com/drover-dev/drover/internal/localcloud"
 
 	"github.com/drover-dev/drover/cluster/cloud/internal/guest"
@@ -317,7 +318,7 @@ func (c *Cloud) Get(id string) (localcloud.VM, error) {
 		return vm, nil
 	}
 	text, err := c.consoles.read(id)
-	vm.Console = lastLines(text, localcloud.MaxConsoleTail)
+	vm.Console = console.Excerpt(text)
 	return vm, err
 }
 

@@ -219,7 +219,7 @@ func TestAVMShowsItsConsoleWhileItMayExplainSomething(t *testing.T) {
 	}
 	b.guests.hosts[lost].Console("%s", strings.Repeat("é", 3000))
 	b.guests.hosts[lost].Console("%s", strings.Repeat("x", 3000))
-	if got := console(b, lost); len(got) > localcloud.MaxConsoleTail || strings.Contains(got, "é") || !strings.HasSuffix(got, "x\n") {
+	if got := console(b, lost); len(got) > 4<<10 || !strings.HasSuffix(got, "x...\n") {
 		t.Errorf("of a long console %d bytes are shown", len(got))
 	}
 	b.pass(30 * time.Minute)

@@ -7,8 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
-	"strings"
 	"time"
 
 	"github.com/drover-dev/drover/internal/localcloud"
@@ -89,17 +87,4 @@ func mayExplain(r *Record, now time.Time) bool {
 		return r.Booted && !r.Kubelet.Registered && age >= quietTime && age < loudTime
 	}
 	return false
-}
-
-// token of a cluster's bootstrap, which user data has. Ignition shows all of it when it fails.
-var token = regexp.MustCompile(`\b[a-z0-9]{6}\.[a-z0-9]{16}\b`)
-
-// lastLines returns the whole lines at the end of a text that fit, with tokens masked.
-func lastLines(text string, size int) string {
-	text = strings.ToValidUTF8(token.ReplaceAllString(text, "(token)"), "?")
-	if len(text) <= size {
-		return text
-	}
-	_, text, _ = strings.Cut(text[len(text)-size-1:], "\n")
-	return text
 }

@@ -1,0 +1,146 @@
+package machine
+
+import (
+	"cmp"
+	"fmt"
+	"time"
+
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/console"
+	"github.com/drover-dev/drover/internal/plan"
+)
+
+// A Machine is late to join from lateAfter on, counted from when its VM ran, and if its Node is
+// there and not healthy from lateWithNode on: a network plugin may take some minutes. Only the
+// console of a VM that is late is read, which most clouds count as a call.
+const (
+	lateAfter    = time.Minute
+	lateWithNode = 5 * time.Minute
+)
+
+// lateAt is when the Machine is late to join, zero if it cannot be.
+func (f facts) lateAt() time.Time {
+	if f.hasRun || f.node.healthy || f.VM.State != plan.VMRunning {
+		return time.Time{}
+	}
+	running := cmp.Or(f.before.Join.At(machinev1alpha1.JoinVMRunning), whole(f.now))
+	if f.node.Present {
+		return running.Add(lateWithNode)
+	}
+	return running.Add(lateAfter)
+}
+
+func (f facts) isLate() bool {
+	at := f.lateAt()
+	return !at.IsZero() && !f.now.Before(at)
+}
+
+// untilLate is how long it takes until the Machine is late, 0 if it is, or if its console is
+// not reported.
+func (f facts) untilLate() time.Duration {
+	if at := f.lateAt(); f.VM.Console != nil && !at.IsZero() {
+		return max(0, at.Sub(f.now))
+	}
+	return 0
+}
+
+// readsConsole reports whether the provider shall report the console of the VM.
+func (f facts) readsConsole(d decision) bool {
+	return f.VM.Console != nil && f.isLate() && d.phase != machinev1alpha1.MachineFailed
+}
+
+// bootstrapProgress is the step that the console of a late VM reports, or the one that it reported
+// last.
+func (f facts) bootstrapProgress() *machinev1alpha1.BootstrapProgress {
+	if f.hasRun || f.node.healthy {
+		return nil
+	}
+	var before *machinev1alpha1.BootstrapProgress
+	if f.before.Join != nil {
+		before = f.before.Join.Bootstrap
+	}
+	if f.VM.Console == nil || f.VM.Console.Step == nil || !f.isLate() {
+		return before
+	}
+	step := f.VM.Console.Step
+	out := &machinev1alpha1.BootstrapProgress{Step: step.Name, State: machinev1alpha1.BootstrapState(step.State), Since: *whole(f.now)}
+	if step.State == console.Failed {
+		code := int32(step.ExitCode) //nolint:gosec // It has three digits at most.
+		out.ExitCode = &code
+	}
+	if before != nil && before.Step == out.Step && before.State == out.State && exitCode(before) == exitCode(out) {
+		return before
+	}
+	return out
+}
+
+func exitCode(p *machinev1alpha1.BootstrapProgress) int32 {
+	if p.ExitCode == nil {
+		return 0
+	}
+	return *p.ExitCode
+}
+
+// notJoinedReason is the reason of the condition NodeReady of a Machine whose Node has not joined.
+func (f facts) notJoinedReason() string {
+	c := f.VM.Console
+	switch {
+	case c == nil || f.node.Present || f.node.Error != "" || !f.isLate():
+	case c.Step != nil && c.Step.State == console.Failed:
+		return machinev1alpha1.ReasonBootstrapFailing
+	case c.Refusal != "":
+		return machinev1alpha1.ReasonUserDataRefused
+	}
+	return machinev1alpha1.ReasonNodeNotJoined
+}
+
+// describeConsole says what the console of a late VM without a Node shows: the step of its
+// bootstrap, else the refusal of its user data, else the last lines.
+func (f facts) describeConsole() string {
+	// An unreachable cluster explains more: the Node may be there.
+	if f.node.Present || f.node.Error != "" || !f.isLate() || f.VM.Console == nil {
+		return ""
+	}
+	c := f.VM.Console
+	if p := f.bootstrapProgress(); p != nil {
+		text := describeProgress(p)
+		if c.Step != nil && c.Step.Output != "" {
+			text += ": " + c.Step.Output
+		}
+		return text
+	}
+	if c.Refusal != "" {
+		return "the operating system refused its user data: " + c.Refusal
+	}
+	if last := console.LastLines(c.Excerpt); last != "" {
+		return "its console ends with: " + last
+	}
+	return ""
+}
+
+func describeProgress(p *machinev1alpha1.BootstrapProgress) string {
+	switch {
+	case p.State == machinev1alpha1.BootstrapFailed:
+		return fmt.Sprintf("bootstrap step %s failed with exit code %d and is tried again", p.Step, exitCode(p))
+	case p.Step == "":
+		return "all its bootstrap steps are done"
+	case p.State == machinev1alpha1.BootstrapDone:
+		return fmt.Sprintf("bootstrap step %s is done", p.Step)
+	}
+	return fmt.Sprintf("bootstrap step %s is running", p.Step)
+}
+
+// keptConsole is the end of the console of a Machine that failed before it ran. It stays when the
+// VM is gone.
+func keptConsole(f facts, d decision) string {
+	if d.failure == nil || f.hasRun {
+		return ""
+	}
+	if before := f.before.Join; before != nil && before.Console != "" {
+		return before.Console
+	}
+	if f.VM.Console == nil {
+		return ""
+	}
+	return f.VM.Console.Excerpt
+}
