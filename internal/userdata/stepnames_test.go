@@ -44,7 +44,7 @@ func TestTheConsoleOfABootstrapIsUnderstood(t *testing.T) {
 	step("00-prepare", "exit 0\n")
 	step("01-disks", "echo acme: there is no disk >&2\nexit 7\n")
 	run := func() string {
-		output, _, _ := runScript(t, bootstrapScript, nil, "DROVER_STEPS="+filepath.Join(dir, "steps"), "DROVER_STAMPS="+filepath.Join(dir, "stamps"))
+		output, _, _ := runScript(t, bootstrapScript, nil, "DROVER_STEPS="+filepath.Join(dir, "steps"), "DROVER_STAMPS="+filepath.Join(dir, "stamps"), "DROVER_WRITTEN="+filepath.Join(dir, "written"))
 		return output
 	}
 	steps := []string{"prepare", "disks"}
