@@ -87,6 +87,9 @@ func TestATenantWithTheGeneratedRoleCannotWriteWhatIsNotItsOwn(t *testing.T) {
 		"TheDeletionOfAMachineGroup": {component, "machinegroups", func(ctx context.Context) error {
 			return as.Delete(ctx, object(machines, "MachineGroup", f.Namespace, set))
 		}},
+		"ANodeInventory": {component, "nodeinventories are written only by Drover and Crossplane", func(ctx context.Context) error {
+			return as.Create(ctx, object(clusters, "NodeInventory", f.Namespace, "evil", "spec", map[string]any{}))
+		}},
 		"AMachineClass": {operator, "machineclasses are for operators: bind the ClusterRole drover:operator", func(ctx context.Context) error {
 			return as.Create(ctx, object(machines, "MachineClass", f.Namespace, "huge", "spec", map[string]any{"provider": "local"}))
 		}},
