@@ -153,22 +153,22 @@ func TestCompositions(t *testing.T) {
 		{
 			name:        "VMsWithoutMachineAreReportedAndThoseThatHaveOneAreNot",
 			composition: orphansLocal, dir: "orphancollector-report",
-			composed: "VirtualMachineInventory", events: "OrphanFound",
+			composed: "VirtualMachineInventory NodeInventory", events: "OrphanFound",
 		},
 		{
 			name:        "AnOrphanIsAdoptedToBeLookedAtBeforeItIsDeleted",
 			composition: orphansLocal, dir: "orphancollector-adopt",
-			composed: "VirtualMachineInventory VirtualMachine", events: "OrphanFound OrphanAdopted",
+			composed: "VirtualMachineInventory NodeInventory VirtualMachine", events: "OrphanFound OrphanAdopted",
 		},
 		{
 			name:        "AnOrphanThatMayBeDeletedIs",
 			composition: orphansLocal, dir: "orphancollector-delete",
-			composed: "VirtualMachineInventory", deleted: "VirtualMachine", events: "DeletingOrphan",
+			composed: "VirtualMachineInventory", deleted: "NodeInventory VirtualMachine", events: "DeletingOrphan",
 		},
 		{
 			name:        "WhileTheListFailsNothingIsDeleted",
 			composition: orphansLocal, dir: "orphancollector-list-fails",
-			composed: "VirtualMachineInventory VirtualMachine", events: "InventoryUnavailable",
+			composed: "VirtualMachineInventory NodeInventory VirtualMachine", events: "InventoryUnavailable",
 		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
