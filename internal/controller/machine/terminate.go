@@ -14,7 +14,6 @@ import (
 	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
 	xpmeta "github.com/crossplane/crossplane-runtime/v2/pkg/meta"
 	"k8s.io/apimachinery/pkg/api/equality"
-	kerrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -78,22 +77,13 @@ func (r *Reconciler) terminate(ctx context.Context, m *machinev1alpha1.Machine) 
 // collectedBy returns the name of the MachineSet that does not exist any more although it
 // controls a Machine which may have a Node, empty if it exists or a user confirmed the deletion.
 func (r *Reconciler) collectedBy(ctx context.Context, m *machinev1alpha1.Machine) (string, error) {
-	owner, ok := controllerOf(m, machinev1alpha1.MachineSetGroupVersionKind)
-	if !ok || !mayHaveNode(m) || isTrue(m, machinev1alpha1.AnnotationConfirmDeletion) {
+	if !mayHaveNode(m) || isTrue(m, machinev1alpha1.AnnotationConfirmDeletion) {
 		return "", nil
 	}
 	if d := m.Status.Deletion; d != nil && d.Stage != machinev1alpha1.DeletionHeld {
 		return "", nil // It began while the MachineSet existed.
 	}
-	set := finalizer.NewMetadata(machinev1alpha1.MachineSetGroupVersionKind)
-	err := r.live.Get(ctx, client.ObjectKey{Namespace: m.GetNamespace(), Name: owner.Name}, set)
-	switch {
-	case err == nil && set.GetUID() == owner.UID:
-		return "", nil
-	case err != nil && !kerrors.IsNotFound(err) && !meta.IsNoMatchError(err):
-		return "", fmt.Errorf("cannot read MachineSet %s: %w", owner.Name, err)
-	}
-	return owner.Name, nil
+	return finalizer.LostOwner(ctx, r.live, m, machinev1alpha1.MachineSetGroupVersionKind)
 }
 
 // revoke the join token. It returns how long the deletion may wait for that, zero if it

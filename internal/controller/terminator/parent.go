@@ -2,11 +2,7 @@ package terminator
 
 import (
 	"context"
-	"fmt"
-	"strings"
 
-	kerrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -71,23 +67,16 @@ func (r *parents) Reconcile(ctx context.Context, req reconcile.Request) (reconci
 
 // collectedBy returns the MachineDeployment that does not exist any more although it controls a
 // MachineSet that is being deleted, empty if it exists or a user confirmed the deletion. A
-// MachineDeployment outlives its MachineSets, so that it decided nothing: it lost its
-// finalizers, or was restored from a backup with another UID. A deletion in the foreground has
-// begun before: the garbage collector of an owner that does not exist deletes in the background.
+// deletion in the foreground has begun before: the garbage collector of an owner that does not
+// exist deletes in the background.
 func (r *parents) collectedBy(ctx context.Context, p *metav1.PartialObjectMetadata) (string, error) {
+	if p.GetDeletionTimestamp() == nil || finalizer.StateOf(p).Foreground || p.GetAnnotations()[v1alpha1.AnnotationConfirmDeletion] == "true" {
+		return "", nil
+	}
 	kind := v1alpha1.MachineDeploymentGroupVersionKind
-	owner := metav1.GetControllerOfNoCopy(p)
-	if p.GetDeletionTimestamp() == nil || finalizer.StateOf(p).Foreground || p.GetAnnotations()[v1alpha1.AnnotationConfirmDeletion] == "true" ||
-		owner == nil || owner.Kind != kind.Kind || !strings.HasPrefix(owner.APIVersion, kind.Group+"/") {
-		return "", nil
+	name, err := finalizer.LostOwner(ctx, r.live, p, kind)
+	if name == "" {
+		return "", err
 	}
-	d := finalizer.NewMetadata(kind)
-	err := r.live.Get(ctx, client.ObjectKey{Namespace: p.GetNamespace(), Name: owner.Name}, d)
-	switch {
-	case err == nil && d.GetUID() == owner.UID:
-		return "", nil
-	case err != nil && !kerrors.IsNotFound(err) && !meta.IsNoMatchError(err):
-		return "", fmt.Errorf("cannot read MachineDeployment %s: %w", owner.Name, err)
-	}
-	return kind.Kind + " " + owner.Name, nil
+	return kind.Kind + " " + name, nil
 }

@@ -1,0 +1,35 @@
+package finalizer
+
+import (
+	"context"
+	"fmt"
+
+	kerrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// LostOwner returns the name of the controller of an object if it is of this kind and does not
+// exist, empty otherwise. An object of its name may exist with another UID. The reader is that of
+// the API server: a cache may lack an owner that is new.
+//
+// A MachineDeployment or MachineSet outlives what it controls, so that one which does not exist
+// decided on no deletion: it lost its finalizers, or was restored from a backup with another UID.
+// The garbage collector deletes what it controlled.
+func LostOwner(ctx context.Context, live client.Reader, obj client.Object, kind schema.GroupVersionKind) (string, error) {
+	owner := metav1.GetControllerOfNoCopy(obj)
+	if owner == nil || schema.FromAPIVersionAndKind(owner.APIVersion, owner.Kind).GroupKind() != kind.GroupKind() {
+		return "", nil
+	}
+	is := NewMetadata(kind)
+	err := live.Get(ctx, client.ObjectKey{Namespace: obj.GetNamespace(), Name: owner.Name}, is)
+	switch {
+	case err == nil && is.GetUID() == owner.UID:
+		return "", nil
+	case err != nil && !kerrors.IsNotFound(err) && !meta.IsNoMatchError(err):
+		return "", fmt.Errorf("cannot read %s %s: %w", kind.Kind, owner.Name, err)
+	}
+	return owner.Name, nil
+}
