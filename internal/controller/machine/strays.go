@@ -77,7 +77,7 @@ func (r *Reconciler) letGo(ctx context.Context, machine types.NamespacedName, s 
 	}); err != nil {
 		return client.IgnoreNotFound(err)
 	}
-	r.record.Event(kept, event.Warning(machinev1alpha1.EventKeptWithoutMachine, fmt.Errorf("Machine %s with the UID %s does not exist: this resource goes, and %s %q is kept at its cloud, where an OrphanCollector finds it", machine, owner.UID, s.gvk.Kind, xpmeta.GetExternalName(kept))))
+	r.record.Event(kept, event.Warning(machinev1alpha1.EventKeptWithoutMachine, fmt.Errorf("its Machine %s with the UID %s does not exist: this resource goes, and %s %q is kept at its cloud, where an OrphanCollector finds it", machine, owner.UID, s.gvk.Kind, xpmeta.GetExternalName(kept))))
 	return nil
 }
 

@@ -59,7 +59,7 @@ func TestAVMWithoutItsMachineIsLetGoAndKept(t *testing.T) {
 				t.Errorf("finalizers %v, policies %v", w.vm().GetFinalizers(), w.policies())
 			}
 			events := w.events.of(v1alpha1.EventKeptWithoutMachine)
-			if len(events) != 1 || !strings.Contains(events[0], `Machine ns/m with the UID uid-before does not exist: this resource goes, and Server "vm-1" is kept at its cloud`) {
+			if len(events) != 1 || !strings.Contains(events[0], `its Machine ns/m with the UID uid-before does not exist: this resource goes, and Server "vm-1" is kept at its cloud`) {
 				t.Errorf("events %v", w.events.all)
 			}
 			if i, j := slices.Index(w.writes, "patch Server"), len(w.writes); i < 0 || j-i < 2 {
