@@ -133,13 +133,19 @@ func TestOrphans(t *testing.T) {
 	})
 	t.Run("OneWhoseNodeIsReadyIsNeverDeleted", func(t *testing.T) {
 		vm, node := c.tearOutWithItsNode(t, "in-use")
-		c.set(t, fmt.Sprintf(`{"spec":{"confirmedOrphans":[%q]}}`, vm))
+		c.set(t, fmt.Sprintf(`{"spec":{"policy":"Delete","confirmedOrphans":[%q]}}`, vm))
+		// Until the Node was looked for, the status does not name it.
+		kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+			o, err := c.get(ctx)
+			if err != nil {
+				return err.Error()
+			}
+			if got := o.Status.VirtualMachines; len(got) != 1 || got[0].Node != node || !got[0].NodeReady || !strings.Contains(got[0].Message, "drain the Node and delete it") {
+				return fmt.Sprintf("want the Node %s: %+v", node, got)
+			}
+			return ""
+		}, c.describe)
 		c.awaitCondition(t, "True", "OrphansInUse")
-		o, err := c.get(t.Context())
-		must(t, err)
-		if got := o.Status.VirtualMachines; len(got) != 1 || got[0].Node != node || !got[0].NodeReady || !strings.Contains(got[0].Message, "drain the Node and delete it") {
-			t.Errorf("the status is %+v", got)
-		}
 		kit.Throughout(t, 5*time.Second, func(ctx context.Context) string { return c.hasVMs(ctx, vm) })
 		must(t, f.Cluster.Client.Delete(t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: node}}))
 		c.awaitNone(t)
