@@ -25,3 +25,23 @@ func TestACompositionIsForMachinesByItsGroupAndKind(t *testing.T) {
 		})
 	}
 }
+
+func TestAnInputIsFoundByItsGroupVersionAndKind(t *testing.T) {
+	step := func(apiVersion, kind, mark string) any {
+		return map[string]any{"input": map[string]any{"apiVersion": apiVersion, "kind": kind, "mark": mark}}
+	}
+	composition := func(steps ...any) Object {
+		return Object{Unstructured: &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"pipeline": steps}}}}
+	}
+	others := []any{
+		map[string]any{"step": "without-input"},
+		step("fn.example.org/v1", "Bootstrap", "of another function"),
+		step("fn.drover.dev/v1alpha1", "Lifecycle", "of another step"),
+	}
+	if got := InputOf(composition(others...), "Bootstrap"); got != nil {
+		t.Errorf("found %v, want none", got)
+	}
+	if got := InputOf(composition(append(others, step("fn.drover.dev/v1alpha1", "Bootstrap", "its own"))...), "Bootstrap"); got["mark"] != "its own" {
+		t.Errorf("found %v", got)
+	}
+}

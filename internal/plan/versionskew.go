@@ -30,10 +30,7 @@ func VersionSkew(kubelet, apiServer string) *Problem {
 	default:
 		return nil
 	}
-	oldest := uint(0)
-	if a.Minor() > maxMinorsOlder {
-		oldest = a.Minor() - maxMinorsOlder
-	}
+	oldest := max(a.Minor(), maxMinorsOlder) - maxMinorsOlder
 	return &Problem{
 		Reason: machinev1alpha1.ReasonVersionSkew,
 		Message: fmt.Sprintf("spec.version: invalid value %q: the kubelet is %s the API server of the target cluster, which has version %s; allowed are v%d.%d to v%d.%d",
