@@ -3,7 +3,6 @@ package jointoken
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
 	corev1 "k8s.io/api/core/v1"
@@ -13,6 +12,7 @@ import (
 
 	clusterv1alpha1 "github.com/drover-dev/drover/apis/cluster/v1alpha1"
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/workernode"
 )
 
 // sweepNodes of one cluster that joined too late: the Machine was deleted while its VM
@@ -39,17 +39,7 @@ func (p *pass) sweepNodes(ctx context.Context, c Cluster, config config) {
 // claims its Node. Without that taint, pods may run on the Node: it is never touched.
 func isTooLate(n *corev1.Node, alive map[types.UID]bool) bool {
 	uid := types.UID(n.GetLabels()[clusterv1alpha1.LabelJoinToken])
-	return uid != "" && !alive[uid] && isUninitialized(n) && !isReady(n)
-}
-
-func isUninitialized(n *corev1.Node) bool {
-	return slices.ContainsFunc(n.Spec.Taints, func(t corev1.Taint) bool { return t.Key == machinev1alpha1.TaintUninitialized })
-}
-
-func isReady(n *corev1.Node) bool {
-	return slices.ContainsFunc(n.Status.Conditions, func(c corev1.NodeCondition) bool {
-		return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
-	})
+	return uid != "" && !alive[uid] && workernode.IsUninitialized(n) && !workernode.IsReady(n)
 }
 
 func (p *pass) deleteNode(ctx context.Context, c Cluster, config config, n *corev1.Node) error {

@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/text"
 )
 
 // cloudInitHeaders are the beginnings of what cloud-init takes as user data.
@@ -28,7 +29,7 @@ func CheckOwn(content []byte, declared string, wanted machinev1alpha1.Provisioni
 	format, known := formats[declared]
 	switch {
 	case !known:
-		return fmt.Errorf("key %q: invalid value %q: must be %s or %s", machinev1alpha1.UserDataKeyFormat, shortened(declared), machinev1alpha1.UserDataFormatCloudInit, machinev1alpha1.UserDataFormatIgnition)
+		return fmt.Errorf("key %q: invalid value %q: must be %s or %s", machinev1alpha1.UserDataKeyFormat, text.Shorten(declared, maxShown), machinev1alpha1.UserDataFormatCloudInit, machinev1alpha1.UserDataFormatIgnition)
 	case wanted != "" && format != wanted:
 		return fmt.Errorf("key %q: invalid value %q: spec.operatingSystem.provisioning of the class is %s", machinev1alpha1.UserDataKeyFormat, declared, wanted)
 	case len(content) == 0:
@@ -48,13 +49,6 @@ func CheckOwn(content []byte, declared string, wanted machinev1alpha1.Provisioni
 
 // maxShown of a value that is wrong.
 const maxShown = 32
-
-func shortened(s string) string {
-	if len(s) <= maxShown {
-		return s
-	}
-	return strings.ToValidUTF8(s[:maxShown], "") + "..."
-}
 
 func isCloudInit(content string) bool {
 	for _, h := range cloudInitHeaders {

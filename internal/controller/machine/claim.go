@@ -14,6 +14,7 @@ import (
 	clusterv1alpha1 "github.com/drover-dev/drover/apis/cluster/v1alpha1"
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/names"
+	"github.com/drover-dev/drover/internal/workernode"
 )
 
 // A claim decides which Node is the Machine's. Neither a providerID nor a status proves
@@ -187,7 +188,7 @@ func (f candidates) contest() *contest {
 func (f candidates) describeUnproven() string {
 	node := f.unproven
 	ready := "is not Ready"
-	if nodeReady(node).Status == corev1.ConditionTrue {
+	if workernode.IsReady(node) {
 		ready = "is Ready"
 	}
 	var lacks string

@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/text"
 	"github.com/drover-dev/drover/internal/workernode"
 )
 
@@ -76,10 +77,7 @@ var passing = regexp.MustCompile(`\b\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}:\d{2}[^\s,;
 func steady(message string) string {
 	message = passing.ReplaceAllString(message, "...")
 	message = strings.Join(strings.FieldsFunc(message, func(r rune) bool { return unicode.IsSpace(r) || !unicode.IsPrint(r) }), " ")
-	if len(message) > maxKubeletMessage {
-		message = strings.ToValidUTF8(message[:maxKubeletMessage], "") + "..."
-	}
-	return message
+	return text.Shorten(message, maxKubeletMessage)
 }
 
 // startupTaints that are still there, those first that we take off ourselves.
@@ -103,7 +101,7 @@ func startupTaints(node *corev1.Node, want workernode.Parameters) []string {
 // foreignKeys returns the labels and annotations of the Node that are meant for Drover,
 // without those that Drover put there.
 func foreignKeys(node *corev1.Node, wn *machineNode) (labels, annotations map[string]string) {
-	was := recall(wn.Status.AppliedToNode, node, hasTaint(node, machinev1alpha1.TaintUninitialized))
+	was := recall(wn.Status.AppliedToNode, node, workernode.IsUninitialized(node))
 	return others(node.GetLabels(), wn.Parameters.Labels, was.Labels, isOwnLabel), others(node.GetAnnotations(), wn.Parameters.Annotations, was.Annotations, isOwnAnnotation)
 }
 

@@ -39,7 +39,7 @@ func syncChange(node *corev1.Node, want workernode.Parameters, recorded *machine
 		have: have, want: wantedTaints(want.Taints), recorded: was.Taints, replaced: was.Replaced.Taints,
 		fresh: fresh, promised: was.promised, isOwn: isOwnTaint, isProtected: isProtected,
 	})
-	unschedulable, isCordonOurs := cordoned(node.Spec.Unschedulable, want.Drained, hasTaint(node, machinev1alpha1.TaintCordoned))
+	unschedulable, isCordonOurs := cordoned(node.Spec.Unschedulable, want.Drained, workernode.HasTaint(node, machinev1alpha1.TaintCordoned))
 	newTaints := withCordonTaint(withTaints(node.Spec.Taints, taints.patch), isCordonOurs)
 
 	c := nodeChange{record: recordOf(node, labels, annotations, taints), kept: slices.Concat(labels.kept, annotations.kept, taints.kept)}
@@ -193,10 +193,6 @@ func taintValues(taints []corev1.Taint) (values map[string]string, fresh bool) {
 }
 
 func taintID(t corev1.Taint) string { return t.Key + ":" + string(t.Effect) }
-
-func hasTaint(node *corev1.Node, key string) bool {
-	return slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.Key == key })
-}
 
 // withTaints keeps the taints of others, and their order. TaintUninitialized is removed by the
 // same patch that adds Drover's.

@@ -14,6 +14,7 @@ import (
 	fn "github.com/drover-dev/drover/apis/fn/v1alpha1"
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/plan"
+	"github.com/drover-dev/drover/internal/text"
 	"github.com/drover-dev/drover/internal/workernode"
 )
 
@@ -219,9 +220,4 @@ func whole(vm map[string]any) map[string]any {
 	return out
 }
 
-func truncate(s string) string {
-	if len(s) <= maxMessage {
-		return s
-	}
-	return strings.ToValidUTF8(s[:maxMessage], "") + "..."
-}
+func truncate(s string) string { return text.Shorten(s, maxMessage) }
