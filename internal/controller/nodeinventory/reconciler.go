@@ -18,8 +18,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	clusterv1alpha1 "github.com/drover-dev/drover/apis/cluster/v1alpha1"
-	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/target"
+	"github.com/drover-dev/drover/internal/text"
+	"github.com/drover-dev/drover/internal/workernode"
 )
 
 // interval between two looks while nothing wakes the controller: the watch of a target
@@ -52,10 +53,7 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		return reconcile.Result{}, nil
 	}
 	status := clusterv1alpha1.NodeInventoryStatus{ObservedGeneration: n.GetGeneration()}
-	looks, err := r.look(ctx, n.Spec.VirtualMachines)
-	if err != nil {
-		return reconcile.Result{}, err
-	}
+	looks := r.look(ctx, n.Spec.VirtualMachines)
 	for _, q := range n.Spec.VirtualMachines {
 		status.VirtualMachines = append(status.VirtualMachines, answer(ctx, q, looks))
 	}
@@ -76,15 +74,14 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 // A look at one target cluster.
 type look struct {
 	cluster
-	ref target.Ref
 	// registered are the Nodes that registered as the Machines in question.
 	registered []corev1.Node
 	// err is why nobody can look.
 	err error
 }
 
-// look at each target cluster once.
-func (r *reconciler) look(ctx context.Context, queries []clusterv1alpha1.NodeQuery) (map[target.Ref]*look, error) {
+// look at each target cluster once. There is no look at one without a configuration.
+func (r *reconciler) look(ctx context.Context, queries []clusterv1alpha1.NodeQuery) map[target.Ref]*look {
 	uids := map[target.Ref][]string{}
 	for _, q := range queries {
 		for _, ref := range refsOf(q) {
@@ -93,20 +90,17 @@ func (r *reconciler) look(ctx context.Context, queries []clusterv1alpha1.NodeQue
 	}
 	out := map[target.Ref]*look{}
 	for ref, of := range uids {
-		exists, err := r.exists(ctx, ref)
-		if err != nil {
-			return nil, err
-		}
-		if !exists {
+		l := &look{}
+		l.cluster, l.err = r.connect(ctx, ref)
+		if target.Is(l.err, target.ConfigNotFound) {
 			continue
 		}
-		l := &look{ref: ref}
-		if l.cluster, l.err = r.connect(ctx, ref); l.err == nil {
+		if l.err == nil {
 			l.registered, l.err = l.list(ctx, of)
 		}
 		out[ref] = l
 	}
-	return out, nil
+	return out
 }
 
 // refsOf are the configurations that a query can be about.
@@ -119,15 +113,6 @@ func refsOf(q clusterv1alpha1.NodeQuery) []target.Ref {
 		refs = append(refs, target.NamespacedRef(q.Namespace, q.Cluster))
 	}
 	return refs
-}
-
-func (r *reconciler) exists(ctx context.Context, ref target.Ref) (bool, error) {
-	var config client.Object = &clusterv1alpha1.ClusterProviderConfig{}
-	if ref.Namespace != "" {
-		config = &clusterv1alpha1.ProviderConfig{}
-	}
-	err := r.client.Get(ctx, client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}, config)
-	return err == nil, client.IgnoreNotFound(err)
 }
 
 // list the Nodes that registered as Machines, as the API server has them now. It is a proof
@@ -175,7 +160,7 @@ func answer(ctx context.Context, q clusterv1alpha1.NodeQuery, looks map[target.R
 	case !seen:
 		problems = append(problems, fmt.Sprintf("neither a ClusterProviderConfig %s nor a ProviderConfig %s/%s exists", q.Cluster, q.Namespace, q.Cluster))
 	}
-	out.Problem = bounded(strings.Join(problems, "; "))
+	out.Problem = text.Shorten(strings.Join(problems, "; "), maxProblem)
 	return out
 }
 
@@ -208,18 +193,8 @@ func (l *look) nodesOf(ctx context.Context, q clusterv1alpha1.NodeQuery) ([]*cor
 // isReady reports whether pods may run on a Node. Until it was initialized none was scheduled
 // to it: it joined late, for a Machine that nobody has any more.
 func isReady(node *corev1.Node) bool {
-	uninitialized := slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.Key == machinev1alpha1.TaintUninitialized })
-	return !uninitialized && slices.ContainsFunc(node.Status.Conditions, func(c corev1.NodeCondition) bool {
-		return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
-	})
+	return workernode.IsReady(node) && !workernode.IsUninitialized(node)
 }
 
 // maxProblem is as much of an error as an answer holds.
 const maxProblem = 256
-
-func bounded(s string) string {
-	if len(s) <= maxProblem {
-		return s
-	}
-	return strings.ToValidUTF8(s[:maxProblem], "") + "..."
-}

@@ -45,23 +45,28 @@ func uninitialized(n *corev1.Node) *corev1.Node {
 type world struct {
 	*reconciler
 	clusters map[target.Ref][]*corev1.Node
+	// configs that exist.
+	configs map[target.Ref]bool
 	// broken clusters have an error instead.
 	broken map[target.Ref]error
 	writes int
 }
 
-func newWorld(t *testing.T, queries []clusterv1alpha1.NodeQuery, configs ...client.Object) *world {
+func newWorld(t *testing.T, queries []clusterv1alpha1.NodeQuery, configs ...target.Ref) *world {
 	t.Helper()
 	scheme := runtime.NewScheme()
 	if err := clusterv1alpha1.AddToScheme(scheme); err != nil {
 		t.Fatal(err)
 	}
-	w := &world{clusters: map[target.Ref][]*corev1.Node{}, broken: map[target.Ref]error{}}
+	w := &world{clusters: map[target.Ref][]*corev1.Node{}, configs: map[target.Ref]bool{}, broken: map[target.Ref]error{}}
+	for _, ref := range configs {
+		w.configs[ref] = true
+	}
 	inventory := &clusterv1alpha1.NodeInventory{ObjectMeta: metav1.ObjectMeta{Namespace: "drover", Name: "n", Generation: 3}}
 	inventory.Spec.VirtualMachines = queries
 	w.reconciler = &reconciler{
 		connect: w.connect,
-		client: crfake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(inventory).WithObjects(append(configs, inventory)...).
+		client: crfake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(inventory).WithObjects(inventory).
 			WithInterceptorFuncs(interceptor.Funcs{SubResourceUpdate: func(ctx context.Context, c client.Client, sub string, o client.Object, opts ...client.SubResourceUpdateOption) error {
 				w.writes++
 				return c.SubResource(sub).Update(ctx, o, opts...)
@@ -71,6 +76,9 @@ func newWorld(t *testing.T, queries []clusterv1alpha1.NodeQuery, configs ...clie
 }
 
 func (w *world) connect(_ context.Context, ref target.Ref) (cluster, error) {
+	if !w.configs[ref] {
+		return cluster{}, &target.Error{Kind: target.ConfigNotFound, Ref: ref}
+	}
 	if err := w.broken[ref]; err != nil && strings.Contains(err.Error(), "credentials") {
 		return cluster{}, err
 	}
@@ -123,10 +131,6 @@ func failing(err error) clienttesting.ReactionFunc {
 	return func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, err }
 }
 
-func clusterConfig(name string) client.Object {
-	return &clusterv1alpha1.ClusterProviderConfig{ObjectMeta: metav1.ObjectMeta{Name: name}}
-}
-
 func TestNodesOfVMsAreFound(t *testing.T) {
 	eu, teams := target.ClusterRef("eu"), target.NamespacedRef("team", "eu")
 	const ready, silent = corev1.ConditionTrue, corev1.ConditionUnknown
@@ -164,7 +168,7 @@ func TestNodesOfVMsAreFound(t *testing.T) {
 			if tc.query != nil {
 				tc.query(&q)
 			}
-			w := newWorld(t, []clusterv1alpha1.NodeQuery{q}, clusterConfig("eu"), &clusterv1alpha1.ProviderConfig{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "eu"}})
+			w := newWorld(t, []clusterv1alpha1.NodeQuery{q}, eu, teams)
 			w.clusters, w.broken = tc.nodes, tc.broken
 			want := clusterv1alpha1.NodeInventoryStatus{ObservedGeneration: 3, VirtualMachines: []clusterv1alpha1.NodeAnswer{tc.want}}
 			if d := cmp.Diff(want, w.look(t)); d != "" {
@@ -177,7 +181,7 @@ func TestNodesOfVMsAreFound(t *testing.T) {
 func TestAnswersThatDoNotChangeAreNotWritten(t *testing.T) {
 	other := query
 	other.ExternalName, other.MachineUID, other.NodeName, other.ProviderID = "vm-2", "u-2", "web-1", ""
-	w := newWorld(t, []clusterv1alpha1.NodeQuery{query, other}, clusterConfig("eu"))
+	w := newWorld(t, []clusterv1alpha1.NodeQuery{query, other}, target.ClusterRef("eu"))
 	w.clusters[target.ClusterRef("eu")] = []*corev1.Node{node("web-1", "u-2", "", corev1.ConditionTrue)}
 	w.look(t)
 	w.look(t)

@@ -4,13 +4,13 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	shared "github.com/drover-dev/drover/internal/plan"
+	"github.com/drover-dev/drover/internal/text"
 )
 
 const (
@@ -241,7 +241,7 @@ func (s Standing) stands() bool { return s.Machine || s.Resource }
 
 // isOrphan is about a VM that is not adopted.
 func (p *plan) isOrphan(u Unclaimed) bool {
-	return !p.blind() && !u.stands() && u.confirmed(p.Collector.Spec.GracePeriod.Duration) && !p.isAdopted(u.VM)
+	return !u.stands() && u.confirmed(p.Collector.Spec.GracePeriod.Duration) && !p.isAdopted(u.VM)
 }
 
 func (p *plan) isAdopted(vm VM) bool {
@@ -295,19 +295,15 @@ func (p *plan) judgeAdopted() {
 // judgeUnclaimed finds the orphans among the VMs that nobody claims.
 func (p *plan) judgeUnclaimed() {
 	for _, u := range p.Inventory.Unclaimed {
-		if p.isAdopted(u.VM) || !u.confirmed(p.Collector.Spec.GracePeriod.Duration) {
-			continue
-		}
 		switch {
-		case u.stands():
-			p.waiting = p.waiting || u.Owner != (Owner{})
-			continue
-		case !u.Node.Looked:
+		case p.isOrphan(u):
+			p.waiting = p.waiting || !u.Node.Looked
+			p.searches = append(p.searches, Search{VM: u.VM})
+			if !p.blind() {
+				p.left = append(p.left, orphan(u.VM, u.Node, machinev1alpha1.OrphanFound, p.hold(u)))
+			}
+		case u.Owner != (Owner{}) && u.confirmed(p.Collector.Spec.GracePeriod.Duration):
 			p.waiting = true
-		}
-		p.searches = append(p.searches, Search{VM: u.VM})
-		if !p.blind() {
-			p.left = append(p.left, orphan(u.VM, u.Node, machinev1alpha1.OrphanFound, p.hold(u)))
 		}
 	}
 }
@@ -362,14 +358,11 @@ func (p *plan) searchOf(vm VM) int {
 const maxMessage = 256
 
 func orphan(vm VM, node Node, state machinev1alpha1.OrphanState, message string) machinev1alpha1.Orphan {
-	if len(message) > maxMessage {
-		message = strings.ToValidUTF8(message[:maxMessage], "") + "..."
-	}
 	return machinev1alpha1.Orphan{
 		ExternalName: vm.ExternalName, ProviderID: vm.ProviderID,
 		Namespace: vm.Owner.Namespace, Machine: vm.Owner.Machine,
 		Node: node.Name, NodeReady: node.Ready,
-		State: state, Message: message,
+		State: state, Message: text.Shorten(message, maxMessage),
 	}
 }
 
