@@ -53,9 +53,10 @@ func selectLines(lines []string) []string {
 	if first == 0 {
 		return withBreaks(lines)
 	}
+	rest := lastThatFit(lines, MaxLines-maxKept-1, MaxBytes-maxKeptBytes-len(gap)-1)
 	var kept []string
 	size := 0
-	for _, line := range slices.Backward(lines[:lastThatFit(lines, MaxLines-maxKept-1, MaxBytes-maxKeptBytes-len(gap)-1)]) {
+	for _, line := range slices.Backward(lines[:rest]) {
 		if !explains(line) {
 			continue
 		}
@@ -69,8 +70,7 @@ func selectLines(lines []string) []string {
 	}
 	slices.Reverse(kept)
 	kept = append(kept, gap)
-	rest := lines[lastThatFit(lines, MaxLines-maxKept-1, MaxBytes-maxKeptBytes-len(gap)-1):]
-	return withBreaks(append(kept, rest...))
+	return withBreaks(append(kept, lines[rest:]...))
 }
 
 // lastThatFit returns the index of the first line of the longest end that fits.

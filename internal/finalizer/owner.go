@@ -15,9 +15,9 @@ import (
 // exist, empty otherwise. An object of its name may exist with another UID. The reader is that of
 // the API server: a cache may lack an owner that is new.
 //
-// A MachineDeployment or MachineSet outlives what it controls, so that one which does not exist
-// decided on no deletion: it lost its finalizers, or was restored from a backup with another UID.
-// The garbage collector deletes what it controlled.
+// A MachineDeployment, MachineSet or Machine outlives what it controls, so that one which does not
+// exist decided on no deletion: it lost its finalizers, or was restored from a backup with another
+// UID. The garbage collector deletes what it controlled.
 func LostOwner(ctx context.Context, live client.Reader, obj client.Object, kind schema.GroupVersionKind) (string, error) {
 	owner := metav1.GetControllerOfNoCopy(obj)
 	if owner == nil || schema.FromAPIVersionAndKind(owner.APIVersion, owner.Kind).GroupKind() != kind.GroupKind() {

@@ -34,20 +34,19 @@ func runLifecycle(now time.Time, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctio
 		return nil, err
 	}
 	rsp := step.NewResponse(req)
-	d := machine.Plan(now, o)
+	d, looked := machine.Plan(now, o), true
+	if o.NeedsTarget(d) {
+		c, found := rsp.Cluster(req, o.Machine.Namespace, o.Machine.Spec.ClusterRef)
+		if looked = found; looked {
+			o.ObserveTarget(c, grace)
+			d = machine.Plan(now, o)
+		}
+	}
 	if err := holdVM(req, rsp, o.Machine, d.ReadConsole); err != nil {
 		return nil, err
 	}
-	if o.NeedsTarget(d) {
-		c, looked := rsp.Cluster(req, o.Machine.Namespace, o.Machine.Spec.ClusterRef)
-		if !looked {
-			return rsp.RunFunctionResponse, nil
-		}
-		o.ObserveTarget(c, grace)
-		d = machine.Plan(now, o)
-		if err := holdVM(req, rsp, o.Machine, d.ReadConsole); err != nil {
-			return nil, err
-		}
+	if !looked {
+		return rsp.RunFunctionResponse, nil
 	}
 	if d.WorkerNode != nil {
 		if err := rsp.SetContext(step.ContextNode, workernode.WorkerNode{Parameters: *d.WorkerNode}); err != nil {

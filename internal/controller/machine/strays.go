@@ -8,6 +8,7 @@ import (
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
 	xpmeta "github.com/crossplane/crossplane-runtime/v2/pkg/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -55,11 +56,7 @@ func (r *Reconciler) letGo(ctx context.Context, machine types.NamespacedName, s 
 	if err != nil || obj == nil || !isHeld(obj) {
 		return err
 	}
-	owner, ok := controllerOf(obj, machineKind)
-	if !ok {
-		return nil
-	}
-	if exists, err := r.exists(ctx, machine, owner.UID); err != nil || exists {
+	if lost, err := finalizer.LostOwner(ctx, r.live, obj, machineKind); err != nil || lost == "" {
 		return err
 	}
 	kept := obj.DeepCopy()
@@ -77,13 +74,6 @@ func (r *Reconciler) letGo(ctx context.Context, machine types.NamespacedName, s 
 	}); err != nil {
 		return client.IgnoreNotFound(err)
 	}
-	r.record.Event(kept, event.Warning(machinev1alpha1.EventKeptWithoutMachine, fmt.Errorf("its Machine %s with the UID %s does not exist: this resource goes, and %s %q is kept at its cloud, where an OrphanCollector finds it", machine, owner.UID, s.gvk.Kind, xpmeta.GetExternalName(kept))))
+	r.record.Event(kept, event.Warning(machinev1alpha1.EventKeptWithoutMachine, fmt.Errorf("its Machine %s with the UID %s does not exist: this resource goes, and %s %q is kept at its cloud, where an OrphanCollector finds it", machine, metav1.GetControllerOfNoCopy(obj).UID, s.gvk.Kind, xpmeta.GetExternalName(kept))))
 	return nil
-}
-
-// exists reports whether there is a Machine with a name and a UID, as the API server has it.
-func (r *Reconciler) exists(ctx context.Context, machine types.NamespacedName, uid types.UID) (bool, error) {
-	m := finalizer.NewMetadata(machineKind)
-	err := r.live.Get(ctx, machine, m)
-	return err == nil && m.GetUID() == uid, client.IgnoreNotFound(err)
 }

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"time"
 
+	"k8s.io/utils/ptr"
+
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/console"
 	"github.com/drover-dev/drover/internal/plan"
@@ -65,20 +67,12 @@ func (f facts) bootstrapProgress() *machinev1alpha1.BootstrapProgress {
 	step := f.VM.Console.Step
 	out := &machinev1alpha1.BootstrapProgress{Step: step.Name, State: machinev1alpha1.BootstrapState(step.State), Since: *whole(f.now)}
 	if step.State == console.Failed {
-		code := int32(step.ExitCode) //nolint:gosec // It has three digits at most.
-		out.ExitCode = &code
+		out.ExitCode = ptr.To(int32(step.ExitCode)) //nolint:gosec // It has three digits at most.
 	}
-	if before != nil && before.Step == out.Step && before.State == out.State && exitCode(before) == exitCode(out) {
+	if before != nil && before.Step == out.Step && before.State == out.State && ptr.Deref(before.ExitCode, 0) == ptr.Deref(out.ExitCode, 0) {
 		return before
 	}
 	return out
-}
-
-func exitCode(p *machinev1alpha1.BootstrapProgress) int32 {
-	if p.ExitCode == nil {
-		return 0
-	}
-	return *p.ExitCode
 }
 
 // notJoinedReason is the reason of the condition NodeReady of a Machine whose Node has not joined.
@@ -121,7 +115,7 @@ func (f facts) describeConsole() string {
 func describeProgress(p *machinev1alpha1.BootstrapProgress) string {
 	switch {
 	case p.State == machinev1alpha1.BootstrapFailed:
-		return fmt.Sprintf("bootstrap step %s failed with exit code %d and is tried again", p.Step, exitCode(p))
+		return fmt.Sprintf("bootstrap step %s failed with exit code %d and is tried again", p.Step, ptr.Deref(p.ExitCode, 0))
 	case p.Step == "":
 		return "all its bootstrap steps are done"
 	case p.State == machinev1alpha1.BootstrapDone:

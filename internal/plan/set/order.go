@@ -25,20 +25,20 @@ type criterion struct {
 // available. For the same reason a preserved Machine is deleted last by a scale-down, and like
 // any other by a rollout: it would hold the surge until it is preserved no longer.
 func (p *plan) criteria() []criterion {
-	criteria := []criterion{
-		{by(p.preserved, cmp.Compare[int]), says("not preserved")},
-		{by(p.preservedUntil, cmp.Compare[int64]), says("preserved for less long")},
+	var criteria []criterion
+	if !p.isRolledOut() {
+		criteria = []criterion{
+			{by(p.preserved, cmp.Compare[int]), says("not preserved")},
+			{by(p.preservedUntil, cmp.Compare[int64]), says("preserved for less long")},
+		}
 	}
-	if p.isRolledOut() {
-		criteria = nil
-	}
-	return append(criteria, []criterion{
-		{by(isMarked, falseLast), says("marked by the annotation " + machinev1alpha1.AnnotationDeleteMachine)},
-		{by(p.trouble, cmp.Compare[trouble]), func(m Machine) string { return p.trouble(m).say(m) }},
-		{by(deletionCost, cmp.Compare[int64]), func(m Machine) string { return fmt.Sprintf("deletion cost %d", deletionCost(m)) }},
-		{by(p.isOutdated, falseLast), says("not of the current template")},
+	return append(criteria,
+		criterion{by(isMarked, falseLast), says("marked by the annotation " + machinev1alpha1.AnnotationDeleteMachine)},
+		criterion{by(p.trouble, cmp.Compare[trouble]), func(m Machine) string { return p.trouble(m).say(m) }},
+		criterion{by(deletionCost, cmp.Compare[int64]), func(m Machine) string { return fmt.Sprintf("deletion cost %d", deletionCost(m)) }},
+		criterion{by(p.isOutdated, falseLast), says("not of the current template")},
 		p.order(),
-	}...)
+	)
 }
 
 // isRolledOut reports whether a rollout of the MachineDeployment replaces all Machines of the set:

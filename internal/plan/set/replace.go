@@ -164,12 +164,18 @@ func (p *plan) mayReplace(m Machine, allowed bool) bool {
 	return allowed && max(p.starting(), len(p.replacing)+len(p.paired)) < budget
 }
 
+// pairs of Machines and their replacements, whatever becomes of them.
+func (p *plan) pairs() []machinev1alpha1.Replacement {
+	return slices.Concat(p.replacing, p.paired, p.released)
+}
+
 // waiting Machines are to be replaced, and nobody does so yet.
 func (p *plan) waiting() []Machine {
 	var out []Machine
+	pairs := p.pairs()
 	for _, m := range p.kept {
 		is := func(r machinev1alpha1.Replacement) bool { return r.Machine == m.Name || r.By == m.Name }
-		if p.toReplace(m) && !slices.ContainsFunc(slices.Concat(p.replacing, p.paired, p.released), is) {
+		if p.toReplace(m) && !slices.ContainsFunc(pairs, is) {
 			out = append(out, m)
 		}
 	}

@@ -27,7 +27,7 @@ func (p *plan) status() machinev1alpha1.MachineSetStatus {
 		StartingReplicas:    int32(p.starting()),
 		UnhealthyReplicas:   p.unhealthy(),
 		ReplaceableReplicas: int32(len(p.waiting())),
-		Replacing:           slices.Concat(p.replacing, p.paired, p.released),
+		Replacing:           p.pairs(),
 		Updating:            p.updating,
 		Adopting:            p.adopting,
 		Creating:            slices.Concat(sets.List(p.expected), p.creates),
