@@ -8,6 +8,7 @@ import (
 	xpv1 "github.com/crossplane/crossplane-runtime/v2/apis/common/v1"
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	fn "github.com/drover-dev/drover/apis/fn/v1alpha1"
@@ -128,7 +129,7 @@ func lookUpOwners(req *fnv1.RunFunctionRequest, rsp step.Response, in *fn.Orphan
 			complete = false
 			return orphans.Standing{Machine: true}
 		}
-		return orphans.Standing{Machine: len(machines) > 0 && machines[0].GetUID() == of.UID, Resource: len(resources) > 0}
+		return orphans.Standing{Machine: len(machines) > 0 && machines[0].GetUID() == of.UID, Resource: len(resources) > 0 && metav1.GetControllerOfNoCopy(resources[0]) != nil}
 	}
 	for i := range o.Inventory.Unclaimed {
 		if u := &o.Inventory.Unclaimed[i]; u.ConfirmedAt != nil {

@@ -132,7 +132,10 @@ func TestWhoStandsForAVM(t *testing.T) {
 	machine := func(uid string) string {
 		return fmt.Sprintf(`{"apiVersion": "machine.drover.dev/v1alpha1", "kind": "Machine", "metadata": {"namespace": "fleet", "name": "web-0", "uid": %q}}`, uid)
 	}
-	server := `{"apiVersion": "cloud.example.org/v1", "kind": "Server", "metadata": {"namespace": "fleet", "name": "any"}}`
+	server := func(owner string) string {
+		return fmt.Sprintf(`{"apiVersion": "cloud.example.org/v1", "kind": "Server", "metadata": {"namespace": "fleet", "name": "any", "ownerReferences": [%s]}}`, owner)
+	}
+	const owner = `{"apiVersion": "machine.drover.dev/v1alpha1", "kind": "Machine", "name": "web-0", "uid": "u-1", "controller": true}`
 	cases := map[string]struct {
 		there  map[string]string
 		synced string
@@ -142,7 +145,8 @@ func TestWhoStandsForAVM(t *testing.T) {
 		"Nobody":                           {nil, "True", 2, false},
 		"ItsMachine":                       {map[string]string{"Machine web-0": machine(uid)}, "True", 2, true},
 		"AnotherMachineOfItsName":          {map[string]string{"Machine web-0": machine("u-2")}, "True", 2, false},
-		"TheResourceThatMayBeCreatingIt":   {map[string]string{"Server " + names.OfMachine("web-0", uid): server}, "True", 2, true},
+		"TheResourceThatMayBeCreatingIt":   {map[string]string{"Server " + names.OfMachine("web-0", uid): server(owner)}, "True", 2, true},
+		"ButNoneThatNobodyControls":        {map[string]string{"Server " + names.OfMachine("web-0", uid): server("")}, "True", 2, false},
 		"AListThatFailed":                  {nil, "False", 2, true},
 		"AListThatIsOfWhatWasAskedBefore":  {nil, "True", 1, true},
 		"AListOfWhichNobodyKnowsHowItWent": {nil, "Unknown", 2, true},

@@ -57,6 +57,16 @@ func observeDeployment(req *fnv1.RunFunctionRequest, rsp step.Response, d *machi
 		}
 		o.Sets = append(o.Sets, deployment.Set{MachineSet: s, Observed: c.Observed, Terminating: c.Terminating})
 	}
+	unowned, _ := step.Others(req, requirementSets, d.UID)
+	for _, u := range unowned {
+		s, err := step.As[machinev1alpha1.MachineSet](u)
+		if err != nil {
+			return o, false, err
+		}
+		if deployment.Adopts(d, s) {
+			o.Sets = append(o.Sets, deployment.Set{MachineSet: s})
+		}
+	}
 	if class == nil || proven(o.Sets, next) {
 		return o, true, nil
 	}

@@ -15,8 +15,9 @@ import (
 // page is how many managed resources are read at once.
 const page = 500
 
-// claims are the external names of all managed resources of a kind, as the API server
-// has them now: a cache may lack the newest.
+// claims are the external names of the managed resources of a kind that a controller has, as the
+// API server has them now: a cache may lack the newest. One without a controller, such as a
+// backup brings back, stands for a VM that nobody looks after.
 func claims(ctx context.Context, live client.Reader, kind v1alpha1.VirtualMachineKind) (map[string]bool, error) {
 	gv, err := schema.ParseGroupVersion(kind.APIVersion)
 	if err != nil {
@@ -30,7 +31,7 @@ func claims(ctx context.Context, live client.Reader, kind v1alpha1.VirtualMachin
 			return nil, fmt.Errorf("cannot list %s of %s: %w", kind.Kind, kind.APIVersion, err)
 		}
 		for i := range list.Items {
-			if name := meta.GetExternalName(&list.Items[i]); name != "" {
+			if name := meta.GetExternalName(&list.Items[i]); name != "" && metav1.GetControllerOfNoCopy(&list.Items[i]) != nil {
 				names[name] = true
 			}
 		}

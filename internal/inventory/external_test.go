@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
@@ -36,10 +37,17 @@ func (c cloud) List(_ context.Context, installation string) ([]VM, bool, error) 
 
 func claimant(namespace, name, externalName string) client.Object {
 	r := &localv1alpha1.VirtualMachine{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
+	r.SetOwnerReferences([]metav1.OwnerReference{{Kind: "Machine", Name: name, Controller: ptr.To(true)}})
 	if externalName != "" {
 		meta.SetExternalName(r, externalName)
 	}
 	return r
+}
+
+// unowned is what a backup brings back without its Machine.
+func unowned(o client.Object) client.Object {
+	o.SetOwnerReferences(nil)
+	return o
 }
 
 func inventoryOf(before v1alpha1.InventoryObservation, installations ...string) *localv1alpha1.VirtualMachineInventory {
@@ -105,7 +113,7 @@ func TestObserve(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			live := fake.NewClientBuilder().WithScheme(scheme(t)).WithObjects(claimant("ns", "b", "b"), claimant("other", "c", "c"), claimant("ns", "creating", "")).Build()
+			live := fake.NewClientBuilder().WithScheme(scheme(t)).WithObjects(claimant("ns", "b", "b"), claimant("other", "c", "c"), claimant("ns", "creating", ""), unowned(claimant("ns", "d", "d"))).Build()
 			i := inventoryOf(was, "ours", "former")
 			err := observe(t, tc.cloud, live, i)
 			if tc.err == "" && err != nil || tc.err != "" && (err == nil || !strings.Contains(err.Error(), tc.err)) {
@@ -151,7 +159,7 @@ func TestEveryPageOfTheClaimsIsRead(t *testing.T) {
 			}
 			asked++
 			list := l.(*metav1.PartialObjectMetadataList)
-			list.Items = []metav1.PartialObjectMetadata{{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{meta.AnnotationKeyExternalName: fmt.Sprint("vm-", asked)}}}}
+			list.Items = []metav1.PartialObjectMetadata{{ObjectMeta: metav1.ObjectMeta{OwnerReferences: []metav1.OwnerReference{{Controller: ptr.To(true)}}, Annotations: map[string]string{meta.AnnotationKeyExternalName: fmt.Sprint("vm-", asked)}}}}
 			list.Continue = ""
 			if asked < pages {
 				list.Continue = fmt.Sprint("page ", asked)

@@ -18,7 +18,7 @@ import (
 
 	clusterv1alpha1 "github.com/drover-dev/drover/apis/cluster/v1alpha1"
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
-	"github.com/drover-dev/drover/internal/names"
+	"github.com/drover-dev/drover/internal/identity"
 )
 
 // Options of a Keeper.
@@ -201,7 +201,7 @@ func (k *Keeper) keepToken(ctx context.Context, m *machinev1alpha1.Machine, c Cl
 	if err != nil {
 		return credential{}, lease{}, err
 	}
-	half := r.choose(published, credentialIn(existing, names.TokenID(m.GetUID())), now)
+	half := r.choose(published, credentialIn(existing, identity.TokenID(m)), now)
 	switch {
 	case r.Frozen && r.isSpent(half.minted, now):
 		return half, lease{minted: half.minted}, nil // It is left to expire.
@@ -245,7 +245,7 @@ func (k *Keeper) updateToken(ctx context.Context, m *machinev1alpha1.Machine, c 
 		return half, lease{}, c.Classify(err)
 	}
 	l := leaseOf(s, half.minted)
-	switch id := names.TokenID(m.GetUID()); {
+	switch id := identity.TokenID(m); {
 	case isNew:
 		k.Record.Event(m, event.Normal(machinev1alpha1.EventTokenReplaced, fmt.Sprintf("Minted bootstrap token %s again: its total life of %s is over; valid until %s", id, r.MaxLife.Duration, l.expires.Format(time.RFC3339))))
 	case !l.expires.Equal(expiration(existing)):
@@ -275,7 +275,7 @@ func (k *Keeper) revoke(ctx context.Context, m *machinev1alpha1.Machine, e entry
 		}
 		uid = existing.GetUID()
 	}
-	if err := c.deleteToken(ctx, bootstraputil.BootstrapTokenSecretName(names.TokenID(m.GetUID())), uid); err != nil {
+	if err := c.deleteToken(ctx, bootstraputil.BootstrapTokenSecretName(identity.TokenID(m)), uid); err != nil {
 		return e, err
 	}
 	return e.withoutToken(), nil
@@ -317,7 +317,7 @@ func (e entry) credential(m *machinev1alpha1.Machine) credential {
 		return credential{}
 	}
 	half := credential{
-		secret: secretHalf(names.TokenID(m.GetUID()), string(e.secret.Data[clusterv1alpha1.ConnectionToken])),
+		secret: secretHalf(identity.TokenID(m), string(e.secret.Data[clusterv1alpha1.ConnectionToken])),
 		minted: mintedAt(e.secret),
 	}
 	if e.lease != nil {

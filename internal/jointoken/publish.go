@@ -14,6 +14,7 @@ import (
 
 	clusterv1alpha1 "github.com/drover-dev/drover/apis/cluster/v1alpha1"
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/identity"
 	"github.com/drover-dev/drover/internal/names"
 	"github.com/drover-dev/drover/internal/plan"
 	"github.com/drover-dev/drover/internal/userdata"
@@ -52,8 +53,8 @@ func newPublication(m *machinev1alpha1.Machine, c Cluster, r Request, own *sourc
 		},
 	}
 	values := userdata.Filling{
-		Token: token, Server: at.server, CA: at.ca, UID: string(m.GetUID()), ConfigUID: string(c.ConfigUID),
-		Name: names.OfMachine(m.GetName(), m.GetUID()),
+		Token: token, Server: at.server, CA: at.ca, UID: string(identity.UID(m)), ConfigUID: string(c.ConfigUID),
+		Name: identity.NodeName(m),
 	}
 	var filled []byte
 	var err error

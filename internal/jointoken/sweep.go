@@ -17,6 +17,7 @@ import (
 
 	clusterv1alpha1 "github.com/drover-dev/drover/apis/cluster/v1alpha1"
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/identity"
 	"github.com/drover-dev/drover/internal/target"
 )
 
@@ -81,7 +82,7 @@ func (s *sweeper) sweep(ctx context.Context) error {
 	}
 	p := &pass{sweeper: s, alive: map[types.UID]bool{}, found: map[types.UID]bool{}}
 	for i := range machines.Items {
-		p.alive[machines.Items[i].GetUID()] = true
+		p.alive[machines.Items[i].GetUID()], p.alive[identity.UID(&machines.Items[i])] = true, true
 	}
 	for _, config := range configs {
 		c, err := s.connect(ctx, config.ref)

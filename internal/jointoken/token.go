@@ -16,7 +16,7 @@ import (
 
 	clusterv1alpha1 "github.com/drover-dev/drover/apis/cluster/v1alpha1"
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
-	"github.com/drover-dev/drover/internal/names"
+	"github.com/drover-dev/drover/internal/identity"
 )
 
 // annotationMinted on the token and on the Secret beside the Machine is when the secret
@@ -98,13 +98,13 @@ func secretHalf(id, token string) string {
 
 // tokenOf a Machine, as a kubelet presents it.
 func tokenOf(m *machinev1alpha1.Machine, c credential) string {
-	return bootstraputil.TokenFromIDAndSecret(names.TokenID(m.GetUID()), c.secret)
+	return bootstraputil.TokenFromIDAndSecret(identity.TokenID(m), c.secret)
 }
 
 // tokenSecret returns the Secret that is the token: the existing one, changed as
 // requested, or a new one.
 func tokenSecret(m *machinev1alpha1.Machine, c Cluster, r Request, half credential, existing *corev1.Secret, now time.Time) *corev1.Secret {
-	id := names.TokenID(m.GetUID())
+	id := identity.TokenID(m)
 	s := &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceSystem, Name: bootstraputil.BootstrapTokenSecretName(id)},
 		Type:       bootstrapapi.SecretTypeBootstrapToken,
@@ -112,7 +112,7 @@ func tokenSecret(m *machinev1alpha1.Machine, c Cluster, r Request, half credenti
 	if existing != nil {
 		s = existing.DeepCopy()
 	}
-	metav1.SetMetaDataLabel(&s.ObjectMeta, clusterv1alpha1.LabelJoinToken, string(m.GetUID()))
+	metav1.SetMetaDataLabel(&s.ObjectMeta, clusterv1alpha1.LabelJoinToken, string(identity.UID(m)))
 	metav1.SetMetaDataLabel(&s.ObjectMeta, clusterv1alpha1.LabelConfig, string(c.ConfigUID))
 	metav1.SetMetaDataAnnotation(&s.ObjectMeta, annotationMinted, half.minted.Format(time.RFC3339))
 	setData(s, bootstrapapi.BootstrapTokenIDKey, id)
@@ -180,14 +180,14 @@ func earlierKnown(a, b time.Time) time.Time {
 // token of a Machine in the target cluster, nil if there is none. One of another object
 // is an error.
 func (c Cluster) token(ctx context.Context, m *machinev1alpha1.Machine) (*corev1.Secret, error) {
-	id := names.TokenID(m.GetUID())
+	id := identity.TokenID(m)
 	s, err := c.Kube.CoreV1().Secrets(metav1.NamespaceSystem).Get(ctx, bootstraputil.BootstrapTokenSecretName(id), metav1.GetOptions{})
 	switch {
 	case kerrors.IsNotFound(err):
 		return nil, nil
 	case err != nil:
 		return nil, c.Classify(err)
-	case s.Type != bootstrapapi.SecretTypeBootstrapToken || s.GetLabels()[clusterv1alpha1.LabelJoinToken] != string(m.GetUID()):
+	case s.Type != bootstrapapi.SecretTypeBootstrapToken || s.GetLabels()[clusterv1alpha1.LabelJoinToken] != string(identity.UID(m)):
 		return nil, fmt.Errorf("bootstrap token %s in the target cluster: label %s is not the UID of this Machine: %w", id, clusterv1alpha1.LabelJoinToken, errForeign)
 	}
 	return s, nil

@@ -28,6 +28,12 @@ func CreationBegan(vm Object) bool {
 	return false
 }
 
+// annotationsOfVM are those that Drover sets on a VM, or a companion, when it makes it.
+var annotationsOfVM = []string{
+	machinev1alpha1.AnnotationOrder, machinev1alpha1.AnnotationCompanions,
+	machinev1alpha1.AnnotationMachineUID, machinev1alpha1.AnnotationNodeName, machinev1alpha1.AnnotationInstallation,
+}
+
 // AsObserved is a VM resource, or a companion of one, as it was asked for, without what
 // others wrote to it.
 func AsObserved(o Object, m *machinev1alpha1.Machine) *unstructured.Unstructured {
@@ -35,10 +41,14 @@ func AsObserved(o Object, m *machinev1alpha1.Machine) *unstructured.Unstructured
 	out.SetGroupVersionKind(o.GroupVersionKind())
 	out.SetName(o.GetName())
 	out.SetLabels(map[string]string{machinev1alpha1.LabelMachine: m.Name})
-	for _, key := range []string{machinev1alpha1.AnnotationOrder, machinev1alpha1.AnnotationCompanions} {
+	kept := map[string]string{}
+	for _, key := range annotationsOfVM {
 		if v, ok := o.GetAnnotations()[key]; ok {
-			out.SetAnnotations(map[string]string{key: v})
+			kept[key] = v
 		}
+	}
+	if len(kept) > 0 {
+		out.SetAnnotations(kept)
 	}
 	if spec, ok := o.Object["spec"].(map[string]any); ok {
 		out.Object["spec"] = runtime.DeepCopyJSON(spec)

@@ -155,6 +155,13 @@ const (
 	// not have it.
 	AnnotationReadConsole = Group + "/read-console"
 
+	// AnnotationMachineUID and AnnotationNodeName on a VM are the UID of the Machine that it was
+	// made for, and the name that its Node was given. AnnotationInstallation is the installation
+	// of Drover that it belongs to. By these a Machine takes over a VM whose Machine is gone.
+	AnnotationMachineUID   = Group + "/machine-uid"
+	AnnotationNodeName     = Group + "/node-name"
+	AnnotationInstallation = Group + "/installation"
+
 	// AnnotationReleased is changed on a VM, or a companion, in the same patch that removes
 	// FinalizerDrain: crossplane-runtime ignores a change of finalizers alone.
 	AnnotationReleased = Group + "/released"

@@ -2,6 +2,7 @@ package v1alpha1
 
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // A MachinePhase tells in a word where a Machine is in its life.
@@ -103,6 +104,14 @@ type NodeReference struct {
 	// UID of the Node.
 	// +optional
 	UID string `json:"uid,omitempty"`
+}
+
+// A MachineIdentity is by what a VM and its Node are known.
+type MachineIdentity struct {
+	// UID of the Machine that the VM was made for. Its Node registered with it.
+	UID types.UID `json:"uid"`
+	// NodeName that the VM was given. A cloud that names Nodes may give another one.
+	NodeName string `json:"nodeName"`
 }
 
 // NodeInfo is what a Node says of itself.
@@ -317,6 +326,11 @@ type MachineStatus struct {
 	// NodeRef names the Machine's Node, once it joined.
 	// +optional
 	NodeRef *NodeReference `json:"nodeRef,omitempty"`
+
+	// Identity by which the VM and the Node are known, if the Machine took over a VM that was
+	// made for another Machine. The VM resource tells it; what else is written here is undone.
+	// +optional
+	Identity *MachineIdentity `json:"identity,omitempty"`
 
 	// Join is how far the VM has come on its way to a Ready Node.
 	// +optional

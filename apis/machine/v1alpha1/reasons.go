@@ -27,6 +27,25 @@ const (
 	//   - Of: Valid=False (Machine), ReplicaFailure=True, Stalled=True, OrphansFound=Unknown
 	//   - Do: Install the Configuration drover.
 	ReasonInstallationUnknown = "InstallationUnknown"
+	// ReasonRestoredWithoutVM means that the Machine had a VM, as spec.providerID tells, and that
+	// neither its status nor its VM resource is there: it was restored from a backup. No other VM
+	// is made for it.
+	//   - Kinds: Machine, MachineSet, MachineDeployment
+	//   - Of: Valid=False (Machine), ReplicaFailure=True, Progressing=False, Stalled=True
+	//   - Do: Restore the VM resource, or delete the Machine.
+	ReasonRestoredWithoutVM = "RestoredWithoutVM"
+	// ReasonVMOfAnotherInstallation means that a VM resource that waits for the Machine belongs to
+	// another installation of Drover, which may still run the VM.
+	//   - Kinds: Machine, MachineSet, MachineDeployment
+	//   - Of: Valid=False (Machine), ReplicaFailure=True, Progressing=False, Stalled=True
+	//   - Do: If the other control cluster is gone, write so into the ConfigMap drover-installations, as the message tells.
+	ReasonVMOfAnotherInstallation = "VMOfAnotherInstallation"
+	// ReasonVMNotIdentified means that a VM resource that waits for the Machine does not tell
+	// which VM and Node it stands for, or that another Machine has these.
+	//   - Kinds: Machine, MachineSet, MachineDeployment
+	//   - Of: Valid=False (Machine), ReplicaFailure=True, Progressing=False, Stalled=True
+	//   - Do: Correct the annotations of the VM resource that the message names, or delete the resource.
+	ReasonVMNotIdentified = "VMNotIdentified"
 	// ReasonProviderMismatch means that the class is of another provider than the pipeline.
 	//   - Kinds: Machine, MachineSet, MachineDeployment
 	//   - Of: Valid=False (Machine), ReplicaFailure=True, Stalled=True
@@ -782,6 +801,11 @@ const (
 
 // Reasons of the events of the VMs and companions of Machines.
 const (
+	// EventVMTakenOver reports that a Machine took over the VM resource, and with it the VM and
+	// the Node, of a Machine that does not exist any more.
+	//   - Kinds: Machine
+	//   - Type: Normal
+	EventVMTakenOver = "VMTakenOver"
 	// EventKeptWithoutMachine reports a resource that is being deleted although its Machine does
 	// not exist. The resource goes, and the VM that it stands for is kept.
 	//   - Kinds: VirtualMachine

@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/identity"
 	"github.com/drover-dev/drover/internal/names"
 	"github.com/drover-dev/drover/internal/target"
 	"github.com/drover-dev/drover/internal/workernode"
@@ -32,10 +33,15 @@ type Observations interface {
 	// CloudNames reports whether the cloud decides on the name of a Machine's Node, and
 	// whether that is known.
 	CloudNames(uid types.UID) (isCloud, isKnown bool)
+	// Identity of a VM that a Machine took over, nil if the VM is its own. The result is false
+	// until the Machine was reconciled.
+	Identity(uid types.UID) (*machinev1alpha1.MachineIdentity, bool)
 }
 
+var keysOf = map[string]client.IndexerFunc{byNode: nodeKey, byToken: tokenKey, byCluster: clusterKey}
+
 func index(ctx context.Context, indexer client.FieldIndexer) error {
-	for name, key := range map[string]client.IndexerFunc{byNode: nodeKey, byToken: tokenKey, byCluster: clusterKey} {
+	for name, key := range keysOf {
 		if err := indexer.IndexField(ctx, &machinev1alpha1.Machine{}, name, key); err != nil {
 			return err
 		}
@@ -45,26 +51,39 @@ func index(ctx context.Context, indexer client.FieldIndexer) error {
 
 // The keys by which Machines are found.
 var (
-	nodeKey    = keyOf(func(m *machinev1alpha1.Machine) string { return key(target.RefOf(m), nodeName(m)) })
-	tokenKey   = keyOf(func(m *machinev1alpha1.Machine) string { return key(target.RefOf(m), names.TokenID(m.GetUID())) })
+	nodeKey    = keyOf(func(m *machinev1alpha1.Machine) string { return key(target.RefOf(m), identity.NodeName(m)) })
+	tokenKey   = keyOf(func(m *machinev1alpha1.Machine) string { return key(target.RefOf(m), identity.TokenID(m)) })
 	clusterKey = keyOf(func(m *machinev1alpha1.Machine) string { return target.RefOf(m).String() })
 )
 
+// keyOf a Machine by its own UID, and by the identity that its status claims: see only.
 func keyOf(of func(*machinev1alpha1.Machine) string) client.IndexerFunc {
 	return func(obj client.Object) []string {
 		m, ok := obj.(*machinev1alpha1.Machine)
 		if !ok {
 			return nil
 		}
-		return []string{of(m)}
+		keys := []string{of(identity.Without(m))}
+		if claimed := of(m); claimed != keys[0] {
+			keys = append(keys, claimed)
+		}
+		return keys
 	}
 }
 
 func key(ref target.Ref, what string) string { return ref.String() + " " + what }
 
-// nodeName is the name that the Node of a Machine may have. It has part of the Machine's
-// UID in it, which no tenant can choose.
-func nodeName(m *machinev1alpha1.Machine) string { return names.OfMachine(m.GetName(), m.GetUID()) }
+// verified is a Machine with the identity that its VM resource has, whatever its status claims.
+// Nothing is approved until the Machine was reconciled, so that its claim may stand until then.
+func (r *reconciler) verified(m *machinev1alpha1.Machine) *machinev1alpha1.Machine {
+	id, ok := r.observed.Identity(m.GetUID())
+	if !ok {
+		return m
+	}
+	out := *m
+	out.Status.Identity = id
+	return &out
+}
 
 // A found Machine, and the object that it was found by. Both are nil if there is none.
 type found struct {
@@ -102,7 +121,7 @@ func (r *reconciler) cloudNode(ctx context.Context, c cluster, ref target.Ref, n
 		return found{}, err
 	}
 	m, err := r.only(ctx, byToken, ref, names.TokenID(uid))
-	if err != nil || m == nil || m.GetUID() != uid || hasLeftNode(m) {
+	if err != nil || m == nil || identity.UID(m) != uid || hasLeftNode(m) {
 		return found{}, err
 	}
 	f := r.found(m)
@@ -131,24 +150,31 @@ func (r *reconciler) token(ctx context.Context, ref target.Ref, id string) (foun
 	return f, nil
 }
 
-// only returns the one Machine that an index has, nil if there is none.
+// only returns the one Machine that an index has, nil if there is none. A Machine whose status
+// claims an identity that its VM resource does not have is none.
 func (r *reconciler) only(ctx context.Context, index string, ref target.Ref, what string) (*machinev1alpha1.Machine, error) {
 	list := &machinev1alpha1.MachineList{}
 	if err := r.control.List(ctx, list, client.MatchingFields{index: key(ref, what)}); err != nil {
 		return nil, err
 	}
-	switch len(list.Items) {
+	var all []*machinev1alpha1.Machine
+	for i := range list.Items {
+		if m := r.verified(&list.Items[i]); slices.Contains(keysOf[index](m), key(ref, what)) {
+			all = append(all, m)
+		}
+	}
+	switch len(all) {
 	case 0:
 		return nil, nil
 	case 1:
-		return &list.Items[0], nil
+		return all[0], nil
 	}
-	return nil, fmt.Errorf("%d Machines of %s have the Node name or the bootstrap token %s: no certificate is approved for it", len(list.Items), ref, what)
+	return nil, fmt.Errorf("%d Machines of %s have the Node name or the bootstrap token %s: no certificate is approved for it", len(all), ref, what)
 }
 
 func (r *reconciler) found(m *machinev1alpha1.Machine) found {
 	addresses, joined, ok := r.observed.Addresses(m.GetUID())
-	out := &machine{node: nodeName(m), deleting: m.GetDeletionTimestamp() != nil, unobserved: !ok}
+	out := &machine{node: identity.NodeName(m), deleting: m.GetDeletionTimestamp() != nil, unobserved: !ok}
 	if ok {
 		out.addresses, out.joined = addresses, joined
 		isCloud, isKnown := r.observed.CloudNames(m.GetUID())

@@ -54,6 +54,8 @@ type observation struct {
 	// labelled is the name of a Node that has the label with the Machine's UID.
 	labelled   string
 	unobserved bool
+	// identity that the VM resource tells.
+	identity *machinev1alpha1.MachineIdentity
 }
 
 // observe a Machine of the configuration c. Its UID comes from its name.
@@ -85,6 +87,24 @@ func forged(o *observation) {
 	o.Status.Addresses = []machinev1alpha1.Address{{Type: "InternalIP", Address: "10.0.0.1"}}
 }
 
+func identityOf(machine string) *machinev1alpha1.MachineIdentity {
+	return &machinev1alpha1.MachineIdentity{UID: types.UID("uid-" + machine), NodeName: nodeOfMachine(machine)}
+}
+
+// claims the identity of another Machine in its status.
+func claims(machine string) func(*observation) {
+	return func(o *observation) { o.Status.Identity = identityOf(machine) }
+}
+
+// tookOver the VM of another Machine.
+func tookOver(machine string) func(*observation) {
+	return func(o *observation) { o.Status.Identity, o.identity = identityOf(machine), identityOf(machine) }
+}
+
+func joinedAs(machine string) func(*observation) {
+	return func(o *observation) { o.joined = nodeOfMachine(machine) }
+}
+
 func ofGuest(o *observation)   { o.guest = true }
 func notJoined(o *observation) { o.joined = "" }
 
@@ -111,6 +131,11 @@ func (all observations) Addresses(uid types.UID) ([]workernode.Address, string, 
 		out = append(out, workernode.Address{Type: "Hostname", Address: o.hostname})
 	}
 	return out, o.joined, true
+}
+
+func (all observations) Identity(uid types.UID) (*machinev1alpha1.MachineIdentity, bool) {
+	o, ok := all[uid]
+	return o.identity, ok && !o.unobserved
 }
 
 func (all observations) CloudNames(uid types.UID) (isCloud, isKnown bool) {
@@ -168,17 +193,21 @@ func TestReconcile(t *testing.T) {
 		"WhatIsDecidedStaysAsItIs": {form: serving().of(a), edit: func(csr *certificatesv1.CertificateSigningRequest) {
 			csr.Status.Conditions = []certificatesv1.CertificateSigningRequestCondition{{Type: certificatesv1.CertificateFailed}}
 		}, machines: []observation{observe("a", joined)}, condition: certificatesv1.CertificateFailed},
-		"ATokenOfAMachineJoinsAsThat":    {form: joinWith("a", "a"), machines: []observation{observe("a")}, condition: certificatesv1.CertificateApproved},
-		"AndAsNoOther":                   {form: joinWith("b", "a"), machines: []observation{observe("b")}, condition: certificatesv1.CertificateDenied, event: "b CertificateDenied"},
-		"NorAfterItJoined":               {form: joinWith("a", "a"), machines: []observation{observe("a", joined)}, condition: certificatesv1.CertificateDenied, event: "joined already"},
-		"NorWhenItsStatusHasANode":       {form: joinWith("a", "a"), machines: []observation{observe("a", forged, unknown)}, condition: certificatesv1.CertificateDenied, event: "joined already"},
-		"NorOnceItIsDeleted":             {form: joinWith("a", "a"), machines: []observation{observe("a", deleting)}, condition: certificatesv1.CertificateDenied, event: "a CertificateDenied: certificate signing request r: the machine is being deleted"},
-		"NorAfterItsNodeWasLeft":         {form: joinWith("a", "a"), machines: []observation{observe("a", leftNode)}, condition: certificatesv1.CertificateDenied, event: "being deleted"},
-		"NorBeforeItIsReconciled":        {form: joinWith("a", "a"), machines: []observation{observe("a", unknown)}, fails: true},
-		"ATokenOfTwoMachinesIsOfNone":    {form: joinWith("a", "a"), machines: []observation{observe("a"), observe("a", inNamespace("other"))}, fails: true},
-		"ATokenOfNoMachineIsLeftAlone":   {form: joinWith("a", "a"), machines: []observation{observe("a", otherUID)}},
-		"ARenewalOfItsOwnIsApproved":     {form: renewal().of(a), machines: []observation{observe("a", joined)}, condition: certificatesv1.CertificateApproved},
-		"AStrangerIsLeftAloneWithoutAny": {form: serving().of(a)},
+		"ATokenOfAMachineJoinsAsThat":            {form: joinWith("a", "a"), machines: []observation{observe("a")}, condition: certificatesv1.CertificateApproved},
+		"AndAsNoOther":                           {form: joinWith("b", "a"), machines: []observation{observe("b")}, condition: certificatesv1.CertificateDenied, event: "b CertificateDenied"},
+		"NorAfterItJoined":                       {form: joinWith("a", "a"), machines: []observation{observe("a", joined)}, condition: certificatesv1.CertificateDenied, event: "joined already"},
+		"NorWhenItsStatusHasANode":               {form: joinWith("a", "a"), machines: []observation{observe("a", forged, unknown)}, condition: certificatesv1.CertificateDenied, event: "joined already"},
+		"NorOnceItIsDeleted":                     {form: joinWith("a", "a"), machines: []observation{observe("a", deleting)}, condition: certificatesv1.CertificateDenied, event: "a CertificateDenied: certificate signing request r: the machine is being deleted"},
+		"NorAfterItsNodeWasLeft":                 {form: joinWith("a", "a"), machines: []observation{observe("a", leftNode)}, condition: certificatesv1.CertificateDenied, event: "being deleted"},
+		"NorBeforeItIsReconciled":                {form: joinWith("a", "a"), machines: []observation{observe("a", unknown)}, fails: true},
+		"ATokenOfTwoMachinesIsOfNone":            {form: joinWith("a", "a"), machines: []observation{observe("a"), observe("a", inNamespace("other"))}, fails: true},
+		"ATokenOfNoMachineIsLeftAlone":           {form: joinWith("a", "a"), machines: []observation{observe("a", otherUID)}},
+		"ARenewalOfItsOwnIsApproved":             {form: renewal().of(a), machines: []observation{observe("a", joined)}, condition: certificatesv1.CertificateApproved},
+		"ANodeThatAMachineTookOverIsItsOwn":      {form: serving().of(a), machines: []observation{observe("b", tookOver("a"), joinedAs("a"))}, condition: certificatesv1.CertificateApproved},
+		"AStatusThatClaimsItIsNotEnough":         {form: serving().of(a), machines: []observation{observe("b", claims("a"), joinedAs("a"))}},
+		"AndKeepsNobodyFromHisOwn":               {form: serving().of(a), machines: []observation{observe("a", joined), observe("b", claims("a"), address("10.0.0.2"))}, condition: certificatesv1.CertificateApproved},
+		"AClaimWaitsUntilItsMachineIsReconciled": {form: serving().of(a), machines: []observation{observe("b", claims("a"), unknown)}, fails: true},
+		"AStrangerIsLeftAloneWithoutAny":         {form: serving().of(a)},
 
 		"AnAddressOfAnotherMachineWaits":             {form: serving().of(a), machines: []observation{observe("a", joined), observe("b")}, again: true},
 		"AndItsEventNamesTheOther":                   {form: serving().of(a), edit: old, machines: []observation{observe("a", joined), observe("b")}, again: true, event: "10.0.0.1 is also that of the Machine b"},

@@ -19,7 +19,7 @@ import (
 	"github.com/drover-dev/drover/apis/cluster/v1alpha1"
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/controller/mr"
-	"github.com/drover-dev/drover/internal/names"
+	"github.com/drover-dev/drover/internal/identity"
 	"github.com/drover-dev/drover/internal/target"
 )
 
@@ -111,8 +111,8 @@ func waiting(ctx context.Context, pool *target.Pool, m *machinev1alpha1.Machine)
 	if err != nil {
 		return nil
 	}
-	users := []string{nodeUserPrefix + nodeName(m), bootstrapUser + names.TokenID(m.GetUID())}
-	if node := m.Status.NodeRef; node != nil && node.Name != nodeName(m) {
+	users := []string{nodeUserPrefix + identity.NodeName(m), bootstrapUser + identity.TokenID(m)}
+	if node := m.Status.NodeRef; node != nil && node.Name != identity.NodeName(m) {
 		users = append(users, nodeUserPrefix+node.Name) // The cloud named it.
 	}
 	var out []Key

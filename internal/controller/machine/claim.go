@@ -13,7 +13,7 @@ import (
 
 	clusterv1alpha1 "github.com/drover-dev/drover/apis/cluster/v1alpha1"
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
-	"github.com/drover-dev/drover/internal/names"
+	"github.com/drover-dev/drover/internal/identity"
 	"github.com/drover-dev/drover/internal/workernode"
 )
 
@@ -43,8 +43,8 @@ type claim struct {
 
 func claimOf(wn *machineNode) claim {
 	c := claim{
-		uid: string(wn.GetUID()), providerID: wn.Parameters.ProviderID, confirmed: wn.confirmed, ownUserData: wn.ownUserData,
-		name: names.OfMachine(wn.GetName(), wn.GetUID()), cloudNames: wn.Parameters.CloudNamesNodes,
+		uid: string(identity.UID(wn.Machine)), providerID: wn.Parameters.ProviderID, confirmed: wn.confirmed, ownUserData: wn.ownUserData,
+		name: identity.NodeName(wn.Machine), cloudNames: wn.Parameters.CloudNamesNodes,
 	}
 	if c.cloudNames {
 		c.name = ""
@@ -104,7 +104,7 @@ type candidates struct {
 // find the Nodes that are the Machine's.
 func (x *nodeKeeper) find(ctx context.Context, wn *machineNode) (candidates, error) {
 	f := candidates{claim: claimOf(wn)}
-	found, err := x.nodes(ctx, f.uid, names.OfMachine(wn.GetName(), wn.GetUID()), f.recorded)
+	found, err := x.nodes(ctx, f.uid, identity.NodeName(wn.Machine), f.recorded)
 	if err == nil && x.ofVM != nil && f.confirmed {
 		var ofVM []*corev1.Node
 		ofVM, err = x.ofVM(ctx, f.providerID)

@@ -51,6 +51,9 @@ type Reconciler struct {
 	tokens *jointoken.Keeper
 	nodes  *nodeTools
 
+	// installations of Drover that are known, read from the API server.
+	installations func(context.Context) (Installations, error)
+
 	written *overlay
 	// parameters of Nodes that were decided on last, by the UIDs of Machines.
 	parameters *memory[nodeMemory]
@@ -66,11 +69,13 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if err := r.client.Get(ctx, req.NamespacedName, m); err != nil {
 		if kerrors.IsNotFound(err) {
 			r.forget(req)
-			return reconcile.Result{}, r.letGoStrays(ctx, req.NamespacedName, "")
+			_, err := r.letGoStrays(ctx, req.NamespacedName, nil)
+			return reconcile.Result{}, err
 		}
 		return reconcile.Result{}, err
 	}
-	if err := r.letGoStrays(ctx, req.NamespacedName, m.GetUID()); err != nil {
+	problem, err := r.letGoStrays(ctx, req.NamespacedName, m)
+	if err != nil {
 		return reconcile.Result{}, err
 	}
 	if before, ok := r.written.uidOf(req.NamespacedName); ok && before != m.GetUID() {
@@ -78,6 +83,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	}
 	m = r.freshest(m)
 	r.written.knows(req.NamespacedName, m.GetUID())
+	if problem != nil {
+		return reconcile.Result{RequeueAfter: afterError}, r.refuse(ctx, m, problem)
+	}
 	result, err := r.reconcile(ctx, m)
 	switch {
 	case isStale(err):

@@ -389,6 +389,7 @@ func TestARecreatedMachineIsNotTakenForTheFirst(t *testing.T) {
 	}
 	m := w.machine()
 	w.gone(m.DeepCopy())
+	w.gone(w.server())
 	again := aMachine(false, v1alpha1.FinalizerTerminator)
 	again.SetUID("uid-2")
 	if err := w.client.Create(t.Context(), again); err != nil {

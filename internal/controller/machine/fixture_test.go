@@ -94,9 +94,18 @@ func newWorld(t *testing.T, objs ...client.Object) *world {
 	t.Helper()
 	w := &world{t: t, events: &recorded{}, now: time.Unix(100, 0), target: kubefake.NewClientset()}
 	w.client = fake.NewClientBuilder().WithScheme(newScheme(t)).WithObjects(objs...).
-		WithStatusSubresource(&v1alpha1.Machine{}).WithInterceptorFuncs(w.interceptors()).Build()
+		WithStatusSubresource(&v1alpha1.Machine{}).WithIndex(&v1alpha1.Machine{}, byToken, tokenOf).WithInterceptorFuncs(w.interceptors()).Build()
 	w.restart()
 	return w
+}
+
+// tokenOf is the key of the index byToken.
+func tokenOf(obj client.Object) []string {
+	m, ok := obj.(*v1alpha1.Machine)
+	if !ok {
+		return nil
+	}
+	return []string{keys[byToken](m)}
 }
 
 // restart has the controller forget all that it remembers.
@@ -115,6 +124,9 @@ func (w *world) restart() {
 		watches: newWatches(written), written: written, parameters: newMemory[nodeMemory](),
 		record: w.events, log: logging.NewNopLogger(), now: clock,
 		tokens: jointoken.NewKeeper(jointoken.Options{Connect: connect, Client: w.client, Live: w.client, Record: w.events, Now: clock}),
+	}
+	w.r.installations = func(context.Context) (Installations, error) {
+		return Installations{Present: "here", Gone: map[string]bool{"gone": true}}, nil
 	}
 	w.r.runner = pipeline.New(pipeline.Options{
 		Local: func(pipeline.Step) (pipeline.RunFunc, bool) {

@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
-	"github.com/drover-dev/drover/internal/names"
+	"github.com/drover-dev/drover/internal/identity"
 	"github.com/drover-dev/drover/internal/target"
 	"github.com/drover-dev/drover/internal/workernode"
 )
@@ -32,7 +32,7 @@ func (x *nodeKeeper) joinOf(wn *machineNode, found candidates) workernode.Join {
 	if x.requests == nil {
 		return j
 	}
-	for _, csr := range x.requests(bootstrapapi.BootstrapUserPrefix + names.TokenID(wn.GetUID())) {
+	for _, csr := range x.requests(bootstrapapi.BootstrapUserPrefix + identity.TokenID(wn.Machine)) {
 		j.CertificateRequested = earliest(j.CertificateRequested, csr.CreationTimestamp)
 		for _, c := range csr.Status.Conditions {
 			if c.Type != certificatesv1.CertificateApproved || c.Status == corev1.ConditionFalse {

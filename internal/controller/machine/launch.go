@@ -85,14 +85,23 @@ func (f *facts) isLaunched(d decision) (bool, error) {
 	return true, nil
 }
 
-// checkAlive makes sure that nothing is created for a Machine that is gone.
+// checkAlive makes sure that nothing is created for a Machine that is gone, or is going.
 func (r *Reconciler) checkAlive(ctx context.Context, m *machinev1alpha1.Machine) error {
-	now := finalizer.NewMetadata(machineKind)
-	err := r.live.Get(ctx, client.ObjectKeyFromObject(m), now)
-	if kerrors.IsNotFound(err) || err == nil && (now.GetUID() != m.GetUID() || now.GetDeletionTimestamp() != nil) {
+	now, err := r.lookAt(ctx, m)
+	if err == nil && now.GetDeletionTimestamp() != nil {
 		return errMachineChanged
 	}
 	return err
+}
+
+// lookAt a Machine in the API server. One that is not there is an error.
+func (r *Reconciler) lookAt(ctx context.Context, m *machinev1alpha1.Machine) (*metav1.PartialObjectMetadata, error) {
+	now := finalizer.NewMetadata(machineKind)
+	err := r.live.Get(ctx, client.ObjectKeyFromObject(m), now)
+	if kerrors.IsNotFound(err) || err == nil && now.GetUID() != m.GetUID() {
+		return nil, errMachineChanged
+	}
+	return now, err
 }
 
 // discard the resources of a pipeline that it does not desire any more. The VM and its

@@ -19,6 +19,7 @@ import (
 
 	clusterv1alpha1 "github.com/drover-dev/drover/apis/cluster/v1alpha1"
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/identity"
 	"github.com/drover-dev/drover/internal/target"
 	"github.com/drover-dev/drover/internal/workernode"
 )
@@ -203,7 +204,7 @@ func (x *nodeKeeper) sync(ctx context.Context, wn *machineNode, node *corev1.Nod
 // tellRestored reports that a patch restored the label by which the Node is the Machine's. The
 // event does not quote the label: each value would be an event of its own.
 func (x *nodeKeeper) tellRestored(wn *machineNode, before *corev1.Node) {
-	if before.GetLabels()[clusterv1alpha1.LabelJoinToken] == string(wn.GetUID()) {
+	if before.GetLabels()[clusterv1alpha1.LabelJoinToken] == string(identity.UID(wn.Machine)) {
 		return
 	}
 	x.record.Event(wn.Machine, event.Warning(machinev1alpha1.EventNodeIdentityRestored, fmt.Errorf("the Node %s had lost its label %s, which is restored: find out whether its kubelet or a user changed it", before.GetName(), clusterv1alpha1.LabelJoinToken)))
@@ -235,7 +236,7 @@ func (x *nodeKeeper) changeOf(ctx context.Context, node *corev1.Node, wn *machin
 // when it was removed.
 func identified(wn *machineNode) workernode.Parameters {
 	p := wn.Parameters
-	p.Labels = labels.Merge(p.Labels, labels.Set{clusterv1alpha1.LabelJoinToken: string(wn.GetUID())})
+	p.Labels = labels.Merge(p.Labels, labels.Set{clusterv1alpha1.LabelJoinToken: string(identity.UID(wn.Machine))})
 	if !wn.confirmed {
 		p.ProviderID = "" // A Node keeps the one that it is given: a status is not good enough.
 	}

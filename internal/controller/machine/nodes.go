@@ -3,11 +3,19 @@ package machine
 import (
 	"k8s.io/apimachinery/pkg/types"
 
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/workernode"
 )
 
 // Nodes is what this process knows of the Nodes of Machines.
 type Nodes struct{ parameters *memory[nodeMemory] }
+
+// Identity of a VM that a Machine took over, nil if the VM is its own. It is false while this
+// process has not reconciled the Machine.
+func (n *Nodes) Identity(uid types.UID) (*machinev1alpha1.MachineIdentity, bool) {
+	m, ok := n.parameters.get(uid)
+	return m.identity, ok
+}
 
 // Addresses of a Machine's VM, as its cloud reports them, and the name of the Node that was
 // proven to be the Machine's, empty if none was. It is false while this process has not

@@ -140,6 +140,11 @@ func drover(t *testing.T) func(context.Context, *fnRequest) (*fnResponse, error)
 		if join.Published || isThere {
 			a.resources[v1alpha1.ResourceVM] = desiredVM(m, "small")
 		}
+		if isThere { // It stays as it is, whatever its name.
+			has := vm.GetResource().AsMap()["metadata"].(map[string]any)
+			wants := a.resources[v1alpha1.ResourceVM]["metadata"].(map[string]any)
+			wants["name"] = has["name"]
+		}
 		atProvider := vm.GetResource().GetFields()["status"].GetStructValue().GetFields()["atProvider"].GetStructValue().GetFields()
 		if pid := atProvider["id"].GetStringValue(); pid != "" {
 			a.vm = plan.VM{State: plan.VMRunning, ProviderID: pid, Confirmed: true}

@@ -22,11 +22,13 @@ type nodeMemory struct {
 	// provenUID its UID.
 	proven    string
 	provenUID types.UID
+	// identity of a VM that the Machine took over, nil for its own.
+	identity *machinev1alpha1.MachineIdentity
 }
 
 func (wn *machineNode) memory() nodeMemory {
 	node := wn.WorkerNode
-	return nodeMemory{node: &node, confirmed: wn.confirmed, ownUserData: wn.ownUserData, proven: wn.proven, provenUID: wn.provenUID}
+	return nodeMemory{node: &node, confirmed: wn.confirmed, ownUserData: wn.ownUserData, proven: wn.proven, provenUID: wn.provenUID, identity: wn.Status.Identity}
 }
 
 // recallNode puts the Node as it was known last into the facts, and looks at it.
@@ -71,7 +73,7 @@ type seenNode struct {
 // has new facts to decide by.
 func (r *Reconciler) syncNode(ctx context.Context, f *facts, d decision) (changed bool, err error) {
 	if d.node == nil {
-		r.parameters.set(f.machine.GetUID(), nodeMemory{})
+		r.parameters.set(f.machine.GetUID(), nodeMemory{identity: f.machine.Status.Identity})
 		return false, nil
 	}
 	isNew := f.node == nil

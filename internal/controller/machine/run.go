@@ -79,6 +79,20 @@ func (r *Reconciler) advance(ctx context.Context, m *machinev1alpha1.Machine) (r
 	if f.observed, err = r.observe(ctx, m, f.steps); err != nil {
 		return reconcile.Result{}, r.fail(ctx, m, err)
 	}
+	var problem *plan.Problem
+	if f.observed, problem, err = r.takeOver(ctx, m, f.steps, f.observed); err != nil {
+		return reconcile.Result{}, r.fail(ctx, m, err)
+	}
+	if problem != nil {
+		return reconcile.Result{RequeueAfter: afterError}, r.refuse(ctx, m, problem)
+	}
+	var vm metav1.Object
+	if there := f.observed[machinev1alpha1.ResourceVM]; there != nil {
+		vm = there
+	}
+	if err := r.identify(ctx, m, vm); err != nil {
+		return reconcile.Result{}, err
+	}
 	if f.join, err = r.tokens.Observe(ctx, m); err != nil {
 		return reconcile.Result{}, r.fail(ctx, m, err)
 	}

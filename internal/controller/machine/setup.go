@@ -25,10 +25,11 @@ import (
 
 	clusterv1alpha1 "github.com/drover-dev/drover/apis/cluster/v1alpha1"
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/controller/installations"
 	"github.com/drover-dev/drover/internal/controller/mr"
 	"github.com/drover-dev/drover/internal/function"
+	"github.com/drover-dev/drover/internal/identity"
 	"github.com/drover-dev/drover/internal/jointoken"
-	"github.com/drover-dev/drover/internal/names"
 	"github.com/drover-dev/drover/internal/pipeline"
 	"github.com/drover-dev/drover/internal/target"
 )
@@ -139,6 +140,10 @@ func newReconciler(mgr ctrl.Manager, o controller.Options, pool *target.Pool, re
 		watches: newWatches(written), written: written, parameters: newMemory[nodeMemory](),
 		record: mr.RecorderFor(mgr, machineKind), log: o.Logger.WithValues("controller", "machine"), now: time.Now,
 	}
+	r.installations = func(ctx context.Context) (Installations, error) {
+		present, gone, err := installations.Read(ctx, mgr.GetAPIReader())
+		return Installations{Present: present, Gone: gone}, err
+	}
 	r.tokens = jointoken.NewKeeper(jointoken.Options{
 		Connect: jointoken.ConnectMachinesThrough(pool), Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Record: r.record, Now: time.Now,
 	})
@@ -170,17 +175,18 @@ func connectThrough(pool *target.Pool) func(context.Context, *machinev1alpha1.Ma
 	}
 }
 
+// keys of the indexes.
+var keys = map[string]func(*machinev1alpha1.Machine) string{
+	byNode:       func(m *machinev1alpha1.Machine) string { return refOf(m).String() + " " + identity.NodeName(m) },
+	byToken:      func(m *machinev1alpha1.Machine) string { return string(identity.UID(m)) },
+	byTokenID:    func(m *machinev1alpha1.Machine) string { return refOf(m).String() + " " + identity.TokenID(m) },
+	byProviderID: func(m *machinev1alpha1.Machine) string { return ptr.Deref(m.Spec.ProviderID, "") },
+	byCluster:    func(m *machinev1alpha1.Machine) string { return refOf(m).String() },
+	byClass:      func(m *machinev1alpha1.Machine) string { return m.Spec.ClassRef.Name },
+}
+
 func index(ctx context.Context, indexer client.FieldIndexer) error {
-	for name, key := range map[string]func(*machinev1alpha1.Machine) string{
-		byNode: func(m *machinev1alpha1.Machine) string {
-			return refOf(m).String() + " " + names.OfMachine(m.GetName(), m.GetUID())
-		},
-		byToken:      func(m *machinev1alpha1.Machine) string { return string(m.GetUID()) },
-		byTokenID:    func(m *machinev1alpha1.Machine) string { return refOf(m).String() + " " + names.TokenID(m.GetUID()) },
-		byProviderID: func(m *machinev1alpha1.Machine) string { return ptr.Deref(m.Spec.ProviderID, "") },
-		byCluster:    func(m *machinev1alpha1.Machine) string { return refOf(m).String() },
-		byClass:      func(m *machinev1alpha1.Machine) string { return m.Spec.ClassRef.Name },
-	} {
+	for name, key := range keys {
 		if err := indexer.IndexField(ctx, &machinev1alpha1.Machine{}, name, func(obj client.Object) []string {
 			m, ok := obj.(*machinev1alpha1.Machine)
 			if !ok || key(m) == "" {

@@ -37,7 +37,7 @@ func (r *Reconciler) report(ctx context.Context, f *facts, d decision) (written 
 		return false, err
 	}
 	status.AppliedToNode = f.applied(d)
-	status.UserData = f.ownUserData()
+	status.UserData, status.Identity = f.ownUserData(), m.Status.Identity
 	status.Conditions = slices.Clone(m.Status.Conditions)
 	setConditions(&status, m.GetGeneration(), append(conditionsOf(d.Conditions), conditionOf(readyWhen(d)))...)
 	own := append(identifiedCondition(f), userDataCondition(f)...)

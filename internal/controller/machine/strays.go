@@ -17,6 +17,7 @@ import (
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/finalizer"
+	"github.com/drover-dev/drover/internal/plan"
 )
 
 // managementPolicies are those of every managed resource.
@@ -36,29 +37,53 @@ func isHeld(obj *unstructured.Unstructured) bool {
 	return obj.GetDeletionTimestamp() != nil && controllerutil.ContainsFinalizer(obj, machinev1alpha1.FinalizerDrain)
 }
 
-// letGoStrays of a Machine's name: the resources that wait for another Machine than that of
-// the UID, which is empty if there is none.
-func (r *Reconciler) letGoStrays(ctx context.Context, machine types.NamespacedName, uid types.UID) error {
+// letGoStrays of a Machine's name: the resources that wait for another Machine than this one,
+// which is nil if there is none of the name. The Machine inherits what they stand for. The
+// problem is why it may not.
+func (r *Reconciler) letGoStrays(ctx context.Context, name types.NamespacedName, m *machinev1alpha1.Machine) (*plan.Problem, error) {
 	var errs []error
-	for s, owner := range r.watches.heldOf(machine) {
-		if owner != uid {
-			errs = append(errs, r.letGo(ctx, machine, s))
+	var problem *plan.Problem
+	for s, owner := range r.watches.heldOf(name) {
+		if m != nil && owner == m.GetUID() {
+			continue
+		}
+		refused, err := r.letGo(ctx, name, m, s)
+		errs = append(errs, err)
+		if refused != nil {
+			problem = refused
 		}
 	}
-	return errors.Join(errs...)
+	return problem, errors.Join(errs...)
 }
 
-// letGo of a stray and keep its VM, which may be in use. It is an orphan then: an
-// OrphanCollector reports it. The right to delete goes before the finalizer that keeps the
-// provider from deleting.
-func (r *Reconciler) letGo(ctx context.Context, machine types.NamespacedName, s stray) error {
+// letGo of a stray and keep its VM, which may be in use. Unless the Machine of its name inherits
+// the VM, it is an orphan then: an OrphanCollector reports it. The right to delete goes before
+// the finalizer that keeps the provider from deleting.
+func (r *Reconciler) letGo(ctx context.Context, machine types.NamespacedName, m *machinev1alpha1.Machine, s stray) (*plan.Problem, error) {
 	obj, err := r.readLive(ctx, s.gvk, types.NamespacedName{Namespace: machine.Namespace, Name: s.name})
 	if err != nil || obj == nil || !isHeld(obj) {
-		return err
+		return nil, err
 	}
 	if lost, err := finalizer.LostOwner(ctx, r.live, obj, machineKind); err != nil || lost == "" {
-		return err
+		return nil, err
 	}
+	if m != nil && inherits(m) {
+		if problem, err := r.inherit(ctx, m, obj); problem != nil || err != nil {
+			return problem, err
+		}
+	}
+	return nil, r.keepVM(ctx, machine, s, obj)
+}
+
+// inherits reports whether a Machine takes what a stray stands for: it lives, or the garbage
+// collector deletes it too.
+func inherits(m *machinev1alpha1.Machine) bool {
+	d := m.Status.Deletion
+	return m.GetDeletionTimestamp() == nil || d == nil || d.Stage == machinev1alpha1.DeletionHeld
+}
+
+// keepVM of a stray that goes.
+func (r *Reconciler) keepVM(ctx context.Context, machine types.NamespacedName, s stray, obj *unstructured.Unstructured) error {
 	kept := obj.DeepCopy()
 	if err := unstructured.SetNestedStringSlice(kept.Object, []string{"Observe"}, "spec", managementPolicies); err != nil {
 		return err

@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/names"
 )
 
 // strayVM is the VM of a Machine with the UID, in the middle of its deletion.
@@ -45,11 +46,14 @@ func (w *world) policies() []string {
 }
 
 func TestAVMWithoutItsMachineIsLetGoAndKept(t *testing.T) {
-	another := aMachine(false, v1alpha1.FinalizerTerminator)
+	has := aVM()
+	has.SetName(names.OfMachine("m", "uid-m"))
+	going := aMachine(true, v1alpha1.FinalizerTerminator)
+	going.Status.Deletion = &v1alpha1.DeletionStatus{Stage: v1alpha1.DeletionDraining}
 	for name, machines := range map[string][]client.Object{
-		"NoMachineOfItsName":                     nil,
-		"AnotherMachineOfItsName":                {another},
-		"AnotherMachineThatIsItselfBeingDeleted": {aMachine(true, v1alpha1.FinalizerTerminator)},
+		"NoMachineOfItsName":                        nil,
+		"AnotherMachineOfItsNameThatHasAVM":         {aMachine(false, v1alpha1.FinalizerTerminator), has},
+		"AnotherMachineWhoseDeletionHasBegunBefore": {going},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, append(machines, strayVM("uid-before"))...)

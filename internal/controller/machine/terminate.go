@@ -24,8 +24,8 @@ import (
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/finalizer"
+	"github.com/drover-dev/drover/internal/identity"
 	"github.com/drover-dev/drover/internal/jointoken"
-	"github.com/drover-dev/drover/internal/names"
 	"github.com/drover-dev/drover/internal/workernode"
 )
 
@@ -39,6 +39,9 @@ const tokenFor = 30 * time.Second
 func (r *Reconciler) terminate(ctx context.Context, m *machinev1alpha1.Machine) (reconcile.Result, error) {
 	o, err := r.inventory(ctx, m, r.cached)
 	if err != nil {
+		return reconcile.Result{}, err
+	}
+	if err := r.identify(ctx, m, o.vmOf()); err != nil {
 		return reconcile.Result{}, err
 	}
 	if o.collected, err = r.collectedBy(ctx, m); err != nil {
@@ -133,7 +136,7 @@ func (r *Reconciler) nodeOf(m *machinev1alpha1.Machine) *machineNode {
 	} else {
 		// After a restart the providerID is unknown: that of the status may be forged. The
 		// names in the status serve to find a Node, and prove nothing without its token.
-		wn.Parameters.CloudNamesNodes = m.Status.NodeRef != nil && m.Status.NodeRef.Name != names.OfMachine(m.GetName(), m.GetUID())
+		wn.Parameters.CloudNamesNodes = m.Status.NodeRef != nil && m.Status.NodeRef.Name != identity.NodeName(m)
 	}
 	wn.Observation.Drain = m.Status.Drain.DeepCopy()
 	wn.Parameters.Drain = workernode.Drain{
@@ -153,7 +156,7 @@ var stageOf = map[machinev1alpha1.DrainStage]machinev1alpha1.DeletionStage{
 }
 
 func leavingNodeOf(wn *machineNode, err error) *leavingNode {
-	out := &leavingNode{name: cmp.Or(wn.Observation.NodeName, names.OfMachine(wn.GetName(), wn.GetUID()))}
+	out := &leavingNode{name: cmp.Or(wn.Observation.NodeName, identity.NodeName(wn.Machine))}
 	if err != nil {
 		out.trouble = err.Error()
 	}
@@ -278,6 +281,14 @@ func (r *Reconciler) inventory(ctx context.Context, m *machinev1alpha1.Machine, 
 	return o, nil
 }
 
+// vmOf the Machine, nil if there is none.
+func (o *inventory) vmOf() metav1.Object {
+	if len(o.vms) == 0 {
+		return nil
+	}
+	return o.objects[o.vms[0]].meta
+}
+
 func (o *inventory) add(gvk schema.GroupVersionKind, obj *metav1.PartialObjectMetadata) {
 	v := readVM(gvk.Kind, obj)
 	switch role := obj.GetAnnotations()[roleAnnotation]; {
@@ -305,10 +316,7 @@ func (r *Reconciler) kindsToSearch(ctx context.Context, m *machinev1alpha1.Machi
 			add(schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind))
 		}
 	}
-	if m.Status.CompositionRevision == "" {
-		return out, nil
-	}
-	s, err := r.pinned(ctx, m.Status.CompositionRevision)
+	s, err := r.followed(ctx, m)
 	if err != nil || s.revision == nil {
 		return out, err
 	}
@@ -322,6 +330,15 @@ func (r *Reconciler) kindsToSearch(ctx context.Context, m *machinev1alpha1.Machi
 	}
 	_ = r.watchKinds(kinds) // A kind that cannot be watched is listed live.
 	return out, nil
+}
+
+// followed is the revision that the Machine follows. One whose status does not tell, such as one
+// that was restored, follows what it would begin with.
+func (r *Reconciler) followed(ctx context.Context, m *machinev1alpha1.Machine) (selection, error) {
+	if m.Status.CompositionRevision == "" {
+		return r.choose(ctx, m)
+	}
+	return r.pinned(ctx, m.Status.CompositionRevision)
 }
 
 func readVM(kind string, obj *metav1.PartialObjectMetadata) vm {

@@ -205,7 +205,7 @@ func (s machineState) draining(wn leavingNode) place {
 
 // deletion is what the status shall say, nil if nothing new.
 func (s machineState) deletion(at place) *machinev1alpha1.DeletionStatus {
-	if at.quiet || !s.left() && s.unreadable == "" {
+	if at.quiet || !s.left() && s.unreadable == "" && !s.isHeld() {
 		return nil
 	}
 	since := s.now

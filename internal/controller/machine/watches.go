@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/pipeline"
 )
 
@@ -104,6 +105,9 @@ func (w *watches) handler(gvk schema.GroupVersionKind) handler.TypedEventHandler
 		w.noteHeld(gvk, obj, isHeld(obj))
 		if name, ok := machineOf(obj); ok && !w.written.isOwn(obj, gvk.GroupKind()) {
 			q.Add(reconcile.Request{NamespacedName: name})
+		}
+		if name := obj.GetLabels()[machinev1alpha1.LabelMachine]; name != "" && metav1.GetControllerOfNoCopy(obj) == nil {
+			q.Add(reconcile.Request{NamespacedName: types.NamespacedName{Namespace: obj.GetNamespace(), Name: name}})
 		}
 		for _, name := range w.requirersOf(gvk, obj) {
 			q.Add(reconcile.Request{NamespacedName: name})

@@ -70,7 +70,7 @@ func TestWritesOfOthersWakeTheMachine(t *testing.T) {
 		"ItsOwnWriteEnqueuesNothing": {version("10", "a"), nil},
 		"AnEarlierVersion":           {version("9", "a"), []string{"m"}},
 		"AWriteOfTheProvider":        {version("11", "a"), []string{"m"}},
-		"WithoutOwner":               {unowned, nil},
+		"WithoutOwner":               {unowned, []string{"m"}},
 		"OfAnotherKindOfTheName":     {ofAnotherKind, nil},
 	} {
 		got := woken(t, func(q queue) { h.Update(t.Context(), updated{ObjectOld: version("1", "a"), ObjectNew: tc.obj}, q) })

@@ -7,7 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
-	"github.com/drover-dev/drover/internal/names"
+	"github.com/drover-dev/drover/internal/identity"
 	"github.com/drover-dev/drover/internal/plan"
 )
 
@@ -108,7 +108,7 @@ func (f facts) explainMissing(name machinev1alpha1.JoinMilestone) string {
 		if f.CloudNamesNodes {
 			return "the kubelet registered no Node: read its log on the VM"
 		}
-		return fmt.Sprintf("no Node is called %s: read the log of the kubelet on the VM", names.OfMachine(f.Machine.Name, f.Machine.UID))
+		return fmt.Sprintf("no Node is called %s: read the log of the kubelet on the VM", identity.NodeName(f.Machine))
 	case machinev1alpha1.JoinProviderIDMatched:
 		return "the Node does not have the providerID of the VM"
 	case machinev1alpha1.JoinNodeReady:

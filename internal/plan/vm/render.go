@@ -79,9 +79,14 @@ func render(b *Binding, o Observed) (rendering, *plan.Problem) {
 		}
 	}
 	r.vm = newResource(b.VM, o.Machine, name, ofVM)
-	if len(with) > 0 {
-		r.vm.SetAnnotations(map[string]string{machinev1alpha1.AnnotationCompanions: strings.Join(with, ",")})
+	annotations := map[string]string{
+		machinev1alpha1.AnnotationMachineUID: string(o.Machine.UID), machinev1alpha1.AnnotationNodeName: name,
+		machinev1alpha1.AnnotationInstallation: o.Installation,
 	}
+	if len(with) > 0 {
+		annotations[machinev1alpha1.AnnotationCompanions] = strings.Join(with, ",")
+	}
+	r.vm.SetAnnotations(annotations)
 	variables["name"] = name
 	set, problem := fill(b.VM, o, "", r.vm, variables)
 	if problem != nil {

@@ -123,7 +123,10 @@ func TestAVMIsItsClassWithWhatTheBindingPlaces(t *testing.T) {
 			}
 			want := map[string]any{
 				"apiVersion": "test.drover.dev/v1", "kind": "VM",
-				"metadata": map[string]any{"name": "set-00000-4b8fz", "labels": map[string]any{machinev1alpha1.LabelMachine: "set-00000"}},
+				"metadata": map[string]any{
+					"name": "set-00000-4b8fz", "labels": map[string]any{machinev1alpha1.LabelMachine: "set-00000"},
+					"annotations": map[string]any{machinev1alpha1.AnnotationMachineUID: uid, machinev1alpha1.AnnotationNodeName: "set-00000-4b8fz", machinev1alpha1.AnnotationInstallation: uid},
+				},
 				"spec": map[string]any{
 					"providerConfigRef": map[string]any{"kind": "ClusterProviderConfig", "name": "cloud"},
 					"forProvider":       tc.want,

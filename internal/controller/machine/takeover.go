@@ -1,0 +1,329 @@
+package machine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
+	xpmeta "github.com/crossplane/crossplane-runtime/v2/pkg/meta"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/names"
+	"github.com/drover-dev/drover/internal/pipeline"
+	"github.com/drover-dev/drover/internal/plan"
+)
+
+// A VM resource outlives its Machine if both were restored from a backup, moved to another
+// control cluster, or imported: it then has no controller, or one with a UID that is gone. A
+// Machine of its namespace, with the name in its label, takes it over. The resource, which no
+// tenant may write, tells which VM and which Node it stands for.
+
+// Installations of Drover: the present one, and those that are proven to be gone.
+type Installations struct {
+	Present string
+	Gone    map[string]bool
+}
+
+// takeOver the resources that wait for a Machine without a VM resource. The problem is that
+// of a VM that waits, and that the Machine may not have: no other VM is made meanwhile.
+func (r *Reconciler) takeOver(ctx context.Context, m *machinev1alpha1.Machine, steps []pipeline.Step, observed composed) (composed, *plan.Problem, error) {
+	if observed[machinev1alpha1.ResourceVM] != nil {
+		return observed, nil, nil
+	}
+	kinds := kindsOf(steps)
+	waiting, err := r.waitingFor(ctx, m, kinds)
+	if err != nil {
+		return observed, nil, err
+	}
+	vms := waiting[machinev1alpha1.ResourceVM]
+	switch {
+	case len(vms) == 0 && isRestored(m):
+		return observed, &plan.Problem{
+			Reason:  machinev1alpha1.ReasonRestoredWithoutVM,
+			Message: fmt.Sprintf("spec.providerID is %q, and this Machine has neither a status nor a %s: restore the resource, or delete the Machine. No other VM is made for it", *m.Spec.ProviderID, kinds[machinev1alpha1.ResourceVM].Kind),
+		}, nil
+	case len(vms) == 0:
+		return observed, nil, nil
+	case len(vms) > 1:
+		return observed, notIdentified("the %s %s all wait for this Machine: delete those that are not its own", kinds[machinev1alpha1.ResourceVM].Kind, strings.Join(namesOfResources(vms), " and ")), nil
+	}
+	vm := vms[0]
+	if problem, err := r.refuses(ctx, m, vm); problem != nil || err != nil {
+		return observed, problem, err
+	}
+	out := maps.Clone(observed)
+	for _, role := range slices.Sorted(maps.Keys(waiting)) {
+		if role == machinev1alpha1.ResourceVM {
+			continue
+		}
+		for _, obj := range waiting[role] {
+			if out[role] == nil {
+				if out[role], err = r.own(ctx, m, obj, role); err != nil {
+					return observed, nil, err
+				}
+			}
+		}
+	}
+	// The VM comes last: while the Machine has none, the next reconcile looks for companions too.
+	if out[machinev1alpha1.ResourceVM], err = r.own(ctx, m, vm, machinev1alpha1.ResourceVM); err != nil {
+		return observed, nil, err
+	}
+	return out, nil, nil
+}
+
+// isRestored reports whether a Machine had a VM in another life.
+func isRestored(m *machinev1alpha1.Machine) bool {
+	return m.Spec.ProviderID != nil && m.Status.ProviderID == ""
+}
+
+// waitingFor a Machine are the resources that it controls already, and those of which the
+// Machine is gone, by their roles.
+func (r *Reconciler) waitingFor(ctx context.Context, m *machinev1alpha1.Machine, kinds map[string]schema.GroupVersionKind) (map[string][]*unstructured.Unstructured, error) {
+	out := map[string][]*unstructured.Unstructured{}
+	ctx, cancel := context.WithTimeout(ctx, readTimeout)
+	defer cancel()
+	for role, gvk := range kinds {
+		list := &unstructured.UnstructuredList{}
+		list.SetGroupVersionKind(gvk.GroupVersion().WithKind(gvk.Kind + "List"))
+		err := r.resources.List(ctx, list, client.InNamespace(m.GetNamespace()), client.MatchingLabels{machinev1alpha1.LabelMachine: m.GetName()}, client.UnsafeDisableDeepCopy)
+		switch {
+		case meta.IsNoMatchError(err):
+			continue
+		case errors.Is(err, context.DeadlineExceeded):
+			return nil, fmt.Errorf("cannot list %s: may provider-drover list and watch %s?", gvk.Kind, gvk.GroupKind())
+		case err != nil:
+			return nil, fmt.Errorf("cannot list %s: %w", gvk.Kind, err)
+		}
+		for i := range list.Items {
+			obj := &list.Items[i]
+			if of := obj.GetAnnotations()[roleAnnotation]; (of == "" || of == role) && waitsFor(obj, m) {
+				out[role] = append(out[role], obj)
+			}
+		}
+	}
+	return out, nil
+}
+
+// waitsFor reports whether a resource with the Machine's name in its label has no other
+// controller. Of two Machines with one name and two UIDs, the other one is gone.
+func waitsFor(obj *unstructured.Unstructured, m *machinev1alpha1.Machine) bool {
+	if obj.GetDeletionTimestamp() != nil {
+		return false
+	}
+	if metav1.GetControllerOfNoCopy(obj) == nil {
+		return true
+	}
+	owner, ok := controllerOf(obj, machineKind)
+	return ok && owner.Name == m.GetName()
+}
+
+// refuses reports why a Machine may not have the VM of a resource.
+func (r *Reconciler) refuses(ctx context.Context, m *machinev1alpha1.Machine, vm *unstructured.Unstructured) (*plan.Problem, error) {
+	if metav1.IsControlledBy(vm, m) {
+		return nil, nil
+	}
+	id := identityIn(vm)
+	if id == nil {
+		return notIdentified("%s %q waits for this Machine, and lacks the annotations %s or %s: they name the Machine that its VM was made for, and its Node", vm.GetKind(), vm.GetName(), machinev1alpha1.AnnotationMachineUID, machinev1alpha1.AnnotationNodeName), nil
+	}
+	if xpmeta.GetExternalName(vm) == "" {
+		return notIdentified("%s %q waits for this Machine, and lacks the annotation %s, which names its VM", vm.GetKind(), vm.GetName(), xpmeta.AnnotationKeyExternalName), nil
+	}
+	known, err := r.installations(ctx)
+	if err != nil {
+		return nil, err
+	}
+	of := vm.GetAnnotations()[machinev1alpha1.AnnotationInstallation]
+	switch {
+	case of == "":
+		return notIdentified("%s %q waits for this Machine, and lacks the annotation %s: if no other control cluster runs its VM, set it to %q, which is this installation", vm.GetKind(), vm.GetName(), machinev1alpha1.AnnotationInstallation, known.Present), nil
+	case of != known.Present && !known.Gone[of]:
+		return &plan.Problem{
+			Reason: machinev1alpha1.ReasonVMOfAnotherInstallation,
+			Message: fmt.Sprintf("%s %q, which waits for this Machine, is of installation %q of Drover, and this is %q. If that one is gone and runs nowhere any more: kubectl -n %s patch configmap %s --type=merge -p '{\"data\":{%q:\"Lost\"}}'",
+				vm.GetKind(), vm.GetName(), of, known.Present, machinev1alpha1.NamespaceOfInstallations, machinev1alpha1.ConfigMapOfInstallations, of),
+		}, nil
+	}
+	list := &machinev1alpha1.MachineList{}
+	if err := r.client.List(ctx, list, client.MatchingFields{byToken: string(id.UID)}, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, err
+	}
+	for i := range list.Items {
+		if other := &list.Items[i]; other.GetUID() != m.GetUID() && r.isKnownAs(other, id.UID) {
+			return notIdentified("%s %q waits for this Machine, and stands for the VM of the Machine %s/%s, which exists: delete the resource that is a copy, after its spec.managementPolicies are [Observe]", vm.GetKind(), vm.GetName(), other.GetNamespace(), other.GetName()), nil
+		}
+	}
+	return nil, nil
+}
+
+// isKnownAs reports whether a Machine has an identity, for certain: a status can be forged.
+func (r *Reconciler) isKnownAs(m *machinev1alpha1.Machine, uid types.UID) bool {
+	known, _ := r.parameters.get(m.GetUID())
+	return m.GetUID() == uid || known.identity != nil && known.identity.UID == uid
+}
+
+func notIdentified(format string, args ...any) *plan.Problem {
+	return &plan.Problem{Reason: machinev1alpha1.ReasonVMNotIdentified, Message: fmt.Sprintf(format, args...)}
+}
+
+// own a resource. What it stands for stays as it is: it is read again from the API server,
+// and changed only if nobody else changes it.
+func (r *Reconciler) own(ctx context.Context, m *machinev1alpha1.Machine, seen *unstructured.Unstructured, role string) (*unstructured.Unstructured, error) {
+	if metav1.IsControlledBy(seen, m) {
+		return seen, nil
+	}
+	if err := r.checkAlive(ctx, m); err != nil {
+		return nil, err
+	}
+	was, err := r.readLive(ctx, seen.GroupVersionKind(), client.ObjectKeyFromObject(seen))
+	if err != nil {
+		return nil, err
+	}
+	if was == nil || was.GetUID() != seen.GetUID() || !waitsFor(was, m) {
+		return nil, errMachineChanged
+	}
+	is := was.DeepCopy()
+	// One without a UID of its own in its annotations is that of its last controller.
+	if before := metav1.GetControllerOfNoCopy(was); before != nil && before.UID != m.GetUID() && role == machinev1alpha1.ResourceVM {
+		annotateOnce(is, machinev1alpha1.AnnotationMachineUID, string(before.UID))
+		annotateOnce(is, machinev1alpha1.AnnotationNodeName, was.GetName())
+	}
+	is.SetOwnerReferences([]metav1.OwnerReference{*metav1.NewControllerRef(m, machineKind)})
+	is.SetLabels(labels.Merge(is.GetLabels(), labels.Set{labelComposite: m.GetName()}))
+	annotate(is, roleAnnotation, role)
+	controllerutil.AddFinalizer(is, machinev1alpha1.FinalizerDrain)
+	if err := r.client.Patch(ctx, is, client.MergeFromWithOptions(was, client.MergeFromWithOptimisticLock{})); err != nil {
+		return nil, fmt.Errorf("cannot take over %s %q: %w", is.GetKind(), is.GetName(), err)
+	}
+	is.SetManagedFields(nil)
+	r.written.put(is)
+	if role == machinev1alpha1.ResourceVM {
+		r.record.Event(m, event.Normal(machinev1alpha1.EventVMTakenOver, fmt.Sprintf("Took over %s %q with the VM %q, made for the Machine with the UID %s", is.GetKind(), is.GetName(), xpmeta.GetExternalName(is), is.GetAnnotations()[machinev1alpha1.AnnotationMachineUID])))
+	}
+	return is, nil
+}
+
+func annotateOnce(obj client.Object, key, value string) {
+	if obj.GetAnnotations()[key] == "" {
+		annotate(obj, key, value)
+	}
+}
+
+// identityIn a VM resource, nil if it has none.
+func identityIn(vm metav1.Object) *machinev1alpha1.MachineIdentity {
+	a := vm.GetAnnotations()
+	id := machinev1alpha1.MachineIdentity{UID: types.UID(a[machinev1alpha1.AnnotationMachineUID]), NodeName: a[machinev1alpha1.AnnotationNodeName]}
+	if id.UID == "" || id.NodeName == "" {
+		return nil
+	}
+	return &id
+}
+
+// identify a Machine by the VM resource that it controls. What its status claims beside that
+// is undone. Without a VM resource, what this process has seen before counts.
+func (r *Reconciler) identify(ctx context.Context, m *machinev1alpha1.Machine, vm metav1.Object) error {
+	var id *machinev1alpha1.MachineIdentity
+	if vm != nil {
+		id = identityIn(vm)
+	} else if known, ok := r.parameters.get(m.GetUID()); ok {
+		id = known.identity
+	}
+	if id != nil && id.UID == m.GetUID() {
+		id = nil
+	}
+	if ptr.Equal(id, m.Status.Identity) {
+		return nil
+	}
+	status := *m.Status.DeepCopy()
+	status.Identity = id
+	_, err := r.writeStatus(ctx, m, status)
+	return err
+}
+
+// inherit the VM or companion that a stray stands for: the stray is being deleted, which
+// cannot be taken back, and the Machine of its name gets another resource of the same VM.
+func (r *Reconciler) inherit(ctx context.Context, m *machinev1alpha1.Machine, of *unstructured.Unstructured) (*plan.Problem, error) {
+	role := of.GetAnnotations()[roleAnnotation]
+	if !isInfrastructure(role) || xpmeta.GetExternalName(of) == "" || xpmeta.ExternalCreateIncomplete(of) {
+		return nil, nil
+	}
+	heir := heirOf(m, role, of)
+	there, err := r.readLive(ctx, heir.GroupVersionKind(), client.ObjectKeyFromObject(heir))
+	if err != nil || there != nil {
+		return nil, err
+	}
+	if role == machinev1alpha1.ResourceVM {
+		if problem, err := r.refuses(ctx, m, heir); problem != nil || err != nil {
+			return problem, err
+		}
+	}
+	if _, err := r.lookAt(ctx, m); err != nil {
+		return nil, err
+	}
+	heir.SetOwnerReferences([]metav1.OwnerReference{*metav1.NewControllerRef(m, machineKind)})
+	if err := r.client.Create(ctx, heir); err != nil {
+		return nil, client.IgnoreAlreadyExists(err)
+	}
+	r.written.put(heir)
+	if role == machinev1alpha1.ResourceVM {
+		r.record.Event(m, event.Normal(machinev1alpha1.EventVMTakenOver, fmt.Sprintf("Took over the VM %q from %s %q, which is being deleted", xpmeta.GetExternalName(of), of.GetKind(), of.GetName())))
+	}
+	return nil, nil
+}
+
+// heirOf a resource stands for the same VM. Its provider may look at the VM and delete it, and
+// nothing else.
+func heirOf(m *machinev1alpha1.Machine, role string, of *unstructured.Unstructured) *unstructured.Unstructured {
+	heir := &unstructured.Unstructured{Object: map[string]any{}}
+	heir.SetGroupVersionKind(of.GroupVersionKind())
+	heir.SetNamespace(m.GetNamespace())
+	heir.SetName(names.OfMachine(m.GetName(), m.GetUID()))
+	annotations := map[string]string{}
+	for _, key := range []string{
+		roleAnnotation, xpmeta.AnnotationKeyExternalName, machinev1alpha1.AnnotationOrder, machinev1alpha1.AnnotationCompanions,
+		machinev1alpha1.AnnotationMachineUID, machinev1alpha1.AnnotationNodeName, machinev1alpha1.AnnotationInstallation,
+	} {
+		if v, ok := of.GetAnnotations()[key]; ok {
+			annotations[key] = v
+		}
+	}
+	heir.SetAnnotations(annotations)
+	if before := metav1.GetControllerOfNoCopy(of); before != nil && role == machinev1alpha1.ResourceVM {
+		annotateOnce(heir, machinev1alpha1.AnnotationMachineUID, string(before.UID))
+		annotateOnce(heir, machinev1alpha1.AnnotationNodeName, of.GetName())
+	}
+	if machinev1alpha1.IsCompanion(role) {
+		heir.SetName(names.OfCompanion(m.GetName(), m.GetUID(), role[len(machinev1alpha1.ResourceCompanionPrefix):]))
+	}
+	heir.SetLabels(labels.Merge(of.GetLabels(), labels.Set{labelComposite: m.GetName(), machinev1alpha1.LabelMachine: m.GetName()}))
+	heir.SetFinalizers([]string{machinev1alpha1.FinalizerDrain})
+	spec, _, _ := unstructured.NestedMap(of.Object, "spec")
+	if spec == nil {
+		spec = map[string]any{}
+	}
+	spec[managementPolicies] = []any{"Observe", "Delete"}
+	heir.Object["spec"] = spec
+	return heir
+}
+
+func namesOfResources(objs []*unstructured.Unstructured) []string {
+	out := make([]string, 0, len(objs))
+	for _, o := range objs {
+		out = append(out, o.GetName())
+	}
+	slices.Sort(out)
+	return out
+}

@@ -1,0 +1,45 @@
+// Package identity tells by what the VM and the Node of a Machine are known. A Machine that
+// made its VM is known by its own UID. One that took over a VM is known by the UID of the
+// Machine that the VM was made for: the Node registered with it, and bears the name that it is
+// part of.
+//
+// The identity of a Machine that took over a VM is in its status. A status can be forged, so
+// that it counts only where the controller of the Machine has held it against the VM resource
+// that the Machine controls.
+package identity
+
+import (
+	"k8s.io/apimachinery/pkg/types"
+
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/names"
+)
+
+// UID that the Node of a Machine registers with, as the identity of the join token.
+func UID(m *machinev1alpha1.Machine) types.UID {
+	if id := m.Status.Identity; id != nil {
+		return id.UID
+	}
+	return m.GetUID()
+}
+
+// NodeName that the VM of a Machine was given. A cloud that names Nodes may give another one.
+func NodeName(m *machinev1alpha1.Machine) string {
+	if id := m.Status.Identity; id != nil {
+		return id.NodeName
+	}
+	return names.OfMachine(m.GetName(), m.GetUID())
+}
+
+// TokenID is the public half of the join token of a Machine.
+func TokenID(m *machinev1alpha1.Machine) string { return names.TokenID(UID(m)) }
+
+// Without returns the Machine as it is known without what its status claims.
+func Without(m *machinev1alpha1.Machine) *machinev1alpha1.Machine {
+	if m.Status.Identity == nil {
+		return m
+	}
+	out := *m
+	out.Status.Identity = nil
+	return &out
+}
