@@ -1,0 +1,139 @@
+package move
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+)
+
+// annotationRole is what Crossplane calls a composed resource in its composite.
+const annotationRole = "crossplane.io/composition-resource-name"
+
+// Objects of a namespace that are moved, in the order in which they are made.
+type Objects struct {
+	Resources   []*unstructured.Unstructured // VMs and companions
+	Machines    []*unstructured.Unstructured
+	Sets        []*unstructured.Unstructured
+	Deployments []*unstructured.Unstructured
+}
+
+// All of them.
+func (o Objects) All() []*unstructured.Unstructured {
+	return slices.Concat(o.Resources, o.Machines, o.Sets, o.Deployments)
+}
+
+// Read the objects of a namespace.
+func Read(ctx context.Context, c client.Reader, namespace string) (Objects, error) {
+	o := Objects{}
+	for kind, into := range map[schema.GroupVersionKind]*[]*unstructured.Unstructured{
+		machinev1alpha1.MachineGroupVersionKind:           &o.Machines,
+		machinev1alpha1.MachineSetGroupVersionKind:        &o.Sets,
+		machinev1alpha1.MachineDeploymentGroupVersionKind: &o.Deployments,
+	} {
+		found, err := list(ctx, c, kind, namespace)
+		if err != nil {
+			return o, err
+		}
+		*into = found
+	}
+	kinds, err := o.kinds()
+	if err != nil {
+		return o, err
+	}
+	for _, kind := range kinds {
+		found, err := list(ctx, c, kind, namespace)
+		if err != nil {
+			return o, err
+		}
+		for _, r := range found {
+			if isInfrastructure(r) {
+				o.Resources = append(o.Resources, r)
+			}
+		}
+	}
+	return o, nil
+}
+
+// isInfrastructure reports whether a resource is the VM of a Machine, or a companion of it.
+func isInfrastructure(r *unstructured.Unstructured) bool {
+	role := r.GetAnnotations()[annotationRole]
+	return r.GetLabels()[machinev1alpha1.LabelMachine] != "" && (role == machinev1alpha1.ResourceVM || machinev1alpha1.IsCompanion(role))
+}
+
+// kinds of the VMs and companions that are there, and of those that Machines refer to.
+func (o Objects) kinds() ([]schema.GroupVersionKind, error) {
+	kinds := map[schema.GroupVersionKind]bool{}
+	for _, r := range o.Resources {
+		kinds[r.GroupVersionKind()] = true
+	}
+	for _, u := range o.Machines {
+		m, err := machineOf(u)
+		if err != nil {
+			return nil, err
+		}
+		for _, ref := range m.Status.ResourceRefs {
+			if ref.Role == machinev1alpha1.ResourceVM || machinev1alpha1.IsCompanion(ref.Role) {
+				kinds[schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind)] = true
+			}
+		}
+	}
+	return slices.SortedFunc(maps.Keys(kinds), func(a, b schema.GroupVersionKind) int { return strings.Compare(a.String(), b.String()) }), nil
+}
+
+func list(ctx context.Context, c client.Reader, kind schema.GroupVersionKind, namespace string) ([]*unstructured.Unstructured, error) {
+	l := &unstructured.UnstructuredList{}
+	l.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
+	err := c.List(ctx, l, client.InNamespace(namespace))
+	switch {
+	case meta.IsNoMatchError(err):
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("cannot list %s of the namespace %s: %w", kind.Kind, namespace, err)
+	}
+	out := make([]*unstructured.Unstructured, 0, len(l.Items))
+	for i := range l.Items {
+		out = append(out, &l.Items[i])
+	}
+	return out, nil
+}
+
+// copyOf an object for another control cluster: without an owner, and without what the API
+// server and the controllers of this one wrote.
+func copyOf(o *unstructured.Unstructured) *unstructured.Unstructured {
+	out := &unstructured.Unstructured{Object: map[string]any{}}
+	out.SetGroupVersionKind(o.GroupVersionKind())
+	out.SetNamespace(o.GetNamespace())
+	out.SetName(o.GetName())
+	out.SetLabels(o.GetLabels())
+	a := maps.Clone(o.GetAnnotations())
+	maps.DeleteFunc(a, func(key, _ string) bool {
+		return key == "kubectl.kubernetes.io/last-applied-configuration" || key == machinev1alpha1.AnnotationAppliedHash || key == machinev1alpha1.AnnotationReleased
+	})
+	out.SetAnnotations(a)
+	if spec, ok := o.Object["spec"]; ok {
+		out.Object["spec"] = spec
+	}
+	// References that Crossplane keeps belong to the cluster that it wrote them in. Those of a
+	// Machine are its user's own.
+	if o.GetKind() != machinev1alpha1.MachineGroupVersionKind.Kind {
+		unstructured.RemoveNestedField(out.Object, "spec", "crossplane", "resourceRefs")
+		unstructured.RemoveNestedField(out.Object, "spec", "crossplane", "compositionRevisionRef")
+	}
+	if isInfrastructure(o) {
+		_ = unstructured.SetNestedStringSlice(out.Object, []string{"Observe", "Delete"}, "spec", "managementPolicies")
+	}
+	return out
+}
+
+func describe(o client.Object) string {
+	return fmt.Sprintf("%s %s", o.GetObjectKind().GroupVersionKind().Kind, o.GetName())
+}

@@ -1,0 +1,95 @@
+package move
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+)
+
+// resourceKinds of the VMs and companions that were copied.
+func (m *Move) resourceKinds(ctx context.Context) ([]schema.GroupVersionKind, error) {
+	o, err := m.objects(ctx)
+	if err != nil {
+		return nil, err
+	}
+	kinds, err := o.kinds()
+	if err != nil || len(kinds) > 0 {
+		return kinds, err
+	}
+	// The source is empty already.
+	machines, err := list(ctx, m.Destination, machinev1alpha1.MachineGroupVersionKind, m.Namespace)
+	if err != nil {
+		return nil, err
+	}
+	for _, u := range machines {
+		for _, s := range strings.Split(u.GetAnnotations()[annotationKinds], ",") {
+			if gvk, _ := schema.ParseKindArg(s); gvk != nil {
+				kinds = append(kinds, *gvk)
+			}
+		}
+		if len(kinds) > 0 {
+			break // All have the same.
+		}
+	}
+	return kinds, nil
+}
+
+// untaken is what has to be taken over before objects of a kind go on, or, without a kind, before
+// the move is over.
+func (m *Move) untaken(ctx context.Context, next string) (string, error) {
+	var out []string
+	note := func(kind schema.GroupVersionKind, problem func(*unstructured.Unstructured) string) error {
+		objs, err := list(ctx, m.Destination, kind, m.Namespace)
+		for _, u := range objs {
+			if p := problem(u); p != "" && u.GetDeletionTimestamp() == nil {
+				out = append(out, describe(u)+" "+p)
+			}
+		}
+		return err
+	}
+	var err error
+	switch next {
+	case machinev1alpha1.MachineSetGroupVersionKind.Kind:
+		err = note(machinev1alpha1.MachineGroupVersionKind, withoutVM)
+	case machinev1alpha1.MachineDeploymentGroupVersionKind.Kind:
+		err = note(machinev1alpha1.MachineGroupVersionKind, withoutOwner(machinev1alpha1.LabelSet))
+	case "":
+		err = note(machinev1alpha1.MachineSetGroupVersionKind, withoutOwner(machinev1alpha1.LabelDeployment))
+	}
+	return strings.Join(out, ", "), err
+}
+
+// withoutVM reports what keeps a Machine that had a VM from having it again.
+func withoutVM(u *unstructured.Unstructured) string {
+	m, err := machineOf(u)
+	switch {
+	case err != nil:
+		return err.Error()
+	case m.Spec.ProviderID == nil || m.Status.ProviderID != "":
+		return ""
+	}
+	if c := meta.FindStatusCondition(m.Status.Conditions, machinev1alpha1.ConditionValid); c != nil && c.Status == metav1.ConditionFalse {
+		if c.Reason == machinev1alpha1.ReasonVMOfAnotherInstallation {
+			return "" // A person has to decide: the Machine says how.
+		}
+		return fmt.Sprintf("waits for its VM: %s", c.Message)
+	}
+	return "waits for its VM"
+}
+
+// withoutOwner reports objects with a label that nobody controls.
+func withoutOwner(label string) func(*unstructured.Unstructured) string {
+	return func(u *unstructured.Unstructured) string {
+		if owner := u.GetLabels()[label]; owner != "" && metav1.GetControllerOfNoCopy(u) == nil {
+			return "waits for " + owner
+		}
+		return ""
+	}
+}
