@@ -172,11 +172,11 @@ func mayDelete(v *unstructured.Unstructured) bool {
 	return slices.Contains(p, "Delete")
 }
 
-// deletable are the VMs that a cluster may delete: its provider has the right, and acts.
+// deletable are the VMs that a cluster may delete as soon as somebody resumes it.
 func (c *cluster) deletable() map[string]bool {
 	out := map[string]bool{}
 	for _, v := range c.list(serverKind) {
-		if mayDelete(v) && !isPaused(v) && v.GetAnnotations()[machinev1alpha1.AnnotationInstallation] == c.name {
+		if mayDelete(v) && v.GetAnnotations()[machinev1alpha1.AnnotationInstallation] == c.name {
 			out[v.GetAnnotations()["crossplane.io/external-name"]] = true
 		}
 	}
