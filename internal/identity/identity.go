@@ -23,12 +23,24 @@ func UID(m *machinev1alpha1.Machine) types.UID {
 	return m.GetUID()
 }
 
+// Own identity of a Machine, by which it is known if it made its VM.
+func Own(m *machinev1alpha1.Machine) machinev1alpha1.MachineIdentity {
+	return machinev1alpha1.MachineIdentity{UID: m.GetUID(), NodeName: names.OfMachine(m.GetName(), m.GetUID())}
+}
+
+// IsImported reports whether the VM of a Machine was not made by Drover, so that its kubelet may
+// have registered without an identity.
+func IsImported(m *machinev1alpha1.Machine) bool {
+	id := m.Status.Identity
+	return id != nil && id.UID == m.GetUID()
+}
+
 // NodeName that the VM of a Machine was given. A cloud that names Nodes may give another one.
 func NodeName(m *machinev1alpha1.Machine) string {
 	if id := m.Status.Identity; id != nil {
 		return id.NodeName
 	}
-	return names.OfMachine(m.GetName(), m.GetUID())
+	return Own(m).NodeName
 }
 
 // TokenID is the public half of the join token of a Machine.

@@ -57,6 +57,9 @@ type Options struct {
 	Args []string
 	// Target asks for a separate target cluster.
 	Target bool
+	// CloudOf is the Plane whose local cloud and target cluster this one uses as well: another
+	// control cluster of the same account. It is nil for a Plane with its own.
+	CloudOf *Plane
 	// Audit asks for audit logs with the bodies of all writes: see Journal.
 	Audit bool
 	// Witness asks for one: see Leaks.
@@ -108,6 +111,9 @@ func Up(ctx context.Context, o Options) (*Plane, error) {
 		if err := p.Target.prepare(ctx); err != nil {
 			return p, err
 		}
+	}
+	if o.CloudOf != nil {
+		p.LocalCloud, p.Target = o.CloudOf.LocalCloud, o.CloudOf.Target
 	}
 	if o.Witness {
 		if p.Witness, err = newWitness(ctx, p); err != nil {

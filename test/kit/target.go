@@ -161,6 +161,21 @@ func (p *Plane) NewTargetFleet(t testing.TB) Fleet {
 	return f
 }
 
+// TargetFleetIn is a NewTargetFleet in a namespace that another control cluster has too, with the
+// same target cluster.
+func (p *Plane) TargetFleetIn(t testing.TB, namespace string) Fleet {
+	t.Helper()
+	f, err := p.MakeFleetIn(t.Context(), namespace)
+	if err == nil {
+		f.Cluster = p.Target
+		err = f.configure(t.Context(), p.Target.Credentials(t).Kubeconfig, nil)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
 // configure how the fleet reaches its target cluster, and where its Machines do if that is
 // somewhere else.
 func (f *Fleet) configure(ctx context.Context, kubeconfig []byte, server *clusterv1alpha1.APIServer) error {

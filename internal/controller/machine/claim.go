@@ -36,14 +36,14 @@ type claim struct {
 	recorded string
 	// confirmed means that the VM resource, which the Machine controls, reports providerID.
 	confirmed bool
-	// ownUserData means that Drover did not write the user data, so that the kubelet may
-	// register without the UID of the Machine.
+	// ownUserData means that Drover did not write the user data, or did not make the VM, so that
+	// the kubelet may register without the UID of the Machine.
 	ownUserData bool
 }
 
 func claimOf(wn *machineNode) claim {
 	c := claim{
-		uid: string(identity.UID(wn.Machine)), providerID: wn.Parameters.ProviderID, confirmed: wn.confirmed, ownUserData: wn.ownUserData,
+		uid: string(identity.UID(wn.Machine)), providerID: wn.Parameters.ProviderID, confirmed: wn.confirmed, ownUserData: wn.ownUserData || identity.IsImported(wn.Machine),
 		name: identity.NodeName(wn.Machine), cloudNames: wn.Parameters.CloudNamesNodes,
 	}
 	if c.cloudNames {

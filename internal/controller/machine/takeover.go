@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -21,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/identity"
 	"github.com/drover-dev/drover/internal/names"
 	"github.com/drover-dev/drover/internal/pipeline"
 	"github.com/drover-dev/drover/internal/plan"
@@ -135,9 +137,9 @@ func (r *Reconciler) refuses(ctx context.Context, m *machinev1alpha1.Machine, vm
 	if metav1.IsControlledBy(vm, m) {
 		return nil, nil
 	}
-	id := identityIn(vm)
+	id := identityIn(m, vm)
 	if id == nil {
-		return notIdentified("%s %q waits for this Machine, and lacks the annotations %s or %s: they name the Machine that its VM was made for, and its Node", vm.GetKind(), vm.GetName(), machinev1alpha1.AnnotationMachineUID, machinev1alpha1.AnnotationNodeName), nil
+		return notIdentified("%s %q waits for this Machine, and lacks the annotation %s, which names the Node of its VM", vm.GetKind(), vm.GetName(), machinev1alpha1.AnnotationNodeName), nil
 	}
 	if xpmeta.GetExternalName(vm) == "" {
 		return notIdentified("%s %q waits for this Machine, and lacks the annotation %s, which names its VM", vm.GetKind(), vm.GetName(), xpmeta.AnnotationKeyExternalName), nil
@@ -211,7 +213,7 @@ func (r *Reconciler) own(ctx context.Context, m *machinev1alpha1.Machine, seen *
 	is.SetManagedFields(nil)
 	r.written.put(is)
 	if role == machinev1alpha1.ResourceVM {
-		r.record.Event(m, event.Normal(machinev1alpha1.EventVMTakenOver, fmt.Sprintf("Took over %s %q with the VM %q, made for the Machine with the UID %s", is.GetKind(), is.GetName(), xpmeta.GetExternalName(is), is.GetAnnotations()[machinev1alpha1.AnnotationMachineUID])))
+		r.record.Event(m, event.Normal(machinev1alpha1.EventVMTakenOver, fmt.Sprintf("Took over %s %q with the VM %q, whose Node is %s", is.GetKind(), is.GetName(), xpmeta.GetExternalName(is), is.GetAnnotations()[machinev1alpha1.AnnotationNodeName])))
 	}
 	return is, nil
 }
@@ -222,11 +224,12 @@ func annotateOnce(obj client.Object, key, value string) {
 	}
 }
 
-// identityIn a VM resource, nil if it has none.
-func identityIn(vm metav1.Object) *machinev1alpha1.MachineIdentity {
+// identityIn the VM resource of a Machine, nil if it has none. A VM that Drover did not make is
+// that of no other Machine.
+func identityIn(m *machinev1alpha1.Machine, vm metav1.Object) *machinev1alpha1.MachineIdentity {
 	a := vm.GetAnnotations()
-	id := machinev1alpha1.MachineIdentity{UID: types.UID(a[machinev1alpha1.AnnotationMachineUID]), NodeName: a[machinev1alpha1.AnnotationNodeName]}
-	if id.UID == "" || id.NodeName == "" {
+	id := machinev1alpha1.MachineIdentity{UID: cmp.Or(types.UID(a[machinev1alpha1.AnnotationMachineUID]), m.GetUID()), NodeName: a[machinev1alpha1.AnnotationNodeName]}
+	if id.NodeName == "" {
 		return nil
 	}
 	return &id
@@ -237,11 +240,11 @@ func identityIn(vm metav1.Object) *machinev1alpha1.MachineIdentity {
 func (r *Reconciler) identify(ctx context.Context, m *machinev1alpha1.Machine, vm metav1.Object) error {
 	var id *machinev1alpha1.MachineIdentity
 	if vm != nil {
-		id = identityIn(vm)
+		id = identityIn(m, vm)
 	} else if known, ok := r.parameters.get(m.GetUID()); ok {
 		id = known.identity
 	}
-	if id != nil && id.UID == m.GetUID() {
+	if own := identity.Own(m); id != nil && *id == own {
 		id = nil
 	}
 	if ptr.Equal(id, m.Status.Identity) {

@@ -126,6 +126,37 @@ func TestAMachineTakesOverTheVMThatWaitsForIt(t *testing.T) {
 	}
 }
 
+// TestAVMThatDroverDidNotMakeIsTakenOver: the VM resource names its Node, whose kubelet registered
+// without an identity.
+func TestAVMThatDroverDidNotMakeIsTakenOver(t *testing.T) {
+	imported := func() *unstructured.Unstructured {
+		return waitingVM(annotatedWith(v1alpha1.AnnotationMachineUID, ""), annotatedWith(v1alpha1.AnnotationNodeName, "legacy-1"))
+	}
+	for name, tc := range map[string]struct {
+		node *corev1.Node
+		want bool
+	}{
+		"WithTheNodeOfItsVM":               {joined("legacy-1", "uid-of-node", "", id), true},
+		"NotWithTheNodeOfAnotherVM":        {joined("legacy-1", "uid-of-node", "", "aws:///a/other"), false},
+		"NotWithANodeWithoutAProviderID":   {joined("legacy-1", "uid-of-node", "", ""), false},
+		"NotWithTheNodeOfAnotherMachine":   {joined("legacy-1", "uid-of-node", "uid-before", id), false},
+		"NotWithANodeOfAnotherName":        {joined("legacy-2", "uid-of-node", "", id), false},
+		"NotWithTheNodeThatItWouldHaveHad": {joined(names.OfMachine("m", "uid-m"), "uid-of-node", "uid-m", id), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := restored(t, nil, imported())
+			w.join(tc.node)
+			w.steps(3)
+			if got := w.machine().Status.NodeRef; (got != nil) != tc.want {
+				t.Errorf("Node %+v", got)
+			}
+			if got := w.nodeWrites(); (len(got) > 0) != tc.want {
+				t.Errorf("writes %v", got)
+			}
+		})
+	}
+}
+
 func TestAMachineTakesOverTheCompanionsOfItsVM(t *testing.T) {
 	card := func(changes ...func(*unstructured.Unstructured)) *unstructured.Unstructured {
 		c := waitingVM(changes...)
@@ -183,8 +214,7 @@ func TestAVMThatIsNotItsOwnIsNotTakenOver(t *testing.T) {
 			`is of installation "elsewhere" of Drover, and this is "here". If that one is gone and runs nowhere any more: kubectl -n crossplane-system patch configmap drover-installations --type=merge -p '{"data":{"elsewhere":"Lost"}}'`,
 		},
 		"OneOfNoInstallation":    {[]client.Object{waitingVM(annotatedWith(v1alpha1.AnnotationInstallation, ""))}, v1alpha1.ReasonVMNotIdentified, `if no other control cluster runs its VM, set it to "here"`},
-		"OneThatTellsNoMachine":  {[]client.Object{waitingVM(annotatedWith(v1alpha1.AnnotationMachineUID, ""))}, v1alpha1.ReasonVMNotIdentified, "lacks the annotations machine.drover.dev/machine-uid or"},
-		"OneThatTellsNoNode":     {[]client.Object{waitingVM(annotatedWith(v1alpha1.AnnotationNodeName, ""))}, v1alpha1.ReasonVMNotIdentified, "lacks the annotations"},
+		"OneThatTellsNoNode":     {[]client.Object{waitingVM(annotatedWith(v1alpha1.AnnotationNodeName, ""))}, v1alpha1.ReasonVMNotIdentified, "lacks the annotation machine.drover.dev/node-name"},
 		"OneThatTellsNoVM":       {[]client.Object{waitingVM(annotatedWith("crossplane.io/external-name", ""))}, v1alpha1.ReasonVMNotIdentified, "lacks the annotation crossplane.io/external-name"},
 		"ACopyOfTheVMOfAMachine": {[]client.Object{waitingVM(), other()}, v1alpha1.ReasonVMNotIdentified, "stands for the VM of the Machine other/m, which exists"},
 		"OneOfTwo":               {[]client.Object{waitingVM(), waitingVM(func(v *unstructured.Unstructured) { v.SetName("w") })}, v1alpha1.ReasonVMNotIdentified, "Server " + formerNode + " and w all wait for this Machine"},

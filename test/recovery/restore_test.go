@@ -1,0 +1,306 @@
+package recovery
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/test/kit"
+)
+
+var away = flag.Duration("away", 30*time.Second, "how long providers are away in TestProvidersThatAreAwayTouchNothing")
+
+// The components of a control cluster that outlive it: another one may use them.
+var shared = []string{"target", "local-cloud"}
+
+const kubernetes = "kubernetes"
+
+// stop all components of a control cluster, as its loss does.
+func stop(t *testing.T, p *kit.Plane) (stopped []string) {
+	t.Helper()
+	s, err := p.Status(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range s.Components {
+		if !slices.Contains(shared, c.Name) && c.Name != kubernetes {
+			stopped = append(stopped, c.Name)
+		}
+	}
+	// The API server goes last, so that the others can end.
+	stopped = append(stopped, kubernetes)
+	operate(t, p, "stop", stopped...)
+	return stopped
+}
+
+func operate(t *testing.T, p *kit.Plane, verb string, components ...string) {
+	t.Helper()
+	for _, c := range components {
+		if err := p.Launcher(t.Context(), verb, c); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func etcd(p *kit.Plane) string { return filepath.Join(p.Dir, kubernetes, "etcd") }
+
+// snapshot etcd while the API server stands still for a moment.
+func snapshot(t *testing.T, p *kit.Plane) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "etcd")
+	operate(t, p, "stop", kubernetes)
+	defer operate(t, p, "start", kubernetes)
+	if err := os.CopyFS(dir, os.DirFS(etcd(p))); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// restore a snapshot of etcd. All that reads from the API server is started anew.
+func restore(t *testing.T, p *kit.Plane, snapshot string) {
+	t.Helper()
+	stopped := stop(t, p)
+	if err := os.RemoveAll(etcd(p)); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.CopyFS(etcd(p), os.DirFS(snapshot)); err != nil {
+		t.Fatal(err)
+	}
+	slices.Reverse(stopped)
+	operate(t, p, "start", stopped...)
+}
+
+// newCollector deletes orphans as soon as it may: ten minutes pass within three seconds for it.
+func newCollector(t *testing.T, f kit.Fleet) *machinev1alpha1.OrphanCollector {
+	t.Helper()
+	o := &machinev1alpha1.OrphanCollector{ObjectMeta: metav1.ObjectMeta{Name: f.Namespace}}
+	o.Spec.Namespace, o.Spec.Policy = f.Namespace, machinev1alpha1.OrphanDelete
+	o.Spec.GracePeriod.Duration, o.Spec.Interval.Duration = 10*time.Minute, time.Second
+	o.Spec.MaxOrphans = 100
+	f.Create(t, o)
+	go f.Age(t.Context(), virtualMachine.Group, f.Namespace, o.Spec.GracePeriod.Duration-3*time.Second)
+	return o
+}
+
+// reports reports whether an OrphanCollector names the VMs, and keeps them as they are in use.
+func reports(ctx context.Context, f kit.Fleet, c *machinev1alpha1.OrphanCollector, vms []string) string {
+	is := &machinev1alpha1.OrphanCollector{}
+	if err := f.Client.Get(ctx, client.ObjectKeyFromObject(c), is); err != nil {
+		return err.Error()
+	}
+	var named []string
+	for _, o := range is.Status.VirtualMachines {
+		if o.NodeReady {
+			named = append(named, o.ExternalName)
+		}
+	}
+	slices.Sort(named)
+	if !slices.Equal(named, vms) {
+		return fmt.Sprintf("of %v it reports %+v", vms, is.Status)
+	}
+	return ""
+}
+
+// TestWhatAnEtcdSnapshotLacksIsReportedAndKept restores a snapshot from before VMs came and went.
+func TestWhatAnEtcdSnapshotLacksIsReportedAndKept(t *testing.T) {
+	f := here.NewTargetFleet(t)
+	collector := newCollector(t, f)
+	md := f.Deployment("web", 3, 1, 0)
+	f.Create(t, md)
+	f.AwaitDeployment(t, md.Name)
+	machines, err := f.Machines(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := snapshot(t, here)
+
+	f.Patch(t, md, `{"spec":{"replicas":5}}`)
+	if err := f.Client.Delete(t.Context(), &machines[0]); err != nil {
+		t.Fatal(err)
+	}
+	kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+		if err := f.Client.Get(ctx, client.ObjectKeyFromObject(&machines[0]), &machinev1alpha1.Machine{}); client.IgnoreNotFound(err) != nil || err == nil {
+			return fmt.Sprintf("the Machine is there: %v", err)
+		}
+		return f.Unsettled(ctx, md.Name)
+	}, f.Describe)
+	v := keepVigil(t, f, 10)
+
+	restore(t, here, before)
+	f.AwaitDeployment(t, md.Name)
+	if got, err := f.Machines(t.Context()); err != nil || len(got) != 3 {
+		t.Errorf("%d Machines, error %v", len(got), err)
+	}
+	var orphans []string
+	kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+		if orphans, err = unclaimed(ctx, f); err != nil || len(orphans) != 3 {
+			return fmt.Sprintf("VMs without a Machine: %v, error %v", orphans, err)
+		}
+		return reports(ctx, f, collector, orphans)
+	}, f.Describe)
+	kit.Throughout(t, 10*time.Second, func(ctx context.Context) string { return reports(ctx, f, collector, orphans) })
+	v.done(t)
+
+	// The one step of a person: the Nodes that are of no use any more are deleted.
+	vms, err := f.VMs(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, vm := range vms {
+		if slices.Contains(orphans, vm.ID) {
+			n := &corev1.NodeList{}
+			if err := f.Cluster.Client.List(t.Context(), n, client.MatchingLabels{"cluster.drover.dev/join-token": vm.Tags[machinev1alpha1.TagMachineUID]}); err != nil || len(n.Items) != 1 {
+				t.Fatalf("%d Nodes of VM %s, error %v", len(n.Items), vm.ID, err)
+			}
+			if err := f.Cluster.Client.Delete(t.Context(), &n.Items[0]); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+		if vms, err := f.VMs(ctx); err != nil || len(vms) != 3 {
+			return fmt.Sprintf("%d VMs, error %v", len(vms), err)
+		}
+		return ""
+	}, f.Describe)
+	itIsAFleetLikeAnyOther(t, f, 3)
+}
+
+// TestProvidersThatAreAwayTouchNothing has the controllers of Machines and VMs away, while the fleet
+// grows.
+func TestProvidersThatAreAwayTouchNothing(t *testing.T) {
+	f := here.NewTargetFleet(t)
+	md, v := aFleetInUse(t, f, 3)
+	operate(t, here, "stop", "provider-drover", "provider-local")
+	f.Patch(t, md, `{"spec":{"replicas":4}}`)
+	kit.Throughout(t, *away, func(context.Context) string { return "" })
+	operate(t, here, "start", "provider-local", "provider-drover")
+	f.AwaitDeployment(t, md.Name)
+	v.done(t)
+	f.DeleteDeployment(t, md.Name)
+	f.AwaitNothing(t)
+}
+
+// dump all objects of a fleet as a backup has them: without statuses, and with the UIDs of their
+// owners.
+func dump(t *testing.T, f kit.Fleet) []*unstructured.Unstructured {
+	t.Helper()
+	var out []*unstructured.Unstructured
+	for _, kind := range []schema.GroupVersionKind{
+		machinev1alpha1.MachineDeploymentGroupVersionKind, machinev1alpha1.MachineSetGroupVersionKind, machinev1alpha1.MachineGroupGroupVersionKind,
+		machinev1alpha1.MachineGroupVersionKind, virtualMachine,
+	} {
+		l := &unstructured.UnstructuredList{}
+		l.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
+		if err := f.Client.List(t.Context(), l, client.InNamespace(f.Namespace)); err != nil {
+			t.Fatal(err)
+		}
+		for i := range l.Items {
+			o := &l.Items[i]
+			delete(o.Object, "status")
+			o.SetUID("")
+			o.SetResourceVersion("")
+			o.SetManagedFields(nil)
+			out = append(out, o)
+		}
+	}
+	return out
+}
+
+// TestAControlClusterThatIsLost takes the fleets of one that is gone for good: as its docs tell a
+// user to, and from a backup as some tools restore it. It is the last test of its control cluster.
+func TestAControlClusterThatIsLost(t *testing.T) {
+	saved, backedUp := here.NewTargetFleet(t), here.NewTargetFleet(t)
+	lost := installationOf(t, here.Client)
+	_, v := aFleetInUse(t, saved, 3)
+	_, w := aFleetInUse(t, backedUp, 2)
+	dir := filepath.Join(t.TempDir(), "saved")
+	if _, err := kubectlDrover(t, "", "move", "--namespace", saved.Namespace, "--kubeconfig", here.Kubeconfig, "--to-directory", dir); err != nil {
+		t.Fatal(err)
+	}
+	backup := dump(t, backedUp)
+	stop(t, here)
+
+	t.Run("WhatWasSavedIsTakenOverOnceSomebodySaysThatItIsLost", func(t *testing.T) {
+		f := there.TargetFleetIn(t, saved.Namespace)
+		if _, err := kubectlDrover(t, "", "move", "--namespace", f.Namespace, "--from-directory", dir, "--to-kubeconfig", there.Kubeconfig, "--timeout", "3m"); err != nil {
+			t.Fatal(err)
+		}
+		waits := func(ctx context.Context) string { return valid(ctx, f, machinev1alpha1.ReasonVMOfAnotherInstallation) }
+		kit.Eventually(t, kit.Patience, waits, f.Describe)
+		kit.Throughout(t, 10*time.Second, waits)
+		md := &machinev1alpha1.MachineDeployment{}
+		if err := f.Client.Get(t.Context(), client.ObjectKey{Namespace: f.Namespace, Name: "web"}, md); err != nil {
+			t.Fatal(err)
+		}
+		if c := meta.FindStatusCondition(md.Status.Conditions, machinev1alpha1.ConditionStalled); c == nil || c.Reason != machinev1alpha1.ReasonVMOfAnotherInstallation {
+			t.Errorf("the deployment does not say what it waits for: %+v", md.Status.Conditions)
+		}
+		v.check(t)
+		say(t, lost)
+		f.AwaitDeployment(t, md.Name)
+		if left, err := unclaimed(t.Context(), f); err != nil || len(left) > 0 {
+			t.Errorf("no Machine has the VMs %v, error %v", left, err)
+		}
+		if vms, err := f.VMs(t.Context()); err != nil || len(vms) != 3 {
+			t.Errorf("%d VMs, error %v", len(vms), err)
+		}
+		v.done(t)
+		itIsAFleetLikeAnyOther(t, f, 3)
+	})
+	t.Run("WhatTheGarbageCollectorDeletesOfABackupIsHeldUntilSomebodyConfirmsIt", func(t *testing.T) {
+		f := there.TargetFleetIn(t, backedUp.Namespace)
+		for _, o := range backup {
+			if err := f.Client.Create(t.Context(), o.DeepCopy()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		say(t, lost)
+		f.AwaitDeployment(t, "web")
+		var held []machinev1alpha1.Machine
+		kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+			machines, err := f.Machines(ctx)
+			held = slices.DeleteFunc(machines, func(m machinev1alpha1.Machine) bool {
+				return m.Status.Deletion == nil || m.Status.Deletion.Stage != machinev1alpha1.DeletionHeld
+			})
+			if err != nil || len(held) != 2 {
+				return fmt.Sprintf("%d Machines are held, error %v", len(held), err)
+			}
+			if left, err := unclaimed(ctx, f); err != nil || len(left) > 0 {
+				return fmt.Sprintf("no Machine has the VMs %v, error %v", left, err)
+			}
+			return ""
+		}, f.Describe)
+		w.done(t)
+		for i := range held {
+			f.Patch(t, &held[i], `{"metadata":{"annotations":{"drover.dev/confirm-deletion":"true"}}}`)
+		}
+		kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+			if vms, err := f.VMs(ctx); err != nil || len(vms) != 2 {
+				return fmt.Sprintf("%d VMs, error %v", len(vms), err)
+			}
+			return f.Unsettled(ctx, "web")
+		}, f.Describe)
+	})
+}
+
+// say that a control cluster is lost, with the command that Machines tell.
+func say(t *testing.T, lost string) {
+	t.Helper()
+	if out, err := there.Kubectl(t, "-n", "crossplane-system", "patch", "configmap", "drover-installations", "--type=merge", "-p", fmt.Sprintf(`{"data":{%q:"Lost"}}`, lost)); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+}
