@@ -151,7 +151,7 @@ vulncheck: $(BIN)/govulncheck ## Tell which functions with known faults Drover's
 	$(BIN)/govulncheck -db $(VULNDB) ./...
 
 .PHONY: test
-test: lint unit integration e2e ## Run all tests: what CI runs.
+test: lint unit integration e2e recovery ## Run all tests: what CI runs.
 
 # The simulator replays the same histories each time: a new one that fails is found
 # by "make property", and not by who happens to change something else.
@@ -208,7 +208,13 @@ fuzz: ## Give garbage to all that decodes what others wrote, FUZZTIME=30s to eac
 .PHONY: e2e
 e2e: build packages real-vms-if-possible ## Run the end-to-end tests and the golden renders on a local control plane.
 	DROVER_BIN=$(BIN) DROVER_PACKAGES=$(PACKAGES) DROVER_REAL_VMS=$$(ls -d $(REAL_VMS) 2>/dev/null) \
-		go test -count=1 -parallel 4 -timeout 45m ./test/...
+		go test -count=1 -parallel 4 -timeout 45m $$(go list ./test/... | grep -v /recovery$$)
+
+# It has two control planes of its own, so it runs alone.
+RECOVERY ?=
+.PHONY: recovery
+recovery: build packages ## Restore, move and lose control clusters whose Nodes are in use; RECOVERY="-away=1h -snapshots=20".
+	DROVER_BIN=$(BIN) DROVER_PACKAGES=$(PACKAGES) go test -count=1 -timeout $(if $(RECOVERY),6h,20m) ./test/recovery $(RECOVERY)
 
 # Where the image of real VMs cannot be built, their test is skipped, unless
 # REQUIRE_REAL_VMS is set, as in CI.

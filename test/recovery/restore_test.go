@@ -4,6 +4,7 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -17,11 +18,16 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	clusterv1alpha1 "github.com/drover-dev/drover/apis/cluster/v1alpha1"
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/test/kit"
 )
 
-var away = flag.Duration("away", 30*time.Second, "how long providers are away in TestProvidersThatAreAwayTouchNothing")
+var (
+	away      = flag.Duration("away", 30*time.Second, "how long providers are away in TestProvidersThatAreAwayTouchNothing")
+	snapshots = flag.Int("snapshots", 1, "how many snapshots TestSnapshotsOfARolloutLoseNothing restores")
+	seed      = flag.Uint64("snapshot-seed", 0, "seed of its points in time, 0 for one of its own")
+)
 
 // The components of a control cluster that outlive it: another one may use them.
 var shared = []string{"target", "local-cloud"}
@@ -155,21 +161,7 @@ func TestWhatAnEtcdSnapshotLacksIsReportedAndKept(t *testing.T) {
 	v.done(t)
 
 	// The one step of a person: the Nodes that are of no use any more are deleted.
-	vms, err := f.VMs(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, vm := range vms {
-		if slices.Contains(orphans, vm.ID) {
-			n := &corev1.NodeList{}
-			if err := f.Cluster.Client.List(t.Context(), n, client.MatchingLabels{"cluster.drover.dev/join-token": vm.Tags[machinev1alpha1.TagMachineUID]}); err != nil || len(n.Items) != 1 {
-				t.Fatalf("%d Nodes of VM %s, error %v", len(n.Items), vm.ID, err)
-			}
-			if err := f.Cluster.Client.Delete(t.Context(), &n.Items[0]); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
+	deleteNodes(t, f, orphans)
 	kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
 		if vms, err := f.VMs(ctx); err != nil || len(vms) != 3 {
 			return fmt.Sprintf("%d VMs, error %v", len(vms), err)
@@ -177,6 +169,70 @@ func TestWhatAnEtcdSnapshotLacksIsReportedAndKept(t *testing.T) {
 		return ""
 	}, f.Describe)
 	itIsAFleetLikeAnyOther(t, f, 3)
+}
+
+// deleteNodes of VMs.
+func deleteNodes(t *testing.T, f kit.Fleet, vms []string) {
+	t.Helper()
+	all, err := f.VMs(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, vm := range all {
+		if !slices.Contains(vms, vm.ID) {
+			continue
+		}
+		if err := f.Cluster.Client.DeleteAllOf(t.Context(), &corev1.Node{}, client.MatchingLabels{clusterv1alpha1.LabelJoinToken: vm.Tags[machinev1alpha1.TagMachineUID]}); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestSnapshotsOfARolloutLoseNothing restores snapshots from random points of a rollout, at random
+// points later. After each the fleet is whole, and each VM is that of a Machine or reported.
+func TestSnapshotsOfARolloutLoseNothing(t *testing.T) {
+	if *seed == 0 {
+		*seed = uint64(time.Now().UnixNano())
+	}
+	t.Logf("-snapshot-seed=%d", *seed)
+	random := rand.New(rand.NewPCG(*seed, 0)) //nolint:gosec // It is repeated by its seed.
+	f := here.NewTargetFleet(t)
+	collector := newCollector(t, f)
+	md := f.Deployment("web", 4, 1, 1)
+	f.Create(t, md)
+	f.AwaitDeployment(t, md.Name)
+	versions := []string{kit.NewVersion, kit.OldVersion}
+	for i := range *snapshots {
+		f.Patch(t, md, fmt.Sprintf(`{"spec":{"template":{"spec":{"version":%q}}}}`, versions[i%2]))
+		pass(t, random)
+		before := snapshot(t, here)
+		pass(t, random)
+		restore(t, here, before)
+		f.AwaitDeployment(t, md.Name)
+		var orphans []string
+		kit.Eventually(t, kit.Patience, func(ctx context.Context) (waits string) {
+			var err error
+			if orphans, err = unclaimed(ctx, f); err != nil {
+				return err.Error()
+			}
+			return reports(ctx, f, collector, orphans)
+		}, f.Describe)
+		t.Logf("restore %d left %d VMs to report", i, len(orphans))
+		deleteNodes(t, f, orphans)
+		kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+			if left, err := unclaimed(ctx, f); err != nil || len(left) > 0 {
+				return fmt.Sprintf("no Machine has %v, error %v", left, err)
+			}
+			return f.Unsettled(ctx, md.Name)
+		}, f.Describe)
+	}
+	itIsAFleetLikeAnyOther(t, f, 4)
+}
+
+// pass some time, which decides what a snapshot has.
+func pass(t *testing.T, random *rand.Rand) {
+	t.Helper()
+	kit.Throughout(t, time.Duration(random.Int64N(int64(15*time.Second))), func(context.Context) string { return "" })
 }
 
 // TestProvidersThatAreAwayTouchNothing has the controllers of Machines and VMs away, while the fleet
