@@ -111,8 +111,9 @@ func New(spec machinev1alpha1.MachineDeploymentSpec) *Cluster {
 	c.rollout = composer[*machinev1alpha1.MachineDeployment, *machinev1alpha1.MachineSet]{
 		composites: c.deployments, children: c.sets,
 		compositeView: c.deploymentView, childView: c.setsOfRollout,
-		plan:  c.planRollout,
-		apply: applySet,
+		plan:   c.planRollout,
+		adopts: deployment.Adopts,
+		apply:  applySet,
 		created: func(s *machinev1alpha1.MachineSet) {
 			s.UID = c.uid()
 			s.CreationTimestamp = metav1.NewTime(c.Now)
@@ -197,6 +198,8 @@ func (c *Cluster) planReplicas(s *machinev1alpha1.MachineSet, groups []child[*ma
 		if metav1.IsControlledBy(m, s) {
 			seen = append(seen, child[*machinev1alpha1.Machine]{object: m, terminating: m.DeletionTimestamp != nil})
 			o.Machines = append(o.Machines, set.Machine{Machine: m, Terminating: m.DeletionTimestamp != nil})
+		} else if metav1.GetControllerOf(m) == nil && m.DeletionTimestamp == nil && selects(s, m) {
+			o.Orphans = append(o.Orphans, set.Machine{Machine: m})
 		}
 	}
 	for _, g := range groups {
@@ -217,6 +220,16 @@ func (c *Cluster) planReplicas(s *machinev1alpha1.MachineSet, groups []child[*ma
 		s.Status.Safety = safe.Status
 		s.Status.Conditions = conditions
 	}
+}
+
+// selects reports whether the selector of a set matches a Machine.
+func selects(s *machinev1alpha1.MachineSet, m *machinev1alpha1.Machine) bool {
+	for k, v := range s.Spec.Selector.MatchLabels {
+		if m.Labels[k] != string(v) {
+			return false
+		}
+	}
+	return true
 }
 
 // preserves names the Machines that the set preserves by itself, without those whose time is

@@ -32,6 +32,9 @@ type composer[X resource[X], C resource[C]] struct {
 
 	// plan returns the children that shall exist, and writes the status.
 	plan func(xr X, children []child[C]) (desired []C, status func(X))
+	// adopts reports whether the composite resource takes a child that nobody controls for its
+	// own. It is nil if it never does.
+	adopts func(xr X, ch C) bool
 	// apply what is desired to what exists, and say whether its spec changed.
 	apply func(existing, desired C) bool
 	// created and deleted are told of what happens to children.
@@ -110,7 +113,8 @@ func (c *composer[X, C]) observe(xr entry[X]) []child[C] {
 	}
 	var out []child[C]
 	for _, ch := range children {
-		if by := metav1.GetControllerOf(ch.object); by == nil || by.UID != xr.object.GetUID() {
+		by := metav1.GetControllerOf(ch.object)
+		if by == nil && (c.adopts == nil || !c.adopts(xr.object, ch.object)) || by != nil && by.UID != xr.object.GetUID() {
 			continue
 		}
 		ch.terminating = ch.object.GetDeletionTimestamp() != nil
@@ -148,10 +152,14 @@ func (c *composer[X, C]) collectGarbage(observed []child[C], desired []C, crash 
 
 func (c *composer[X, C]) write(xr X, d C) error {
 	now, ok := c.children.get(d.GetName())
+	owner := []metav1.OwnerReference{{Name: xr.GetName(), UID: xr.GetUID(), Controller: ptr.To(true)}}
+	if ok && metav1.GetControllerOf(now.object) == nil {
+		now.object.SetOwnerReferences(owner)
+	}
 	switch {
 	case !ok:
 		d = d.DeepCopy()
-		d.SetOwnerReferences([]metav1.OwnerReference{{Name: xr.GetName(), UID: xr.GetUID(), Controller: ptr.To(true)}})
+		d.SetOwnerReferences(owner)
 		d.SetGeneration(1)
 		c.created(d)
 		c.children.put(d, nil)

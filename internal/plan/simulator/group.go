@@ -32,7 +32,7 @@ func (c *Cluster) reconcileGroup(name string) error {
 	var ours []*machinev1alpha1.Machine
 	for _, m := range c.machinesOfGroup.list() {
 		machines[m.Name] = m
-		if metav1.GetControllerOf(m).UID == owner.UID {
+		if by := metav1.GetControllerOf(m); by != nil && by.UID == owner.UID || by == nil && group.Matches(g, m) {
 			ours = append(ours, m)
 		}
 	}
@@ -123,6 +123,9 @@ func (c *Cluster) applyChange(owner metav1.OwnerReference, ch group.Change) erro
 			m.Annotations = map[string]string{}
 		}
 		m.Annotations[machinev1alpha1.AnnotationTemplate] = ch.Template.Name
+		if metav1.GetControllerOf(m) == nil {
+			m.OwnerReferences = []metav1.OwnerReference{owner}
+		}
 		maps.Copy(m.Annotations, ch.Template.Metadata.Annotations)
 	})
 	return nil

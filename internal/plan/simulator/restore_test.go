@@ -1,0 +1,157 @@
+package simulator
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
+	"pgregory.net/rapid"
+
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+)
+
+// surge of a pool that is restored: in the middle of a rollout so many Machines may come beside.
+const surge = 1
+
+// restored is a cluster with what a backup has of a pool in the middle of a rollout: a
+// MachineDeployment, and its MachineSets and Machines without owners and statuses. Of each set it
+// has so many Machines.
+func restored(t interface {
+	Helper()
+	Fatalf(string, ...any)
+}, perSet ...int) *Cluster {
+	t.Helper()
+	replicas := 0
+	for _, n := range perSet {
+		replicas += n
+	}
+	w := NewWorld(poolOf(1, 1, 0), Cloud{ID: time.Second, Boot: time.Second, Drain: time.Second})
+	if !w.RunUntil(time.Hour, w.Settled) {
+		t.Fatalf("the pool did not begin:\n%s", w)
+	}
+	spec := *w.Deployment().Spec.DeepCopy()
+	spec.Replicas = int32(replicas) //nolint:gosec // There are not that many.
+	spec.Strategy.RollingUpdate.MaxSurge, spec.Strategy.RollingUpdate.MaxUnavailable = ptr.To(intstr.FromInt32(surge)), ptr.To(intstr.FromInt32(0))
+	sample, machine := w.Sets()[0], w.Machines()[0]
+	c := New(spec)
+	for i, n := range perSet {
+		s := sample.DeepCopy()
+		s.Name, s.UID, s.OwnerReferences, s.Status = fmt.Sprintf("md-%d", i), c.uid(), nil, machinev1alpha1.MachineSetStatus{}
+		s.CreationTimestamp, s.Generation = metav1.NewTime(c.Now), 1
+		s.Spec.Replicas = int32(n) //nolint:gosec // There are not that many.
+		s.Annotations = map[string]string{machinev1alpha1.AnnotationRevision: fmt.Sprint(i + 1)}
+		s.Spec.Selector.MatchLabels = map[string]machinev1alpha1.LabelValue{}
+		for k, v := range spec.Selector.MatchLabels {
+			s.Spec.Selector.MatchLabels[k] = v
+		}
+		hash := s.Labels[machinev1alpha1.LabelTemplateHash]
+		if last := i == len(perSet)-1; !last {
+			hash = fmt.Sprintf("old%d", i)
+			s.Spec.Template.Spec.Version = fmt.Sprintf("v1.30.%d", i)
+		}
+		s.Labels[machinev1alpha1.LabelTemplateHash] = hash
+		s.Spec.Selector.MatchLabels[machinev1alpha1.LabelTemplateHash] = machinev1alpha1.LabelValue(hash)
+		s.Spec.Template.Metadata.Labels[machinev1alpha1.LabelTemplateHash] = machinev1alpha1.LabelValue(hash)
+		c.sets.put(s, nil)
+		for j := range n {
+			m := machine.DeepCopy()
+			m.Name, m.UID, m.OwnerReferences, m.Status = fmt.Sprintf("md-%d-%05d", i, j), c.uid(), nil, machinev1alpha1.MachineStatus{}
+			m.CreationTimestamp, m.Generation = metav1.NewTime(c.Now), 1
+			m.Spec.Version = s.Spec.Template.Spec.Version
+			m.Labels[machinev1alpha1.LabelTemplateHash] = hash
+			id := "local:///zone-a/" + m.Name
+			m.Spec.ProviderID = &id
+			c.machines.put(m, nil)
+		}
+	}
+	return c
+}
+
+// takeOver lets a Machine take over its VM and its Node.
+func (c *Cluster) takeOver(m *machinev1alpha1.Machine) {
+	c.changeMachine(m.Name, func(m *machinev1alpha1.Machine) {
+		m.Status.Phase, m.Status.ProviderID = machinev1alpha1.MachineRunning, *m.Spec.ProviderID
+		m.Status.ReadySince = ptr.To(metav1.NewTime(c.Now))
+		m.Status.NodeRef = &machinev1alpha1.NodeReference{Kind: "Node", Name: m.Name}
+	})
+}
+
+// recoverAll lets the Machines take over their VMs in a random order, while all that decides looks
+// at old views. It reports what goes wrong before the last one was taken over.
+func recoverAll(c *Cluster, random *rand.Rand, steps int) string {
+	c.CatchUp() // A set is restored, or goes on, when its Machines are there, and a deployment after it.
+	machines := c.Machines()
+	random.Shuffle(len(machines), func(i, j int) { machines[i], machines[j] = machines[j], machines[i] })
+	batch := len(machines)/steps + 1
+	for len(machines) > 0 {
+		for range 2 {
+			for v := range Views {
+				c.Advance(v, random.IntN(c.Writes()+1))
+			}
+			c.ReconcileDeployment()
+			for _, s := range c.Sets() {
+				c.ReconcileSet(s.Name)
+				c.ReconcileGroup(s.Name)
+			}
+		}
+		for _, m := range c.Machines() {
+			if m.DeletionTimestamp != nil {
+				return fmt.Sprintf("Machine %s is deleted while %d are not taken over yet", m.Name, len(machines))
+			}
+		}
+		if most := len(c.Sets()) - 1; c.Made > min(most, surge) {
+			return fmt.Sprintf("%d Machines are created while %d are not taken over yet", c.Made, len(machines))
+		}
+		for _, m := range machines[:min(batch, len(machines))] {
+			c.takeOver(m)
+		}
+		machines = machines[min(batch, len(machines)):]
+		c.Now = c.Now.Add(10 * time.Second)
+	}
+	return ""
+}
+
+// TestARestoreOfTenThousandMachinesDeletesNothing until the last Machine has its VM again.
+func TestARestoreOfTenThousandMachinesDeletesNothing(t *testing.T) {
+	c := restored(t, 6000, 4000)
+	if got := recoverAll(c, rand.New(rand.NewPCG(1, 2)), 20); got != "" { //nolint:gosec // It is repeated.
+		t.Fatal(got)
+	}
+	for range 10 {
+		c.CatchUp()
+		c.ReconcileDeployment()
+		for _, s := range c.Sets() {
+			c.ReconcileSet(s.Name)
+			c.ReconcileGroup(s.Name)
+		}
+	}
+	adopted := 0
+	for _, m := range c.Machines() {
+		if metav1.GetControllerOf(m) != nil {
+			adopted++
+		}
+	}
+	if adopted < 10000 {
+		t.Errorf("%d of 10000 Machines have a set", adopted)
+	}
+	if got := c.Deployment().Status.AvailableReplicas; got < 10000 {
+		t.Errorf("%d of 10000 Machines count as available", got)
+	}
+}
+
+// TestARestoreDeletesNothingUntilAllIsTakenOver does the same to pools of all shapes.
+func TestARestoreDeletesNothingUntilAllIsTakenOver(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		perSet := rapid.SliceOfN(rapid.IntRange(0, 12), 0, 3).Draw(t, "per set")
+		perSet = append(perSet, rapid.IntRange(1, 12).Draw(t, "of the template"))
+		c := restored(t, perSet...)
+		random := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0)) //nolint:gosec // It is repeated.
+		if got := recoverAll(c, random, rapid.IntRange(1, 20).Draw(t, "steps")); got != "" {
+			t.Fatalf("%s\n%v", got, c.Events)
+		}
+	})
+}
