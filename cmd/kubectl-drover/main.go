@@ -18,7 +18,8 @@ import (
 )
 
 type cli struct {
-	Move moveCommand `cmd:"" help:"Take the Machines of a namespace to another control cluster, without touching a VM or a Node."`
+	Move   moveCommand   `cmd:"" help:"Take the Machines of a namespace to another control cluster, without touching a VM or a Node."`
+	Import importCommand `cmd:"" help:"Make orphans Machines of a MachineSet again, without touching a VM or a Node."`
 }
 
 // moveCommand is kubectl drover move.
@@ -52,9 +53,7 @@ func (c *moveCommand) Validate() error {
 
 // Run the command.
 func (c *moveCommand) Run(ctx context.Context) error {
-	m := &move.Move{Namespace: c.Namespace, SourceIsGone: c.SourceIsGone, Timeout: c.Timeout, Log: func(format string, args ...any) {
-		fmt.Fprintf(os.Stdout, format+"\n", args...)
-	}}
+	m := &move.Move{Namespace: c.Namespace, SourceIsGone: c.SourceIsGone, Timeout: c.Timeout, Log: say}
 	var err error
 	if c.FromDirectory == "" {
 		if m.Source, err = connect(c.Kubeconfig, c.Context); err != nil {
@@ -79,6 +78,27 @@ func (c *moveCommand) Run(ctx context.Context) error {
 	}
 	return m.Run(ctx)
 }
+
+// importCommand is kubectl drover import.
+type importCommand struct {
+	Namespace  string   `short:"n" required:"" help:"The namespace of the MachineSet."`
+	MachineSet string   `required:"" help:"The MachineSet that adopts the Machines. Its replicas must have room for them."`
+	Kubeconfig string   `help:"The kubeconfig. By default that of kubectl." type:"path"`
+	Context    string   `help:"The context. By default the current one."`
+	VMs        []string `arg:"" name:"external-name" help:"The VMs, by status.virtualMachines[].externalName of the OrphanCollector that reports them."`
+}
+
+// Run the command.
+func (c *importCommand) Run(ctx context.Context) error {
+	cl, err := connect(c.Kubeconfig, c.Context)
+	if err != nil {
+		return err
+	}
+	i := move.Import{Client: cl, Namespace: c.Namespace, Set: c.MachineSet, VMs: c.VMs, Log: say}
+	return i.Run(ctx)
+}
+
+func say(format string, args ...any) { fmt.Fprintf(os.Stdout, format+"\n", args...) }
 
 // connect to a cluster as kubectl does.
 func connect(kubeconfig, kubecontext string) (client.Client, error) {

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -158,17 +159,33 @@ func TestWhatAnEtcdSnapshotLacksIsReportedAndKept(t *testing.T) {
 		return reports(ctx, f, collector, orphans)
 	}, f.Describe)
 	kit.Throughout(t, 10*time.Second, func(ctx context.Context) string { return reports(ctx, f, collector, orphans) })
-	v.done(t)
 
-	// The one step of a person: the Nodes that are of no use any more are deleted.
-	deleteNodes(t, f, orphans)
-	kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
-		if vms, err := f.VMs(ctx); err != nil || len(vms) != 3 {
-			return fmt.Sprintf("%d VMs, error %v", len(vms), err)
+	// The one step of a person, as docs/recovery.md has it: the set gets them back.
+	sets := &machinev1alpha1.MachineSetList{}
+	if err := f.Client.List(t.Context(), sets, client.InNamespace(f.Namespace)); err != nil || len(sets.Items) != 1 {
+		t.Fatalf("%d MachineSets, error %v", len(sets.Items), err)
+	}
+	bring := append([]string{"import", "--namespace", f.Namespace, "--kubeconfig", here.Kubeconfig, "--machine-set", sets.Items[0].Name}, orphans...)
+	if _, err := kubectlDrover(t, "", bring...); err == nil || !strings.Contains(err.Error(), "would have 6 Machines, and keeps 3") {
+		t.Errorf("imported without room: %v", err)
+	}
+	f.Patch(t, md, `{"metadata":{"labels":{"machine.drover.dev/freeze":"true"}},"spec":{"replicas":6}}`)
+	kit.Eventually(t, kit.Patience, func(context.Context) string {
+		if _, err := kubectlDrover(t, "", bring...); err != nil {
+			return err.Error() // The set does not have its replicas yet.
 		}
 		return ""
-	}, f.Describe)
-	itIsAFleetLikeAnyOther(t, f, 3)
+	})
+	f.Patch(t, md, `{"metadata":{"labels":{"machine.drover.dev/freeze":null}}}`)
+	f.AwaitDeployment(t, md.Name)
+	if left, err := unclaimed(t.Context(), f); err != nil || len(left) > 0 {
+		t.Errorf("no Machine has the VMs %v, error %v", left, err)
+	}
+	if vms, err := f.VMs(t.Context()); err != nil || len(vms) != 6 {
+		t.Errorf("%d VMs, error %v", len(vms), err)
+	}
+	v.done(t)
+	itIsAFleetLikeAnyOther(t, f, 6)
 }
 
 // deleteNodes of VMs.
