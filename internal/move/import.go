@@ -96,12 +96,12 @@ func (i *Import) hasRoom(ctx context.Context, set *machinev1alpha1.MachineSet, o
 	if n <= int(set.Spec.Replicas) {
 		return nil
 	}
-	of, label := "machineset/"+i.Set, machinev1alpha1.LabelFreeze
+	of := "machineset/" + i.Set
 	if by := metav1.GetControllerOf(set); by != nil {
 		of = "machinedeployment/" + by.Name
 	}
-	return fmt.Errorf("MachineSet %s would have %d Machines, and keeps %d: it would delete the others. Keep it from creating Machines, raise its replicas, run the command again, and then let it create Machines:\n  kubectl -n %s label %s %s=true\n  kubectl -n %s scale %s --replicas=...\n  kubectl -n %s label %s %s-",
-		i.Set, n, set.Spec.Replicas, i.Namespace, of, label, i.Namespace, of, i.Namespace, of, label)
+	return fmt.Errorf("MachineSet %s would have %d Machines, and keeps %d: it would delete the others. Pause it, raise the replicas, run this command again, and then let it go on:\n  kubectl -n %s annotate machineset/%s %s=true\n  kubectl -n %s scale %s --replicas=...\n  kubectl -n %s annotate machineset/%s %s-",
+		i.Set, n, set.Spec.Replicas, i.Namespace, i.Set, annotationPaused, i.Namespace, of, i.Namespace, i.Set, annotationPaused)
 }
 
 func selects(set *machinev1alpha1.MachineSet, m *unstructured.Unstructured) bool {

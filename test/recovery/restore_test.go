@@ -169,14 +169,15 @@ func TestWhatAnEtcdSnapshotLacksIsReportedAndKept(t *testing.T) {
 	if _, err := kubectlDrover(t, "", bring...); err == nil || !strings.Contains(err.Error(), "would have 6 Machines, and keeps 3") {
 		t.Errorf("imported without room: %v", err)
 	}
-	f.Patch(t, md, `{"metadata":{"labels":{"machine.drover.dev/freeze":"true"}},"spec":{"replicas":6}}`)
+	f.Patch(t, &sets.Items[0], `{"metadata":{"annotations":{"crossplane.io/paused":"true"}}}`)
+	f.Patch(t, md, `{"spec":{"replicas":6}}`)
 	kit.Eventually(t, kit.Patience, func(context.Context) string {
 		if _, err := kubectlDrover(t, "", bring...); err != nil {
 			return err.Error() // The set does not have its replicas yet.
 		}
 		return ""
 	})
-	f.Patch(t, md, `{"metadata":{"labels":{"machine.drover.dev/freeze":null}}}`)
+	f.Patch(t, &sets.Items[0], `{"metadata":{"annotations":{"crossplane.io/paused":null}}}`)
 	f.AwaitDeployment(t, md.Name)
 	if left, err := unclaimed(t.Context(), f); err != nil || len(left) > 0 {
 		t.Errorf("no Machine has the VMs %v, error %v", left, err)
