@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	shared "github.com/drover-dev/drover/internal/plan"
@@ -357,6 +358,9 @@ func invalid(reason string) func(*Machine) {
 	}
 }
 
+// withVMBefore is a Machine that was restored without its status.
+func withVMBefore(m *Machine) { m.Spec.ProviderID = ptr.To("local:///zone-a/vm") }
+
 func TestReplicaFailureTellsOfAMachineThatIsInvalid(t *testing.T) {
 	replicaFailure := func(o Observed) string {
 		c := condition(Plan(now, o), machinev1alpha1.ConditionReplicaFailure)
@@ -374,8 +378,11 @@ func TestReplicaFailureTellsOfAMachineThatIsInvalid(t *testing.T) {
 			"True UserDataInvalid Machine b: spec.version: no"},
 		"AnErrorOfTheProviderComesFirst": {"It is nearer to the VM.", Observed{Set: set(2), Machines: []Machine{machine("a", pending, invalid("VersionSkew")), machine("b", provisioning, inErrorOf("QuotaExceeded", "no more"))}},
 			"True QuotaExceeded Machine b: no more"},
-		"AMachineThatRuns": {"Its VM was created before.", Observed{Set: set(1), Machines: []Machine{machine("a", running, invalid("VersionSkew"))}}, none},
-		"OfTheSetItself":   {"The set reports it as Valid.", Observed{Set: set(1), Problem: &shared.Problem{Reason: "ClassNotFound"}, Machines: []Machine{machine("a", pending, invalid("ClassNotFound"))}}, none},
+		"AMachineThatHadAVM": {"It was restored, and waits for its VM.", Observed{Set: set(1), Machines: []Machine{machine("a", pending, withVMBefore, invalid("VMOfAnotherInstallation"))}},
+			"True VMOfAnotherInstallation Machine a: spec.version: no"},
+		"AMachineThatHasAVM": {"It waits for its Node.", Observed{Set: set(1), Machines: []Machine{machine("a", joining, withVM, invalid("VersionSkew"))}}, none},
+		"AMachineThatRuns":   {"Its VM was created before.", Observed{Set: set(1), Machines: []Machine{machine("a", running, invalid("VersionSkew"))}}, none},
+		"OfTheSetItself":     {"The set reports it as Valid.", Observed{Set: set(1), Problem: &shared.Problem{Reason: "ClassNotFound"}, Machines: []Machine{machine("a", pending, invalid("ClassNotFound"))}}, none},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := replicaFailure(tc.observed); got != tc.want {

@@ -63,12 +63,12 @@ func (p *plan) replicaFailure() shared.Condition {
 	return p.inWordsOfBefore(c)
 }
 
-// invalidMachine reports the problem of a Machine for which no VM can be created, such as a
-// version that the API server of its cluster does not support. It returns nil if there is none,
-// and if the problem is the set's own.
+// invalidMachine reports the problem of a Machine that gets no VM: none can be created, such as for
+// a version that the API server of its cluster does not support, or it was restored and waits for
+// the one that it had. It returns nil if there is none, and if the problem is the set's own.
 func (p *plan) invalidMachine() *shared.Condition {
 	isValid := func(m Machine) bool {
-		return !isInFlight(m) || !meta.IsStatusConditionFalse(m.Status.Conditions, machinev1alpha1.ConditionValid)
+		return !m.Status.Phase.IsOnItsWay() || m.Status.ProviderID != "" || !meta.IsStatusConditionFalse(m.Status.Conditions, machinev1alpha1.ConditionValid)
 	}
 	invalid := slices.DeleteFunc(slices.Clone(p.kept), isValid)
 	if p.Problem != nil || len(invalid) == 0 {
