@@ -357,6 +357,23 @@ func TestAMachineInheritsTheVMOfAResourceThatTheGarbageCollectorDeletes(t *testi
 			t.Error("the Node is there, or the VM held, after a user confirmed the deletion")
 		}
 	})
+	t.Run("ThatWasHeldBeforeTheResourceCame", func(t *testing.T) {
+		m := ofSet("set-before", func(m *v1alpha1.Machine) { hadVM(m); m.Status = v1alpha1.MachineStatus{} })
+		w := newWorld(t, m, aClass(), revision("machine-cloud", 1))
+		w.script = drover(t)
+		w.steps(2)
+		if got := w.machine(); got.Status.Deletion == nil || got.Status.Deletion.Stage != v1alpha1.DeletionHeld || !slices.Contains(got.Finalizers, v1alpha1.FinalizerTerminator) {
+			t.Fatalf("deletion %+v, finalizers %v", got.Status.Deletion, got.Finalizers)
+		}
+		if err := w.client.Create(t.Context(), waitingVM(held)); err != nil {
+			t.Fatal(err)
+		}
+		w.collectVM(formerNode)
+		w.steps(2)
+		if v := w.get(vmKind, heir); !metav1.IsControlledBy(v, w.machine()) {
+			t.Errorf("owners %v", v.GetOwnerReferences())
+		}
+	})
 	t.Run("UnlessItMayStillRunElsewhere", func(t *testing.T) {
 		w := restored(t, hadVM, waitingVM(held, annotatedWith(v1alpha1.AnnotationInstallation, "elsewhere")))
 		w.collectVM(formerNode)

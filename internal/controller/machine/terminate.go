@@ -254,7 +254,7 @@ func (r *Reconciler) inventory(ctx context.Context, m *machinev1alpha1.Machine, 
 	if d := m.Status.Deletion; d != nil {
 		o.stage, o.since = d.Stage, d.Since.Time
 	}
-	o.forceDelete = isTrue(m, machinev1alpha1.AnnotationForceDelete)
+	o.restored, o.forceDelete = isRestored(m), isTrue(m, machinev1alpha1.AnnotationForceDelete)
 	a := m.GetAnnotations()
 	o.preDrain, o.preTerminate = machinev1alpha1.HooksIn(a, machinev1alpha1.HookPreDrain), machinev1alpha1.HooksIn(a, machinev1alpha1.HookPreTerminate)
 	o.hookTimeout = m.Spec.Drain.HookTimeout.Duration

@@ -33,6 +33,8 @@ type machineState struct {
 	// collected is the MachineSet that does not exist any more although it controls the Machine,
 	// empty if it exists or if a user confirmed the deletion.
 	collected string
+	// restored means that the Machine had a VM in another life.
+	restored bool
 
 	preDrain, preTerminate []string // hooks
 	hookTimeout            time.Duration
@@ -122,8 +124,11 @@ func planDeletion(s machineState) machinePlan {
 	return p
 }
 
-// left says whether anything is that the Machine waits for.
-func (s machineState) left() bool { return s.node != nil || len(s.vms)+len(s.companions) > 0 }
+// left says whether anything is that the Machine waits for. The VM resource of one that was restored
+// may come back later.
+func (s machineState) left() bool {
+	return s.isHeld() && s.restored || s.node != nil || len(s.vms)+len(s.companions) > 0
+}
 
 // due are the resources that are deleted in a stage: of companions those that were made
 // last, which those before them do not need. By force it is all of them at once.
@@ -205,7 +210,7 @@ func (s machineState) draining(wn leavingNode) place {
 
 // deletion is what the status shall say, nil if nothing new.
 func (s machineState) deletion(at place) *machinev1alpha1.DeletionStatus {
-	if at.quiet || !s.left() && s.unreadable == "" && !s.isHeld() {
+	if at.quiet || !s.left() && s.unreadable == "" {
 		return nil
 	}
 	since := s.now
