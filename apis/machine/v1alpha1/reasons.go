@@ -500,6 +500,11 @@ const (
 	//   - Of: OrphansFound=True
 	//   - Do: Read status.virtualMachines. If a VM is of no use, drain and delete its Node.
 	ReasonOrphansInUse = "OrphansInUse"
+	// ReasonNodesPending means that no orphan is deleted yet: the Nodes of the orphans are being
+	// looked for.
+	//   - Kinds: OrphanCollector
+	//   - Of: OrphansFound=True
+	ReasonNodesPending = "NodesPending"
 	// ReasonInventoryUnavailable means that the cloud or the claims cannot be read. A warning with
 	// the reason reports it.
 	//   - Kinds: OrphanCollector

@@ -205,6 +205,11 @@ func TestOnDelete(t *testing.T) {
 			sets:    []Set{machineSet("v1", 1, 4, createsNone), machineSet("v2", 2, 2)},
 			decided: counts{"v1": 3, "v2": 2},
 		},
+		"ScalingDownTakesOldMachinesThatAreNotMissedBeforeAllOldSetsHaveActed": {
+			d:       deployment(3, onDelete, told("v0", 1), told("v1", 2), told("v2", 2)),
+			sets:    []Set{machineSet("v0", 1, 2, createsNone), machineSet("v1", 2, 2, createsNone), machineSet("v2", 3, 2)},
+			decided: counts{"v0": 1, "v1": 0, "v2": 2},
+		},
 		"ScalingDownTakesNewMachinesAsFarAsAnOldSetThatIsWaitedForHasTooFew": {
 			d:       deployment(1, onDelete, told("v1", 1), told("v2", 3)),
 			sets:    []Set{machineSet("v1", 1, 2, createsNone), machineSet("v2", 2, 3)},

@@ -10,6 +10,7 @@ import (
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/console"
 	"github.com/drover-dev/drover/internal/plan"
+	"github.com/drover-dev/drover/internal/workernode"
 )
 
 // running since the creation of its Machine, with a console.
@@ -142,6 +143,30 @@ func TestAMachineIsLookedAtWhenItIsLate(t *testing.T) {
 	}
 	if d := Plan(created.Add(5*time.Minute), o); !d.ReadConsole || conditionOf(d, machinev1alpha1.ConditionNodeReady).Message != "The Node n is not Ready" {
 		t.Errorf("the console of a VM whose Node is not Ready is not read: %v", d.Conditions)
+	}
+}
+
+func TestOnlyAVMThatRunsAndHasNeverBeenHealthyIsLate(t *testing.T) {
+	hasRun := machinev1alpha1.JoinStatus{Milestones: []machinev1alpha1.ReachedMilestone{{Name: machinev1alpha1.JoinVMRunning, Time: *at(0)}}}
+	running := machinev1alpha1.MachineStatus{Phase: machinev1alpha1.MachineRunning, NodeRef: &machinev1alpha1.NodeReference{Name: "m"}, ReadySince: at(1), Join: &hasRun}
+	for name, tc := range map[string]struct {
+		status machinev1alpha1.MachineStatus
+		vm     plan.VMState
+		node   *workernode.WorkerNode
+		want   bool
+	}{
+		"A VM without a Node":                        {joining(machinev1alpha1.JoinStatus{}), plan.VMRunning, workerNodeThat("", ""), true},
+		"not one that does not run":                  {joining(machinev1alpha1.JoinStatus{}), plan.VMCreating, workerNodeThat("", ""), false},
+		"not one whose Node is healthy":              {joining(machinev1alpha1.JoinStatus{}), plan.VMRunning, readyNode(), false},
+		"not one whose Node was healthy and is gone": {running, plan.VMRunning, workerNodeThat("m", ""), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			vm := runningWith(&plan.Console{})
+			vm.State = tc.vm
+			if d := Plan(created.Add(10*time.Minute), Observed{Machine: machine(tc.status), VM: vm, WorkerNode: tc.node}); d.ReadConsole != tc.want {
+				t.Errorf("its console is requested: %t, want %t", d.ReadConsole, tc.want)
+			}
+		})
 	}
 }
 

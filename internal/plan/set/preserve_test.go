@@ -292,6 +292,11 @@ func TestAReplacementThatFailedAndIsPreservedIsSetAside(t *testing.T) {
 			set(2, createFirst, budget("1", "100%"), replacing("a", "by"), setAside("by")), []Machine{old, other, broken()},
 			want{SetAside: []string{"by"}, Dropping: []string{"by"}, Replacing: []machinev1alpha1.Replacement{pair("a", next)}, Replicas: 2, Event: "DeletedMachine ReplacingMachine"},
 		},
+		"AnotherWhoseMarkAUserRemovedCountsAgain": {
+			set(2, createFirst, budget("1", "100%"), replacing("a", "by"), setAside("by", "c")),
+			[]Machine{old, broken(kept), machine("c", running, worked, func(m *Machine) { m.Labels = map[string]string{"pool": "a", "app": "web"} })},
+			want{SetAside: []string{"by"}, Replacing: []machinev1alpha1.Replacement{pair("a", "by")}, Replicas: 2},
+		},
 		"ASetThatCreatesNoneKeepsItAsideToo": {
 			set(2, createFirst, budget("0", "100%"), createsNone, replacing("a", "by"), setAside("by")), []Machine{old, other, broken(kept)},
 			want{SetAside: []string{"by"}, Replacing: []machinev1alpha1.Replacement{pair("a", "by")}, Replicas: 2},
