@@ -79,8 +79,13 @@ func (p *plan) scaleDownAll(n, marked int32) {
 	marked = max(n, marked)
 	for _, s := range p.sets {
 		m := min(p.marked(s), marked)
-		p.reduceDesired(s, m)
+		if m == 0 {
+			continue
+		}
 		marked -= m
+		// Instead of a marked Machine, the set would cancel one that it cannot create.
+		m += max(0, s.desired-s.Status.Replicas)
+		p.reduceDesired(s, m)
 		n = max(0, n-m)
 	}
 	less := p.shares(n)

@@ -597,6 +597,11 @@ func TestScalingInARollout(t *testing.T) {
 			sets:    []Set{machineSet("v1", 1, 4), machineSet("v2", 2, 6, marked(1))},
 			decided: counts{"v1": 4, "v2": 5},
 		},
+		"DownTakesAMarkedMachineOfASetThatLacksAnother": {
+			d:       deployment(1, ints(3, 0), scaledFor(2)),
+			sets:    []Set{machineSet("v1", 1, 2, has(1), available(1), marked(1)), machineSet("v2", 2, 3, available(0))},
+			decided: counts{"v1": 0, "v2": 3},
+		},
 		"DownByMoreThanTheSurgeTakesAllMarkedMachines": {
 			d:       deployment(6, ints(2, 2), scaledFor(10)),
 			sets:    []Set{machineSet("v1", 1, 4), machineSet("v2", 2, 6, marked(4))},

@@ -215,6 +215,22 @@ func TestAMarkedMachineThatIsPreservedCountsAsGone(t *testing.T) {
 		"OneThatIsGoneIsForgotten": {
 			set: set(1, setAside("a")), machines: []Machine{machine("b", running)}, replicas: 1,
 		},
+		"TheExtraReplicaOfAMarkedMachineThatIsReplacedGoesWithIt": {
+			set: set(2, createFirst, budget("3", "100%"), replacing("a", "ra", "b", "rb")),
+			machines: []Machine{
+				machine("a", running, worked, unwanted, marked), machine("ra", joining, worked), machine("b", running, worked, unwanted, marked), machine("rb", joining, worked),
+				machine("c", failed, worked, keptAndMarked),
+			},
+			setAside: []string{"c"}, dropping: []string{"a", "b"}, replicas: 2, created: 2, events: []string{"SetAsideMachine", "DeletedMachine"},
+		},
+		"AndOfAMarkedPairOnce": {
+			set: set(2, createFirst, budget("3", "100%"), replacing("a", "ra", "b", "rb")),
+			machines: []Machine{
+				machine("a", running, worked, unwanted, marked), machine("ra", joining, worked, marked), machine("b", running, worked, unwanted), machine("rb", joining, worked),
+				machine("c", failed, worked, keptAndMarked),
+			},
+			setAside: []string{"c"}, dropping: []string{"ra", "a"}, replicas: 2, created: 3, events: []string{"SetAsideMachine", "DeletedMachine", "ReplacingMachine"},
+		},
 		"AReplacementThatIsSetAsideReplacesNoneAnyMore": {
 			set: set(1, createFirst, budget("3", "100%"), replacing("ra", nth(100), "rb", nth(101))),
 			machines: []Machine{
