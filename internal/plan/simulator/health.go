@@ -286,6 +286,7 @@ func (w *watcher) onDecision(c *Cluster, d decision) {
 			surplus++
 			excess--
 			w.spared[name] = d.spared(c)
+			w.outside[name] = m != nil && !w.mayRoll(c, m)
 		case handedOver:
 			excess--
 		case replaced:

@@ -35,6 +35,8 @@ type watcher struct {
 	// spared names the preserved Machines, which were not available, in whose place a scale-down
 	// deletes a Machine.
 	spared map[string][]string
+	// outside of a rollout, a scale-down decided on the deletion of these Machines.
+	outside map[string]bool
 	// cancelled Machines were too many because a replacement of their set ended, and because of
 	// no number of replicas.
 	cancelled map[string]bool
@@ -97,7 +99,7 @@ const (
 )
 
 func newWatcher() watcher {
-	return watcher{losses: map[string]*loss{}, marks: map[string]*news{}, causes: map[string]cause{}, unavailable: map[string]bool{}, spared: map[string][]string{}, cancelled: map[string]bool{}, rolled: map[string]bool{}, places: map[string]int{}, owed: map[string]*owed{}}
+	return watcher{losses: map[string]*loss{}, marks: map[string]*news{}, causes: map[string]cause{}, unavailable: map[string]bool{}, spared: map[string][]string{}, outside: map[string]bool{}, cancelled: map[string]bool{}, rolled: map[string]bool{}, places: map[string]int{}, owed: map[string]*owed{}}
 }
 
 // wishFor what the deployment says now.
@@ -319,7 +321,7 @@ func (w *watcher) onDelete(c *Cluster, deleted *machinev1alpha1.Machine) {
 	case !rolls:
 		w.onUnmarked(c, deleted)
 	}
-	if rolls || w.latest().strategy != machinev1alpha1.OnDelete && !w.isAlone(c) {
+	if !w.outside[deleted.Name] && w.mayRoll(c, deleted) {
 		w.rolled[deleted.Name] = true
 	}
 	// A marked Machine is deleted because the client that marked it wants it to be, however
@@ -328,6 +330,11 @@ func (w *watcher) onDelete(c *Cluster, deleted *machinev1alpha1.Machine) {
 	if c.Available(deleted) && !isMarked(deleted) && !w.unavailable[deleted.Name] {
 		w.onGoing(c, deleted, "deletion")
 	}
+}
+
+// mayRoll reports whether the deletion of a Machine may be part of a rollout.
+func (w *watcher) mayRoll(c *Cluster, m *machinev1alpha1.Machine) bool {
+	return w.rolls(c, m) || w.latest().strategy != machinev1alpha1.OnDelete && !w.isAlone(c)
 }
 
 // rolls reports whether a rollout may delete a Machine: a wish in force has another template,
