@@ -349,6 +349,13 @@ const (
 	//   - Of: Frozen=True
 	//   - Do: Check the condition Reachable of the configuration of the target cluster.
 	ReasonTargetUnreachable = "TargetUnreachable"
+	// ReasonInjectedIdentityNotAllowed means that the configuration of the target cluster has the
+	// source InjectedIdentity, and the flag --injected-identity-for of provider-drover does not
+	// name it.
+	//   - Kinds: MachineSet, MachineDeployment
+	//   - Of: Frozen=True
+	//   - Do: If Machines may join the control cluster, name the configuration in the flag.
+	ReasonInjectedIdentityNotAllowed = "InjectedIdentityNotAllowed"
 	// ReasonOvershoot means that more Machines exist than the spec allows.
 	//   - Kinds: MachineSet, MachineDeployment
 	//   - Of: Frozen=True
