@@ -602,6 +602,11 @@ func TestScalingInARollout(t *testing.T) {
 			sets:    []Set{machineSet("v1", 1, 2, has(1), available(1), marked(1)), machineSet("v2", 2, 3, available(0))},
 			decided: counts{"v1": 0, "v2": 3},
 		},
+		"DownCancelsMissingMachinesBeforeMarkedOnesOfThoseThatAreWanted": {
+			d:       deployment(3, ints(3, 0), scaledFor(6)),
+			sets:    []Set{machineSet("v1", 1, 4, has(2), available(2), marked(2)), machineSet("v2", 2, 2, has(1), available(0), marked(1))},
+			decided: counts{"v1": 2, "v2": 1},
+		},
 		"DownByMoreThanTheSurgeTakesAllMarkedMachines": {
 			d:       deployment(6, ints(2, 2), scaledFor(10)),
 			sets:    []Set{machineSet("v1", 1, 4), machineSet("v2", 2, 6, marked(4))},
