@@ -216,6 +216,39 @@ func TestTheConsoleOfAFailedMachineIsKept(t *testing.T) {
 	}
 }
 
+func TestAVMThatEndsByItselfSaysWhy(t *testing.T) {
+	const ended = "the VM ended by itself"
+	for name, tc := range map[string]struct {
+		console *plan.Console
+		before  machinev1alpha1.MachineStatus
+		message string
+		reason  string
+	}{
+		"ItsUserDataIsRefused": {
+			&plan.Console{Excerpt: "x\n", Refusal: "Ignition failed: config is not valid"}, phaseIs("Provisioning"),
+			ended + "; the operating system refused its user data: Ignition failed: config is not valid", "UserDataRefused",
+		},
+		"AStepFailed": {
+			&plan.Console{Excerpt: "x\n", Step: &console.Step{Name: "disks", State: console.Failed, ExitCode: 7}}, phaseIs("Provisioning"),
+			ended + "; bootstrap step disks failed with exit code 7 and is tried again", "BootstrapFailing",
+		},
+		"ItsKernelPanics":        {&plan.Console{Excerpt: "Kernel panic\n"}, phaseIs("Provisioning"), ended + "; its console ends with: Kernel panic", "NodeNotJoined"},
+		"ItsConsoleIsNotKnown":   {nil, phaseIs("Provisioning"), ended, "NodeNotJoined"},
+		"ItsMachineHasRunBefore": {&plan.Console{Excerpt: "Kernel panic\n"}, machinev1alpha1.MachineStatus{Phase: machinev1alpha1.MachineRunning, ReadySince: at(1)}, ended, "NodeNotJoined"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := Observed{Machine: machine(tc.before), VM: plan.VM{State: plan.VMFailed, ProviderID: id, Message: ended, Console: tc.console}}
+			d := Plan(soon, o)
+			if got := d.Status.FailureMessage; !strings.HasPrefix(got, tc.message) || len(got) > len(tc.message) && !strings.Contains(got, "status.join.console") {
+				t.Errorf("message %q, want %q", got, tc.message)
+			}
+			if c := conditionOf(d, machinev1alpha1.ConditionNodeReady); c.Reason != tc.reason {
+				t.Errorf("NodeReady is %s: %s, want %s", c.Reason, c.Message, tc.reason)
+			}
+		})
+	}
+}
+
 func TestAVMThatFailsBeforeItsNodeKeepsItsConsole(t *testing.T) {
 	o := Observed{Machine: machine(phaseIs("Provisioning")), VM: plan.VM{State: plan.VMFailed, Message: "the VM ended by itself", Console: &plan.Console{Excerpt: "Kernel panic\n"}}}
 	if j := Plan(soon, o).Status.Join; j == nil || j.Console != "Kernel panic\n" {
