@@ -223,6 +223,19 @@ func TestAMarkedMachineThatIsPreservedCountsAsGone(t *testing.T) {
 			},
 			setAside: []string{"c"}, dropping: []string{"a", "b"}, replicas: 2, created: 2, events: []string{"SetAsideMachine", "DeletedMachine"},
 		},
+		"NotWithAnother": {
+			set: set(4, createFirst, budget("3", "100%"), replacing("a", "ra", "b", "rb")),
+			machines: []Machine{
+				machine("a", running, worked, unwanted), machine("ra", joining, worked), machine("b", running, worked, unwanted), machine("rb", joining, worked),
+				machine("c", failed, worked, keptAndMarked), machine("d", running, worked, marked), machine("e", running, worked, marked),
+			},
+			dropping: []string{"d", "e"}, replicas: 5, created: 3, events: []string{"DeletedMachine", "ReplacingMachine"},
+		},
+		"NoMoreAreSetAsideThanAreTooMany": {
+			set:      set(2),
+			machines: []Machine{machine("a", failed, keptAndMarked), machine("b", failed, keptAndMarked), machine("c", running)},
+			setAside: []string{"a"}, replicas: 2, events: []string{"SetAsideMachine"},
+		},
 		"AndOfAMarkedPairOnce": {
 			set: set(2, createFirst, budget("3", "100%"), replacing("a", "ra", "b", "rb")),
 			machines: []Machine{
