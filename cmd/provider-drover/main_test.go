@@ -12,6 +12,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/yaml"
 
 	"github.com/drover-dev/drover/internal/operator"
@@ -56,6 +57,20 @@ func TestTheShippedArgumentsAreUnderstood(t *testing.T) {
 	}
 	if got.Concurrency != 20 || !slices.Equal(f.InjectedIdentityFor, []string{"a", "b"}) {
 		t.Errorf("flags %+v, %+v", got, f)
+	}
+}
+
+func TestTheShippedRuntimeCanWriteToTmpOnly(t *testing.T) {
+	pod := shippedRuntime(t).Template.Spec
+	c := pod.Containers[0]
+	if s := c.SecurityContext; s == nil || !ptr.Deref(s.ReadOnlyRootFilesystem, false) {
+		t.Errorf("security context %+v: the root must be read-only", s)
+	}
+	if len(c.VolumeMounts) != 1 || c.VolumeMounts[0].MountPath != "/tmp" || c.VolumeMounts[0].ReadOnly {
+		t.Fatalf("volumes are mounted at %+v, want /tmp alone", c.VolumeMounts)
+	}
+	if v := pod.Volumes; len(v) != 1 || v[0].Name != c.VolumeMounts[0].Name || v[0].EmptyDir == nil || v[0].EmptyDir.SizeLimit.IsZero() {
+		t.Errorf("volumes %+v, want an emptyDir with a limit", v)
 	}
 }
 

@@ -123,7 +123,7 @@ func (r Readers) checkIdentity(ref Ref) error {
 		return &Error{Kind: ConfigInvalid, Ref: ref, Detail: fmt.Sprintf(field+"a %s must have %q",
 			v1alpha1.CredentialsInjectedIdentity, ref.Kind, v1alpha1.CredentialsSecret)}
 	case !slices.Contains(r.InjectedIdentityFor, ref.Name):
-		return &Error{Kind: ConfigInvalid, Ref: ref, Detail: fmt.Sprintf(field+"it is allowed for the %ss that the flag --injected-identity-for of provider-drover names: %s",
+		return &Error{Kind: IdentityNotAllowed, Ref: ref, Detail: fmt.Sprintf(field+"it is allowed for the %ss that the flag --injected-identity-for of provider-drover names: %s",
 			v1alpha1.CredentialsInjectedIdentity, ref.Kind, cmp.Or(strings.Join(r.InjectedIdentityFor, ", "), "none"))}
 	}
 	return nil

@@ -29,6 +29,8 @@ const (
 	Unauthorized      Kind = "Unauthorized"
 	Unreachable       Kind = "Unreachable"
 	NotAllowed        Kind = "NotAllowed"
+	// IdentityNotAllowed is of a ClusterProviderConfig that would need the provider's own identity.
+	IdentityNotAllowed Kind = "IdentityNotAllowed"
 	// Busy is of a call that was not tried, or given up, for the sake of other clusters.
 	Busy Kind = "Busy"
 )
@@ -54,6 +56,8 @@ func (e *Error) Reason() string {
 		return v1alpha1.ReasonCredentialsMissing
 	case ConfigInvalid, KubeconfigInvalid:
 		return v1alpha1.ReasonCredentialsInvalid
+	case IdentityNotAllowed:
+		return v1alpha1.ReasonInjectedIdentityNotAllowed
 	case Unauthorized:
 		return v1alpha1.ReasonUnauthorized
 	case Unreachable, NotAllowed, Busy: // Only the first one is of a configuration itself.

@@ -431,14 +431,15 @@ func TestOurOwnIdentityIsForNamedConfigurationsAlone(t *testing.T) {
 		obj   client.Object
 		ref   Ref
 		err   string
+		kind  Kind
 	}{
 		"ANamedOne": {named: []string{"a", "c"}, obj: &v1alpha1.ClusterProviderConfig{ObjectMeta: metav1.ObjectMeta{Name: "c"}, Spec: v1alpha1.ClusterProviderConfigSpec{ProviderConfigSpec: spec}}, ref: ClusterRef("c")},
 		"OneThatIsNotNamed": {named: []string{"a", "b"}, obj: &v1alpha1.ClusterProviderConfig{ObjectMeta: metav1.ObjectMeta{Name: "c"}, Spec: v1alpha1.ClusterProviderConfigSpec{ProviderConfigSpec: spec}}, ref: ClusterRef("c"),
-			err: field + "it is allowed for the ClusterProviderConfigs that the flag --injected-identity-for of provider-drover names: a, b"},
+			err: field + "it is allowed for the ClusterProviderConfigs that the flag --injected-identity-for of provider-drover names: a, b", kind: IdentityNotAllowed},
 		"ByDefaultNone": {obj: &v1alpha1.ClusterProviderConfig{ObjectMeta: metav1.ObjectMeta{Name: "c"}, Spec: v1alpha1.ClusterProviderConfigSpec{ProviderConfigSpec: spec}}, ref: ClusterRef("c"),
-			err: field + "it is allowed for the ClusterProviderConfigs that the flag --injected-identity-for of provider-drover names: none"},
+			err: field + "it is allowed for the ClusterProviderConfigs that the flag --injected-identity-for of provider-drover names: none", kind: IdentityNotAllowed},
 		"NeverThatOfANamespace": {named: []string{"c"}, obj: &v1alpha1.ProviderConfig{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "c"}, Spec: spec}, ref: NamespacedRef("ns", "c"),
-			err: field + `a ProviderConfig must have "Secret"`},
+			err: field + `a ProviderConfig must have "Secret"`, kind: ConfigInvalid},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p, _ := newPool(t, &rest.Config{Host: "https://127.0.0.1:1"}, tc.obj)
@@ -447,7 +448,7 @@ func TestOurOwnIdentityIsForNamedConfigurationsAlone(t *testing.T) {
 			switch {
 			case tc.err == "" && err != nil:
 				t.Error(err)
-			case tc.err != "" && (!Is(err, ConfigInvalid) || !strings.HasSuffix(err.Error(), tc.err)):
+			case tc.err != "" && (!Is(err, tc.kind) || !strings.HasSuffix(err.Error(), tc.err)):
 				t.Errorf("error %v, want %q", err, tc.err)
 			}
 		})

@@ -30,7 +30,10 @@ type cloudConfig struct {
 const repeatUntilWritten = "[ -e " + pathWritten + " ] || { rm -f /var/lib/cloud/instance/sem/config_*; sync; }"
 
 type cloudUser struct {
-	Name           string   `json:"name"`
+	Name string `json:"name"`
+	// NoUserGroup lets the user have the name of a group of the image: useradd fails to create a
+	// group that exists.
+	NoUserGroup    bool     `json:"no_user_group"`
 	AuthorizedKeys []string `json:"ssh_authorized_keys"`
 }
 
@@ -46,7 +49,7 @@ func (d Document) cloudInit() ([]byte, error) {
 	c := cloudConfig{Hostname: d.Hostname, AuthorizedKeys: d.AuthorizedKeys}
 	if d.LoginUser != "" {
 		// Without the first entry, the image would lose the user that it has for logins.
-		c.Users = []any{"default", cloudUser{Name: d.LoginUser, AuthorizedKeys: d.AuthorizedKeys}}
+		c.Users = []any{"default", cloudUser{Name: d.LoginUser, NoUserGroup: true, AuthorizedKeys: d.AuthorizedKeys}}
 		c.AuthorizedKeys = nil
 	}
 	files := d.Files

@@ -28,8 +28,10 @@ type ignitionPasswd struct {
 }
 
 type ignitionUser struct {
-	Name string   `json:"name"`
-	Keys []string `json:"sshAuthorizedKeys"`
+	Name string `json:"name"`
+	// NoUserGroup is as in cloudUser.
+	NoUserGroup bool     `json:"noUserGroup,omitempty"`
+	Keys        []string `json:"sshAuthorizedKeys"`
 }
 
 type ignitionStorage struct {
@@ -70,7 +72,7 @@ const ignitionLogin = "core"
 func (d Document) ignition() ([]byte, error) {
 	c := ignitionConfig{Ignition: ignitionHeader{Version: ignitionVersion}}
 	if len(d.AuthorizedKeys) > 0 {
-		c.Passwd = &ignitionPasswd{Users: []ignitionUser{{Name: cmp.Or(d.LoginUser, ignitionLogin), Keys: d.AuthorizedKeys}}}
+		c.Passwd = &ignitionPasswd{Users: []ignitionUser{{Name: cmp.Or(d.LoginUser, ignitionLogin), NoUserGroup: d.LoginUser != "", Keys: d.AuthorizedKeys}}}
 	}
 	files := d.Files
 	if d.Hostname != "" {

@@ -13,8 +13,8 @@ import (
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 )
 
-// Scripts that have the system read its certificates: before the steps of the profile, which
-// may need them, and after, for systems whose packages bring the command.
+// Scripts that have the system read its certificates once: before the steps of the profile, which
+// may need them, or after, on systems whose packages bring the command.
 var (
 	//go:embed scripts/trust.sh
 	trustScript string

@@ -28,6 +28,7 @@ const (
 	CaseLost        = "Lost"
 	CaseCredentials = "Credentials"
 	CaseOrphan      = "Orphan"
+	CaseConsole     = "Console"
 )
 
 // cases in the order of the table.
@@ -46,6 +47,7 @@ var cases = []Case{
 	refusal(fn.ErrorThrottled, "The cloud was called too often"),
 	{CaseCredentials, "Credentials that are missing or wrong are told with the ProviderConfig's name, cost no VM, and are mended without a restart", credentials, false},
 	{CaseOrphan, "A VM that no Machine claims is found, and deleted", orphan, false},
+	{CaseConsole, "The console of a VM that is late to join is in the condition `NodeReady`, and is not read before that, nor of a VM that joins", console, false},
 }
 
 func refusal(code fn.ErrorCode, what string) Case {

@@ -137,7 +137,7 @@ func TestConformance(t *testing.T) {
 // run a case, or say why there is none. Those of a life go one after the other.
 func run(t *testing.T, c Cloud, tc Case, l *life) {
 	t.Run(tc.Name, func(t *testing.T) {
-		if reason, ok := c.Cannot()[tc.Name]; ok {
+		if reason, ok := cannot(c)[tc.Name]; ok {
 			results.note(c.Provider(), tc.Name, "-")
 			t.Skipf("%s cannot have it: %s", c.Provider(), reason)
 		}

@@ -65,7 +65,7 @@ func writeTable(b *strings.Builder) {
 		b.WriteString("| " + tc.Name)
 		for _, c := range clouds {
 			cell := "yes"
-			if reason, ok := c.Cannot()[tc.Name]; ok {
+			if reason, ok := cannot(c)[tc.Name]; ok {
 				if !slices.Contains(reasons, reason) {
 					reasons = append(reasons, reason)
 				}
@@ -86,7 +86,7 @@ func upper(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
 // TestReasonsAreOfCases finds one that is misspelt, and would excuse nothing.
 func TestReasonsAreOfCases(t *testing.T) {
 	for _, c := range clouds {
-		for name, reason := range c.Cannot() {
+		for name, reason := range cannot(c) {
 			if !slices.ContainsFunc(cases, func(tc Case) bool { return tc.Name == name }) || reason == "" {
 				t.Errorf("%s cannot have %q: there is no such case, or no reason: %q", c.Provider(), name, reason)
 			}

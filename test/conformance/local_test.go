@@ -45,7 +45,21 @@ type localAccount struct {
 	faults map[string]string
 }
 
-var _ OrphanAccount = &localAccount{}
+var (
+	_ OrphanAccount  = &localAccount{}
+	_ ConsoleAccount = &localAccount{}
+)
+
+// Write does nothing: the VMs of the local cloud write by themselves.
+func (a *localAccount) Write(string, string) {}
+
+func (a *localAccount) ConsoleReads(ctx context.Context, id string) (int, error) {
+	vm, err := a.fleet.Cloud.GetVM(ctx, id)
+	if err != nil || vm.Console == "" {
+		return 0, err
+	}
+	return 1, nil
+}
 
 func (a *localAccount) secret() *corev1.Secret {
 	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: a.fleet.Namespace + "-credentials"}}

@@ -67,7 +67,16 @@ type openStackAccount struct {
 	*liftedAccount
 }
 
-var _ OrphanAccount = &openStackAccount{}
+var (
+	_ OrphanAccount  = &openStackAccount{}
+	_ ConsoleAccount = &openStackAccount{}
+)
+
+func (a *openStackAccount) Write(id, line string) { a.cloud.SetConsole(id, line+"\n") }
+
+func (a *openStackAccount) ConsoleReads(_ context.Context, id string) (int, error) {
+	return a.cloud.ConsoleReads(id), nil
+}
 
 func (a *openStackAccount) Class(t *testing.T) *machinev1alpha1.MachineClass {
 	t.Helper()

@@ -58,7 +58,7 @@ func TestATenantCannotUseTheProvidersIdentity(t *testing.T) {
 	}
 	kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
 		c := reachableOf(ctx, f, shared)
-		if c.Status != corev1.ConditionFalse || string(c.Reason) != clusterv1alpha1.ReasonCredentialsInvalid || !strings.Contains(c.Message, "--injected-identity-for") {
+		if c.Status != corev1.ConditionFalse || string(c.Reason) != clusterv1alpha1.ReasonInjectedIdentityNotAllowed || !strings.Contains(c.Message, "--injected-identity-for") {
 			return fmt.Sprintf("condition %+v", c)
 		}
 		return ""

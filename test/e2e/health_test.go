@@ -3,6 +3,7 @@ package e2e
 import (
 	"context"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -179,6 +180,77 @@ func TestAMachineThatNeverJoinsIsReplaced(t *testing.T) {
 	step(t, "ItIsReplacedOnce", func(t *testing.T) { awaitReplaced(t, f, md, late) })
 	everyMachineHasItsNode(t, f, 2)
 	census.Done(t, 3)
+	f.DeleteDeployment(t, md.Name)
+}
+
+// TestAReplacementThatFailsAndIsPreservedIsMarkedByItsSet keeps a Machine for analysis that was
+// created to replace another one and never joined: it counts as gone, and a further one replaces
+// the other.
+func TestAReplacementThatFailsAndIsPreservedIsMarkedByItsSet(t *testing.T) {
+	t.Parallel()
+	f := plane.NewFleet(t)
+	md := impatient(f, "first", 2)
+	md.Spec.Remediation.Order = machinev1alpha1.CreateFirst
+	md.Spec.Template.Spec.CreationTimeout = metav1.Duration{Duration: 30 * time.Second}
+	f.Create(t, md)
+	f.AwaitDeployment(t, md.Name)
+	before := machineNames(t, f)
+	broken := anyOf(before)
+
+	replacement := &machinev1alpha1.Machine{}
+	step(t, "ItsVMNeverBoots", func(t *testing.T) {
+		_, err := f.Cloud.CreateFault(t.Context(), localcloud.Fault{
+			Kind: localcloud.FaultNeverBoots, Match: localcloud.FaultMatch{Tags: map[string]string{machinev1alpha1.TagNamespace: f.Namespace}},
+		})
+		must(t, err)
+		strike(t, f, localcloud.FaultKubeletStops, broken)
+		kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+			machines, err := f.Machines(ctx)
+			if err != nil {
+				return err.Error()
+			}
+			for _, m := range machines {
+				if !before[m.Name] {
+					replacement = &m
+					return ""
+				}
+			}
+			return "no Machine is created to replace " + broken
+		}, f.Describe)
+		kubectl(t, f, "annotate", "machine", replacement.Name, machinev1alpha1.AnnotationPreserve+"="+machinev1alpha1.PreserveWhenFailed)
+		awaitPhase(t, f, replacement.Name, machinev1alpha1.MachineFailed)
+	})
+	step(t, "ItIsSetAsideWithTheMarkOfItsSet", func(t *testing.T) {
+		kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+			if err := f.Client.Get(ctx, client.ObjectKeyFromObject(replacement), replacement); err != nil {
+				return err.Error()
+			}
+			set := onlySet(t, f)
+			mark := replacement.Annotations[machinev1alpha1.AnnotationDeleteMachine]
+			_, selected := replacement.Labels[machinev1alpha1.LabelTemplateHash]
+			if mark != "failed-replacement" || selected || !slices.Contains(set.Status.SetAside, replacement.Name) {
+				return fmt.Sprintf("the mark of %s is %q, it has the labels of the selector: %t; set aside are %v", replacement.Name, mark, selected, set.Status.SetAside)
+			}
+			return ""
+		}, f.Describe)
+	})
+	step(t, "AnotherOneReplacesTheBrokenOne", func(t *testing.T) {
+		kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+			if err := f.Client.Get(ctx, client.ObjectKeyFromObject(md), md); err != nil {
+				return err.Error()
+			}
+			names := machineNames(t, f)
+			if names[broken] || !names[replacement.Name] || len(names) != 3 || md.Status.AvailableReplicas != 2 {
+				return fmt.Sprintf("there are %v, of which %d are available; want two available ones and %s, without %s", names, md.Status.AvailableReplicas, replacement.Name, broken)
+			}
+			return ""
+		}, f.Describe)
+	})
+	step(t, "ItIsDeletedWhenItIsPreservedNoLonger", func(t *testing.T) {
+		kubectl(t, f, "annotate", "--overwrite", "machine", replacement.Name, machinev1alpha1.AnnotationPreserve+"="+machinev1alpha1.PreserveFalse)
+		awaitReplaced(t, f, md, replacement.Name)
+	})
+	everyMachineHasItsNode(t, f, 2)
 	f.DeleteDeployment(t, md.Name)
 }
 

@@ -63,7 +63,8 @@ func TestUbuntusUserDataJoinsWithTheSettingsOfAClass(t *testing.T) {
 		"proof after the join: containerd may open 524287 files",
 		"proof after the join: containerd has the proxy " + d.proxyURL(),
 		"proof after the join: the time is of ntp1.example.org ntp2.example.org",
-		"proof after the join: acme logs in with " + sshKey,
+		"proof after the join: operator logs in with " + sshKey,
+		"drover: the certificates are trusted already",
 		"proof after the join: pods get the name servers of /run/systemd/resolve/resolv.conf",
 		"acme-credentials: was asked for " + mirroredRepository,
 	} {
@@ -190,7 +191,8 @@ func (d *downloads) apply(t *testing.T, s *machinev1alpha1.OperatingSystem) {
 			Name: "acme-credentials", Architecture: "amd64", URL: "https://" + downloadsHost + "/acme-credentials", SHA256: sum(d.provider),
 		}},
 	}
-	s.SSH = &machinev1alpha1.SSHAccess{User: "acme", AuthorizedKeys: []string{sshKey}}
+	// Debian has a group of this name, and no user.
+	s.SSH = &machinev1alpha1.SSHAccess{User: "operator", AuthorizedKeys: []string{sshKey}}
 	s.NTPServers = []string{"ntp1.example.org", "ntp2.example.org"}
 	s.Files = []machinev1alpha1.MachineFile{{Path: "/etc/acme/owner", Content: "managed by the platform team\n", Mode: "0600"}}
 	s.Units = []machinev1alpha1.MachineUnit{
@@ -214,7 +216,7 @@ proof "containerd may open $(systemctl show --property=LimitNOFILE --value conta
 pid=$(systemctl show --property=MainPID --value containerd.service)
 proof "containerd has the proxy $(tr '\0' '\n' <"/proc/$pid/environ" | sed -n 's/^HTTPS_PROXY=//p')"
 proof "the time is of $(timedatectl show-timesync --property=SystemNTPServers --value)"
-proof "acme logs in with $(cat ~acme/.ssh/authorized_keys)"
+proof "operator logs in with $(cat ~operator/.ssh/authorized_keys)"
 proof "pods get the name servers of $(readlink /etc/kubernetes/resolv.conf)"
 `}}
 }

@@ -38,18 +38,20 @@ func TestARealDebianJoinsAndRunsAPod(t *testing.T) {
 
 // TestAMachineWithIgnitionAndAReadOnlyUsrJoinsAndRunsAPod gives Flatcar's user data to an image
 // that starts as Flatcar does: Ignition reads it in the initramfs, and nothing can be written to
-// /usr.
+// /usr. The power of the machine is cut while the stages of Ignition run.
 func TestAMachineWithIgnitionAndAReadOnlyUsrJoinsAndRunsAPod(t *testing.T) {
 	t.Parallel()
 	f := plane.NewRealFleet(t)
 	plugins := map[string]string{"cniURL": "http://" + localcloud.GatewayAddress + "/plugins"}
 	startReal(t, f, f.RealClass("real", localcloud.ImageFlatcarLike, "flatcar-v1", plugins))
+	awaitConsole(t, f, "Ignition finished successfully")
+	must(t, f.Cloud.RebootVM(t.Context(), realVM(t, f).ID))
 	node := awaitRealNode(t, f)
 	if runtime := node.Status.NodeInfo.ContainerRuntimeVersion; !strings.HasPrefix(runtime, "containerd://2.") {
 		t.Errorf("the Node runs %s", runtime)
 	}
-	if text := console(t, f); !strings.Contains(text, "Ignition finished successfully") {
-		t.Errorf("Ignition did not run:\n%s", tail(text, 60))
+	if n := strings.Count(console(t, f), "Ignition finished successfully"); n < 7 {
+		t.Errorf("%d stages of Ignition are done, want all six once more after the power cut", n)
 	}
 	runAPod(t, f, node)
 	endReal(t, f)
@@ -157,6 +159,46 @@ func TestUserDataThatCloudInitRefusesIsExplainedWithinTwoMinutes(t *testing.T) {
 	}
 	must(t, f.Client.Delete(t.Context(), secret))
 	endReal(t, f)
+}
+
+// TestUserDataThatIgnitionRefusesIsExplainedWithinTwoMinutes has user data of a user's own that is
+// JSON, and that Ignition does not take: its file has no absolute path.
+func TestUserDataThatIgnitionRefusesIsExplainedWithinTwoMinutes(t *testing.T) {
+	t.Parallel()
+	f := plane.NewRealFleet(t)
+	secret := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: f.Namespace, Name: "own", Labels: map[string]string{machinev1alpha1.LabelUserData: "true"}},
+		StringData: map[string]string{
+			"format": machinev1alpha1.UserDataFormatIgnition,
+			"value":  `{"ignition": {"version": "3.3.0"}, "storage": {"files": [{"path": "etc/<<MACHINE_NAME>>", "contents": {"source": "data:,<<BOOTSTRAP_TOKEN>>"}}]}}`,
+		},
+	}
+	f.Create(t, secret)
+	class := f.Class("real", "local", fmt.Sprintf(`{"image":%q,"size":"small"}`, localcloud.ImageFlatcarLike))
+	class.Spec.UserData = &machinev1alpha1.UserData{SecretRef: machinev1alpha1.UserDataSecretReference{Name: "own"}}
+	class.Spec.OperatingSystem.Provisioning = machinev1alpha1.Ignition
+	f.Create(t, class)
+	m := &machinev1alpha1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: f.Namespace, Name: "refused"}, Spec: f.MachineSpec(kit.NewVersion)}
+	m.Spec.ClassRef.Name = class.Name
+	f.Create(t, m)
+	awaitConsole(t, f, "Ignition failed")
+
+	// The image powers off then.
+	kit.Eventually(t, explained, func(ctx context.Context) string {
+		if err := f.Client.Get(ctx, client.ObjectKeyFromObject(m), m); err != nil {
+			return err.Error()
+		}
+		c := meta.FindStatusCondition(m.Status.Conditions, machinev1alpha1.ConditionNodeReady)
+		if c == nil || c.Reason != machinev1alpha1.ReasonUserDataRefused || m.Status.FailureReason != machinev1alpha1.FailureVMFailed ||
+			!strings.Contains(m.Status.FailureMessage, "the operating system refused its user data: ") || !strings.Contains(m.Status.FailureMessage, "Ignition failed") {
+			return fmt.Sprintf("the Machine is %s: %s: %s, with the condition %+v", m.Status.Phase, m.Status.FailureReason, m.Status.FailureMessage, c)
+		}
+		return ""
+	}, f.Describe)
+	t.Log(m.Status.FailureMessage)
+	must(t, f.Client.Delete(t.Context(), m))
+	must(t, f.Client.Delete(t.Context(), secret))
+	f.AwaitNothing(t)
 }
 
 // awaitExplanation waits until the one Machine of a fleet reports why it does not join.

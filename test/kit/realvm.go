@@ -1,10 +1,15 @@
 package kit
 
 import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
 	"context"
+	"errors"
 	"fmt"
 	"net/url"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"testing"
 
@@ -68,6 +73,41 @@ func (f Fleet) RealClass(name, image, profile string, parameters map[string]stri
 	class.Spec.OperatingSystem.Profile, class.Spec.OperatingSystem.Parameters = profile, parameters
 	class.Spec.OperatingSystem.KubeletDownloadURL = "http://" + localcloud.GatewayAddress + "/release"
 	return class
+}
+
+// RealContainerd returns the archive of a release of containerd 2, with the programs of an image of
+// real VMs.
+func RealContainerd(ctx context.Context) ([]byte, error) {
+	disk := filepath.Join(os.Getenv(envRealVMs), "images", localcloud.ImageFlatcarLike, "disk.img")
+	dir, err := os.MkdirTemp("", "containerd-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	var out bytes.Buffer
+	z := gzip.NewWriter(&out)
+	t := tar.NewWriter(z)
+	for _, name := range []string{"containerd", "containerd-shim-runc-v2", "ctr"} {
+		file := filepath.Join(dir, name)
+		// The disk is one file system of ext4. Its tools are where the images are built.
+		cmd := exec.CommandContext(ctx, "debugfs", "-R", fmt.Sprintf("dump /usr/bin/%s %s", name, file), disk)
+		cmd.Env = append(os.Environ(), "PATH="+os.Getenv("PATH")+":/usr/sbin:/sbin")
+		if text, err := cmd.CombinedOutput(); err != nil {
+			return nil, fmt.Errorf("%s: %w: %s", disk, err, text)
+		}
+		b, err := os.ReadFile(file)
+		if err != nil {
+			return nil, fmt.Errorf("%s has no /usr/bin/%s: %w", disk, name, err)
+		}
+		if err := t.WriteHeader(&tar.Header{Name: "bin/" + name, Mode: 0o755, Size: int64(len(b)), Typeflag: tar.TypeReg}); err != nil {
+			return nil, err
+		}
+		if _, err := t.Write(b); err != nil {
+			return nil, err
+		}
+	}
+	err = errors.Join(t.Close(), z.Close())
+	return out.Bytes(), err
 }
 
 // RealKubelet is the file of the kubelet that real VMs run.

@@ -17,6 +17,12 @@ const (
 	//   - Of: Reachable=False
 	//   - Do: Correct the kubeconfig.
 	ReasonCredentialsInvalid = "CredentialsInvalid"
+	// ReasonInjectedIdentityNotAllowed means that spec.credentials.source is InjectedIdentity, and
+	// the flag --injected-identity-for of provider-drover does not name the configuration.
+	//   - Kinds: ClusterProviderConfig
+	//   - Of: Reachable=False
+	//   - Do: If Machines may join the control cluster, name the configuration in the flag.
+	ReasonInjectedIdentityNotAllowed = "InjectedIdentityNotAllowed"
 	// ReasonUnauthorized means that the API server refuses the credentials.
 	//   - Kinds: ProviderConfig, ClusterProviderConfig
 	//   - Of: Reachable=False

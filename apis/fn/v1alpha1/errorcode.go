@@ -1,5 +1,7 @@
 package v1alpha1
 
+import "slices"
+
 // IsExhausted says whether the error means that there is no room for a VM. It passes
 // when others give theirs back, and another failure domain may have some now.
 func (c ErrorCode) IsExhausted() bool {
@@ -12,12 +14,10 @@ func (c ErrorCode) NeedsSomebody() bool {
 	return c == ErrorInvalidRequest || c == ErrorPermissionDenied
 }
 
-// IsKnown reports whether it is one of the classes that are declared.
-func (c ErrorCode) IsKnown() bool {
-	switch c {
-	case ErrorQuotaExceeded, ErrorCapacityExhausted, ErrorInvalidRequest, ErrorPermissionDenied, ErrorThrottled, ErrorTransient:
-		return true
-	default:
-		return false
-	}
+// ErrorCodes are the classes that are declared.
+func ErrorCodes() []ErrorCode {
+	return []ErrorCode{ErrorQuotaExceeded, ErrorCapacityExhausted, ErrorInvalidRequest, ErrorPermissionDenied, ErrorThrottled, ErrorTransient}
 }
+
+// IsKnown reports whether it is one of the classes that are declared.
+func (c ErrorCode) IsKnown() bool { return slices.Contains(ErrorCodes(), c) }

@@ -282,7 +282,8 @@ type Proxy struct {
 // SSHAccess is who may log in to a VM.
 type SSHAccess struct {
 	// User who may log in. The default is the user that cloud-init images have for it, and
-	// core with Ignition. A user that the image does not have is created without rights.
+	// core with Ignition. A user that the image does not have is created without rights, in the
+	// default group of new users.
 	// +optional
 	// +kubebuilder:validation:Pattern=`^[a-z_][a-z0-9_-]{0,31}$`
 	User string `json:"user,omitempty"`

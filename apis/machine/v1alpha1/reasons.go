@@ -368,6 +368,13 @@ const (
 	//   - Of: Frozen=True
 	//   - Do: Check the condition Reachable of the configuration of the target cluster.
 	ReasonTargetUnreachable = "TargetUnreachable"
+	// ReasonInjectedIdentityNotAllowed means that the configuration of the target cluster has the
+	// source InjectedIdentity, and the flag --injected-identity-for of provider-drover does not
+	// name it.
+	//   - Kinds: MachineSet, MachineDeployment
+	//   - Of: Frozen=True
+	//   - Do: If Machines may join the control cluster, name the configuration in the flag.
+	ReasonInjectedIdentityNotAllowed = "InjectedIdentityNotAllowed"
 	// ReasonOvershoot means that more Machines exist than the spec allows.
 	//   - Kinds: MachineSet, MachineDeployment
 	//   - Of: Frozen=True
@@ -519,6 +526,11 @@ const (
 	//   - Of: OrphansFound=True
 	//   - Do: Read status.virtualMachines. If a VM is of no use, drain and delete its Node.
 	ReasonOrphansInUse = "OrphansInUse"
+	// ReasonNodesPending means that no orphan is deleted yet: the Nodes of the orphans are being
+	// looked for.
+	//   - Kinds: OrphanCollector
+	//   - Of: OrphansFound=True
+	ReasonNodesPending = "NodesPending"
 	// ReasonInventoryUnavailable means that the cloud or the claims cannot be read. A warning with
 	// the reason reports it.
 	//   - Kinds: OrphanCollector

@@ -132,7 +132,7 @@ func (d departure) verdict() verdict {
 		return verdict{abandoned: fmt.Sprintf("as %s has the providerID of another VM", d.foreign)}
 	case d.err == nil:
 		return verdict{}
-	case !d.hadNode && target.Is(d.err, target.ConfigNotFound, target.ConfigInvalid, target.SecretNotFound, target.KeyMissing, target.KubeconfigInvalid, target.NotAllowed):
+	case !d.hadNode && target.Is(d.err, target.ConfigNotFound, target.ConfigInvalid, target.IdentityNotAllowed, target.SecretNotFound, target.KeyMissing, target.KubeconfigInvalid, target.NotAllowed):
 		// There is no way to the cluster, and nothing known to be there.
 		return verdict{}
 	case d.skip:

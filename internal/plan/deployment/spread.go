@@ -79,8 +79,16 @@ func (p *plan) scaleDownAll(n, marked int32) {
 	marked = max(n, marked)
 	for _, s := range p.sets {
 		m := min(p.marked(s), marked)
-		p.reduceDesired(s, m)
+		if m == 0 {
+			continue
+		}
+		// Instead of a marked Machine, the set would cancel one that it cannot create. That one
+		// is cancelled too, as far as there are more than replicas without the marked ones.
+		missing := max(0, s.desired-s.Status.Replicas)
+		missing = min(missing, max(0, sum(p.sets, p.nextReplicas)-marked-p.bounds.replicas))
 		marked -= m
+		m += missing
+		p.reduceDesired(s, m)
 		n = max(0, n-m)
 	}
 	less := p.shares(n)

@@ -205,6 +205,11 @@ func TestOnDelete(t *testing.T) {
 			sets:    []Set{machineSet("v1", 1, 4, createsNone), machineSet("v2", 2, 2)},
 			decided: counts{"v1": 3, "v2": 2},
 		},
+		"ScalingDownTakesOldMachinesThatAreNotMissedBeforeAllOldSetsHaveActed": {
+			d:       deployment(3, onDelete, told("v0", 1), told("v1", 2), told("v2", 2)),
+			sets:    []Set{machineSet("v0", 1, 2, createsNone), machineSet("v1", 2, 2, createsNone), machineSet("v2", 3, 2)},
+			decided: counts{"v0": 1, "v1": 0, "v2": 2},
+		},
 		"ScalingDownTakesNewMachinesAsFarAsAnOldSetThatIsWaitedForHasTooFew": {
 			d:       deployment(1, onDelete, told("v1", 1), told("v2", 3)),
 			sets:    []Set{machineSet("v1", 1, 2, createsNone), machineSet("v2", 2, 3)},
@@ -591,6 +596,16 @@ func TestScalingInARollout(t *testing.T) {
 			d:       deployment(9, ints(2, 2), scaledFor(10)),
 			sets:    []Set{machineSet("v1", 1, 4), machineSet("v2", 2, 6, marked(1))},
 			decided: counts{"v1": 4, "v2": 5},
+		},
+		"DownTakesAMarkedMachineOfASetThatLacksAnother": {
+			d:       deployment(1, ints(3, 0), scaledFor(2)),
+			sets:    []Set{machineSet("v1", 1, 2, has(1), available(1), marked(1)), machineSet("v2", 2, 3, available(0))},
+			decided: counts{"v1": 0, "v2": 3},
+		},
+		"DownCancelsMissingMachinesBeforeMarkedOnesOfThoseThatAreWanted": {
+			d:       deployment(3, ints(3, 0), scaledFor(6)),
+			sets:    []Set{machineSet("v1", 1, 4, has(2), available(2), marked(2)), machineSet("v2", 2, 2, has(1), available(0), marked(1))},
+			decided: counts{"v1": 2, "v2": 1},
 		},
 		"DownByMoreThanTheSurgeTakesAllMarkedMachines": {
 			d:       deployment(6, ints(2, 2), scaledFor(10)),

@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	clusterv1alpha1 "github.com/drover-dev/drover/apis/cluster/v1alpha1"
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/plan"
 )
@@ -98,7 +99,7 @@ func Plan(now time.Time, o Observed) Decision {
 			d.Condition.Message = fmt.Sprintf("label %s: %q must be \"true\" or \"false\", and is passed over", machinev1alpha1.LabelFreeze, label)
 		}
 	}
-	if reason == machinev1alpha1.ReasonTargetUnreachable {
+	if o.Cluster != nil && o.Cluster.Unreachable {
 		d.CallAgain = lookAgain
 	}
 	if !until.IsZero() {
@@ -111,6 +112,8 @@ func Plan(now time.Time, o Observed) Decision {
 // found returns why it has to be frozen, "" if it has not.
 func (o Observed) found(overshoot string) (reason, message string) {
 	switch c := o.Cluster; {
+	case c != nil && c.Unreachable && c.Reason == clusterv1alpha1.ReasonInjectedIdentityNotAllowed:
+		return machinev1alpha1.ReasonInjectedIdentityNotAllowed, fmt.Sprintf("%s %q has spec.credentials.source InjectedIdentity, and the flag --injected-identity-for of provider-drover does not name it", c.Kind, c.Name)
 	case c != nil && c.Unreachable:
 		return machinev1alpha1.ReasonTargetUnreachable, fmt.Sprintf("%s %q is not Reachable since %s (%s)", c.Kind, c.Name, c.Since.UTC().Format(time.RFC3339), c.Reason)
 	case overshoot != "":

@@ -89,6 +89,10 @@ func TestPlan(t *testing.T) {
 			o:    Observed{Cluster: unreachable},
 			want: soon(frozen(machinev1alpha1.ReasonTargetUnreachable, machinev1alpha1.ReasonTargetUnreachable, "")),
 		},
+		"AClusterThatMayNotBeReachedFreezesByAnotherReason": {
+			o:    Observed{Cluster: &Cluster{Kind: "ClusterProviderConfig", Name: "eu", Unreachable: true, Reason: "InjectedIdentityNotAllowed"}},
+			want: soon(frozen(machinev1alpha1.ReasonInjectedIdentityNotAllowed, machinev1alpha1.ReasonInjectedIdentityNotAllowed, "")),
+		},
 		"ItIsLookedAtAgainSoonForAsLongAsItCannotBeReached": {
 			o:    Observed{Cluster: unreachable, Conditions: told(metav1.ConditionTrue, machinev1alpha1.ReasonTargetUnreachable)},
 			want: soon(frozen(machinev1alpha1.ReasonTargetUnreachable, "", "")),
@@ -185,6 +189,9 @@ func TestMessagesHaveTheNumbers(t *testing.T) {
 		"there are 20 Machines, 11 of them being deleted: it freezes above 10 that are (half of 10 by the spec, 3 that do not count, a margin of 2) and thaws at 9, or at 2030-01-01T12:05:00Z" + tail: {Machines: deleted},
 		"there are 16 Machines, 1 of them being deleted: it freezes above 13 that are not (10 by the spec, 1 that a scale-down has yet to delete, a margin of 2) and thaws at 12" + tail:               {Machines: many},
 		`ClusterProviderConfig "default" is not Reachable since 2030-01-01T12:00:00Z (Unreachable): no Machines are created or replaced meanwhile`:                                                     {Cluster: unreachable},
+		`ClusterProviderConfig "eu" has spec.credentials.source InjectedIdentity, and the flag --injected-identity-for of provider-drover does not name it` + tail: {
+			Cluster: &Cluster{Kind: "ClusterProviderConfig", Name: "eu", Unreachable: true, Reason: "InjectedIdentityNotAllowed"},
+		},
 		`MachineDeployment workers is frozen (Overshoot): no Machines are created or replaced until it thaws`: {
 			Labels:      map[string]string{machinev1alpha1.LabelFreeze: "true", machinev1alpha1.LabelDeployment: "workers"},
 			Annotations: map[string]string{machinev1alpha1.AnnotationFreezeReason: machinev1alpha1.ReasonOvershoot},

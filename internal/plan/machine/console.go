@@ -37,6 +37,12 @@ func (f facts) isLate() bool {
 	return !at.IsZero() && !f.now.Before(at)
 }
 
+// hasToExplain reports whether the console may say why the VM does not join: it is late, or ended
+// by itself.
+func (f facts) hasToExplain() bool {
+	return f.isLate() || f.VM.State == plan.VMFailed && !f.hasRun
+}
+
 // untilLate is how long it takes until the Machine is late, 0 if it is, or if its console is
 // not reported.
 func (f facts) untilLate() time.Duration {
@@ -51,7 +57,7 @@ func (f facts) readsConsole(d decision) bool {
 	return f.VM.Console != nil && f.isLate() && d.phase != machinev1alpha1.MachineFailed
 }
 
-// bootstrapProgress is the step that the console of a late VM reports, or the one that it reported
+// bootstrapProgress is the step that the console of a VM reports that has to explain, or the one that it reported
 // last.
 func (f facts) bootstrapProgress() *machinev1alpha1.BootstrapProgress {
 	if f.hasRun || f.node.healthy {
@@ -61,7 +67,7 @@ func (f facts) bootstrapProgress() *machinev1alpha1.BootstrapProgress {
 	if f.before.Join != nil {
 		before = f.before.Join.Bootstrap
 	}
-	if f.VM.Console == nil || f.VM.Console.Step == nil || !f.isLate() {
+	if f.VM.Console == nil || f.VM.Console.Step == nil || !f.hasToExplain() {
 		return before
 	}
 	step := f.VM.Console.Step
@@ -79,7 +85,7 @@ func (f facts) bootstrapProgress() *machinev1alpha1.BootstrapProgress {
 func (f facts) notJoinedReason() string {
 	c := f.VM.Console
 	switch {
-	case c == nil || f.node.Present || f.node.Error != "" || !f.isLate():
+	case c == nil || f.node.Present || f.node.Error != "" || !f.hasToExplain():
 	case c.Step != nil && c.Step.State == console.Failed:
 		return machinev1alpha1.ReasonBootstrapFailing
 	case c.Refusal != "":
@@ -88,11 +94,11 @@ func (f facts) notJoinedReason() string {
 	return machinev1alpha1.ReasonNodeNotJoined
 }
 
-// describeConsole says what the console of a late VM without a Node shows: the step of its
+// describeConsole says what the console of a VM without a Node shows that has to explain: the step of its
 // bootstrap, else the refusal of its user data, else the last lines.
 func (f facts) describeConsole() string {
 	// An unreachable cluster explains more: the Node may be there.
-	if f.node.Present || f.node.Error != "" || !f.isLate() || f.VM.Console == nil {
+	if f.node.Present || f.node.Error != "" || !f.hasToExplain() || f.VM.Console == nil {
 		return ""
 	}
 	c := f.VM.Console

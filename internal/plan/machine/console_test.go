@@ -10,6 +10,7 @@ import (
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/console"
 	"github.com/drover-dev/drover/internal/plan"
+	"github.com/drover-dev/drover/internal/workernode"
 )
 
 // running since the creation of its Machine, with a console.
@@ -145,6 +146,30 @@ func TestAMachineIsLookedAtWhenItIsLate(t *testing.T) {
 	}
 }
 
+func TestOnlyAVMThatRunsAndHasNeverBeenHealthyIsLate(t *testing.T) {
+	hasRun := machinev1alpha1.JoinStatus{Milestones: []machinev1alpha1.ReachedMilestone{{Name: machinev1alpha1.JoinVMRunning, Time: *at(0)}}}
+	running := machinev1alpha1.MachineStatus{Phase: machinev1alpha1.MachineRunning, NodeRef: &machinev1alpha1.NodeReference{Name: "m"}, ReadySince: at(1), Join: &hasRun}
+	for name, tc := range map[string]struct {
+		status machinev1alpha1.MachineStatus
+		vm     plan.VMState
+		node   *workernode.WorkerNode
+		want   bool
+	}{
+		"A VM without a Node":                        {joining(machinev1alpha1.JoinStatus{}), plan.VMRunning, workerNodeThat("", ""), true},
+		"not one that does not run":                  {joining(machinev1alpha1.JoinStatus{}), plan.VMCreating, workerNodeThat("", ""), false},
+		"not one whose Node is healthy":              {joining(machinev1alpha1.JoinStatus{}), plan.VMRunning, readyNode(), false},
+		"not one whose Node was healthy and is gone": {running, plan.VMRunning, workerNodeThat("m", ""), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			vm := runningWith(&plan.Console{})
+			vm.State = tc.vm
+			if d := Plan(created.Add(10*time.Minute), Observed{Machine: machine(tc.status), VM: vm, WorkerNode: tc.node}); d.ReadConsole != tc.want {
+				t.Errorf("its console is requested: %t, want %t", d.ReadConsole, tc.want)
+			}
+		})
+	}
+}
+
 func TestAClusterThatCannotBeReachedExplainsMoreThanAConsole(t *testing.T) {
 	shown := &plan.Console{Excerpt: "x\n", Step: &console.Step{Name: "disks", State: console.Failed, ExitCode: 7}}
 	o := Observed{Machine: machine(joining(machinev1alpha1.JoinStatus{})), VM: runningWith(shown), WorkerNode: unreachable(workerNodeThat("", ""))}
@@ -188,6 +213,39 @@ func TestTheConsoleOfAFailedMachineIsKept(t *testing.T) {
 	o.VM, o.WorkerNode = runningWith(shown), readyNode()
 	if d := Plan(late.Add(time.Hour), o); d.Status.Phase != machinev1alpha1.MachineRunning || d.Status.Join.Console != "" || d.Status.Join.Bootstrap != nil {
 		t.Errorf("of a Machine that works: phase %s, %+v", d.Status.Phase, d.Status.Join)
+	}
+}
+
+func TestAVMThatEndsByItselfSaysWhy(t *testing.T) {
+	const ended = "the VM ended by itself"
+	for name, tc := range map[string]struct {
+		console *plan.Console
+		before  machinev1alpha1.MachineStatus
+		message string
+		reason  string
+	}{
+		"ItsUserDataIsRefused": {
+			&plan.Console{Excerpt: "x\n", Refusal: "Ignition failed: config is not valid"}, phaseIs("Provisioning"),
+			ended + "; the operating system refused its user data: Ignition failed: config is not valid", "UserDataRefused",
+		},
+		"AStepFailed": {
+			&plan.Console{Excerpt: "x\n", Step: &console.Step{Name: "disks", State: console.Failed, ExitCode: 7}}, phaseIs("Provisioning"),
+			ended + "; bootstrap step disks failed with exit code 7 and is tried again", "BootstrapFailing",
+		},
+		"ItsKernelPanics":        {&plan.Console{Excerpt: "Kernel panic\n"}, phaseIs("Provisioning"), ended + "; its console ends with: Kernel panic", "NodeNotJoined"},
+		"ItsConsoleIsNotKnown":   {nil, phaseIs("Provisioning"), ended, "NodeNotJoined"},
+		"ItsMachineHasRunBefore": {&plan.Console{Excerpt: "Kernel panic\n"}, machinev1alpha1.MachineStatus{Phase: machinev1alpha1.MachineRunning, ReadySince: at(1)}, ended, "NodeNotJoined"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := Observed{Machine: machine(tc.before), VM: plan.VM{State: plan.VMFailed, ProviderID: id, Message: ended, Console: tc.console}}
+			d := Plan(soon, o)
+			if got := d.Status.FailureMessage; !strings.HasPrefix(got, tc.message) || len(got) > len(tc.message) && !strings.Contains(got, "status.join.console") {
+				t.Errorf("message %q, want %q", got, tc.message)
+			}
+			if c := conditionOf(d, machinev1alpha1.ConditionNodeReady); c.Reason != tc.reason {
+				t.Errorf("NodeReady is %s: %s, want %s", c.Reason, c.Message, tc.reason)
+			}
+		})
 	}
 }
 

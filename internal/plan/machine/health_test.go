@@ -252,6 +252,16 @@ func TestHealth(t *testing.T) {
 	}
 }
 
+func TestTheStatusHasTheReasonThatTheNodeGives(t *testing.T) {
+	wn := nodeWith("Ready", "False")
+	wn.Observation.Conditions[0].Reason = "KubeletNotReady"
+	d := alive(t).at(0, wn).d
+	want := []machinev1alpha1.UnhealthyCondition{{Type: "Ready", Status: "False", Reason: "KubeletNotReady", Since: metav1.Time{Time: soon}}}
+	if diff := cmp.Diff(want, d.Status.Unhealthy.Conditions); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
 func TestAJoiningMachineWaitsUntilItsNodeIsHealthy(t *testing.T) {
 	l := alive(t)
 	l.o.Machine.Status = phaseIs("Joining")

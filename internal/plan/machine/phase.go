@@ -65,7 +65,11 @@ func failed(f facts, sick *machinev1alpha1.Unhealthiness) *failure {
 		if f.providerID == "" {
 			return &failure{machinev1alpha1.FailureCreateFailed, f.VM.ErrorCode, f.VM.Message}
 		}
-		return &failure{machinev1alpha1.FailureVMFailed, f.VM.ErrorCode, f.VM.Message}
+		message := f.VM.Message
+		if shown := f.describeConsole(); shown != "" {
+			message += "; " + shown
+		}
+		return &failure{machinev1alpha1.FailureVMFailed, f.VM.ErrorCode, message}
 	case plan.VMCreateUnknown:
 		return &failure{machinev1alpha1.FailureCreateUnknown, "", f.VM.Message}
 	}

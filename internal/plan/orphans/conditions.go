@@ -41,11 +41,14 @@ func (p *plan) found() shared.Condition {
 		c.Reason = machinev1alpha1.ReasonTooManyOrphans
 		c.Message = fmt.Sprintf("%s: %s; %d are not confirmed, and %d may be deleted without: the least of spec.maxOrphans, %d, and a fifth of the %d claimed VMs, but 1 in any case; if they are really of no use, name them in spec.confirmedOrphans",
 			all, list(p.taken, p.left), p.open(), p.limit(), p.Collector.Spec.MaxOrphans, p.Inventory.Claimed)
-	case len(p.taken) == 0 && p.held() == n && p.unproven == n:
+	case p.unproven == n:
 		c.Reason = machinev1alpha1.ReasonInstallationNotGone
 		c.Message = fmt.Sprintf("%s: %s; %s", all, list(p.left), p.left[0].Message)
-	case len(p.taken) == 0 && p.held() == n:
+	case p.held() == n:
 		c.Reason = machinev1alpha1.ReasonOrphansInUse
+		if p.inUse+p.unseen == 0 {
+			c.Reason = machinev1alpha1.ReasonNodesPending
+		}
 		c.Message = fmt.Sprintf("%s: %s; none is deleted: %s", all, list(p.left), p.describeHeld())
 	default:
 		c.Reason = machinev1alpha1.ReasonDeleting
@@ -58,7 +61,7 @@ func (p *plan) found() shared.Condition {
 }
 
 // held is how many orphans are not deleted however few there are.
-func (p *plan) held() int { return p.unproven + p.inUse + p.unseen }
+func (p *plan) held() int { return p.unproven + p.inUse + p.unseen + p.pending }
 
 func (p *plan) describeHeld() string {
 	var parts []string
@@ -68,6 +71,7 @@ func (p *plan) describeHeld() string {
 	}{
 		{p.inUse, "whose Node is Ready"},
 		{p.unseen, "of which it is not known whether a Node is Ready"},
+		{p.pending, "whose Node is looked for"},
 		{p.unproven, "of installations that are not proven to be gone"},
 	} {
 		if h.n > 0 {

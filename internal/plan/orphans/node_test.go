@@ -33,10 +33,13 @@ func TestOrphansWhoseNodesAreReadyStay(t *testing.T) {
 		"AVMWhoseNodeIsReadyIsNotDeleted":            {observed(erase, seen(unclaimed("a", nodeOfUnclaimed(readyNode)))), "[] [a:Found] OrphansInUse"},
 		"NotEvenIfAPersonConfirmedIt":                {observed(erase, seen(unclaimed("a", nodeOfUnclaimed(readyNode))), confirmed("a")), "[] [a:Found] OrphansInUse"},
 		"AVMWhoseNodeIsSilentIsDeleted":              {observed(erase, seen(unclaimed("a", nodeOfUnclaimed(silentNode)))), "[a:observe] [a:Adopted] Deleting"},
-		"AVMWhoseNodeNobodyLookedForStays":           {observed(erase, seen(unclaimed("a", nodeOfUnclaimed(Node{})))), "[] [a:Found] OrphansInUse"},
+		"AVMWhoseNodeNobodyLookedForStays":           {observed(erase, seen(unclaimed("a", nodeOfUnclaimed(Node{})))), "[] [a:Found] NodesPending"},
 		"AVMWhoseNodeNobodyCanLookForStays":          {observed(erase, seen(unclaimed("a", nodeOfUnclaimed(unknownNode)))), "[] [a:Found] OrphansInUse"},
 		"UnlessAPersonConfirmedIt":                   {observed(erase, seen(unclaimed("a", nodeOfUnclaimed(unknownNode))), confirmed("a")), "[a:observe] [a:Adopted] Deleting"},
-		"AConfirmedVMIsNotDeletedBeforeALook":        {observed(erase, seen(unclaimed("a", nodeOfUnclaimed(Node{}))), confirmed("a")), "[] [a:Found] OrphansInUse"},
+		"AConfirmedVMIsNotDeletedBeforeALook":        {observed(erase, seen(unclaimed("a", nodeOfUnclaimed(Node{}))), confirmed("a")), "[] [a:Found] NodesPending"},
+		"OneInUseBesideOneThatIsLookedFor":           {observed(erase, seen(unclaimed("a", nodeOfUnclaimed(readyNode)), unclaimed("b", nodeOfUnclaimed(Node{})))), "[] [a:Found b:Found] OrphansInUse"},
+		"OneInUseBesideOneThatNobodyCanLookFor":      {observed(erase, seen(unclaimed("a", nodeOfUnclaimed(readyNode)), unclaimed("b", nodeOfUnclaimed(unknownNode)))), "[] [a:Found b:Found] OrphansInUse"},
+		"OneThatIsLookedForBesideOneThatMayNotGo":    {observed(erase, seen(unclaimed("a", nodeOfUnclaimed(Node{})), unclaimed("b", formerUnclaimed))), "[] [a:Found b:Found] NodesPending"},
 		"OthersAreDeleted":                           {observed(erase, seen(unclaimed("a", nodeOfUnclaimed(readyNode)), unclaimed("b"))), "[b:observe] [b:Adopted a:Found] Deleting"},
 		"AnAdoptedVMWhoseNodeIsReadyIsGivenBack":     {observed(erase, taken(adopted("a", nodeOfAdopted(readyNode)))), "[] [] NoOrphans"},
 		"TheRightToDeleteGoesFirst":                  {observed(erase, taken(adopted("a", mayDelete, nodeOfAdopted(readyNode)))), "[a:observe] [a:Adopted] Deleting"},
@@ -103,7 +106,7 @@ func TestTheStatusNamesTheNodeAndWhatToDo(t *testing.T) {
 	if diff := cmp.Diff(want, d.Status.VirtualMachines); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	const message = "3 VMs have no Machine: VM a of Machine ns/m-a (Node n is Ready), VM b of Machine ns/m-b, VM c of Machine ns/m-c; none is deleted: 1 whose Node is Ready, 2 of which it is not known whether a Node is Ready"
+	const message = "3 VMs have no Machine: VM a of Machine ns/m-a (Node n is Ready), VM b of Machine ns/m-b, VM c of Machine ns/m-c; none is deleted: 1 whose Node is Ready, 1 of which it is not known whether a Node is Ready, 1 whose Node is looked for"
 	if got := d.Conditions[0].Message; got != message {
 		t.Errorf("got  %s\nwant %s", got, message)
 	}

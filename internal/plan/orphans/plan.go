@@ -178,8 +178,9 @@ type plan struct {
 	searches  []Search
 	// orphans that something is done about, and those that are merely found.
 	taken, left []machinev1alpha1.Orphan
-	// unproven, inUse and unseen orphans are among those that are merely found: see hold.
-	unproven, inUse, unseen int
+	// unproven, inUse, unseen and pending orphans are among those that are merely found: see
+	// hold.
+	unproven, inUse, unseen, pending int
 	// waiting for the end of a Machine or VM resource of which no event tells.
 	waiting bool
 }
@@ -318,8 +319,10 @@ func (p *plan) hold(u Unclaimed) string {
 		return ""
 	case u.Node.Ready:
 		p.inUse++
-	default:
+	case u.Node.Problem != "":
 		p.unseen++
+	default:
+		p.pending++
 	}
 	return u.Node.hold()
 }

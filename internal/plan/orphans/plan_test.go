@@ -339,6 +339,8 @@ func TestWhenOrphansAreLookedForAgain(t *testing.T) {
 		"soon before a list that is to come": {observed(erase, func(o *Observed) { o.Inventory.Pending = true }), shared.InFlight},
 		// No event tells that the Machine is gone.
 		"soon while its Machine holds a VM that is an orphan without": {observed(erase, seen(unclaimed("a", machine))), shared.InFlight},
+		"soon while the Node of an orphan is looked for":              {observed(machinev1alpha1.OrphanReport, seen(unclaimed("a", nodeOfUnclaimed(Node{})))), shared.InFlight},
+		"not for an orphan that is only reported":                     {observed(machinev1alpha1.OrphanReport, seen(unclaimed("a"))), shared.AtRest},
 		"not for a VM that was seen once":                             {observed(erase, seen(unclaimed("a", machine, func(u *Unclaimed) { u.ConfirmedAt = nil }))), shared.AtRest},
 		"not for a VM of no Machine":                                  {observed(erase, seen(unclaimed("a", machine, func(u *Unclaimed) { u.Owner = Owner{} }))), shared.AtRest},
 	} {

@@ -143,6 +143,13 @@ func (f *fleet) hide(d *Desired) {
 // instead.
 func (p *plan) setAsideMarked() {
 	excess := len(p.kept) - p.wanted()
+	pairs := slices.Clone(p.replacing)
+	// The extra replica of a pair goes with the first of its two Machines.
+	delete := func(m Machine) {
+		n := len(pairs)
+		pairs = slices.DeleteFunc(pairs, func(r machinev1alpha1.Replacement) bool { return r.Machine == m.Name || r.By == m.Name })
+		excess -= 1 - (n - len(pairs))
+	}
 	var marked []Machine
 	for _, m := range p.kept {
 		switch {
@@ -150,11 +157,14 @@ func (p *plan) setAsideMarked() {
 		case p.isPreserved(m):
 			marked = append(marked, m)
 		default:
-			excess--
+			delete(m)
 		}
 	}
-	for _, m := range p.worstFirst(marked)[:max(0, min(excess, len(marked)))] {
-		p.putAside(m, machinev1alpha1.AnnotationDeleteMachine+" marks it for deletion")
+	for _, m := range p.worstFirst(marked) {
+		if excess > 0 {
+			delete(m)
+			p.putAside(m, machinev1alpha1.AnnotationDeleteMachine+" marks it for deletion")
+		}
 	}
 }
 

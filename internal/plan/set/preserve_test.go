@@ -215,6 +215,35 @@ func TestAMarkedMachineThatIsPreservedCountsAsGone(t *testing.T) {
 		"OneThatIsGoneIsForgotten": {
 			set: set(1, setAside("a")), machines: []Machine{machine("b", running)}, replicas: 1,
 		},
+		"TheExtraReplicaOfAMarkedMachineThatIsReplacedGoesWithIt": {
+			set: set(2, createFirst, budget("3", "100%"), replacing("a", "ra", "b", "rb")),
+			machines: []Machine{
+				machine("a", running, worked, unwanted, marked), machine("ra", joining, worked), machine("b", running, worked, unwanted, marked), machine("rb", joining, worked),
+				machine("c", failed, worked, keptAndMarked),
+			},
+			setAside: []string{"c"}, dropping: []string{"a", "b"}, replicas: 2, created: 2, events: []string{"SetAsideMachine", "DeletedMachine"},
+		},
+		"NotWithAnother": {
+			set: set(4, createFirst, budget("3", "100%"), replacing("a", "ra", "b", "rb")),
+			machines: []Machine{
+				machine("a", running, worked, unwanted), machine("ra", joining, worked), machine("b", running, worked, unwanted), machine("rb", joining, worked),
+				machine("c", failed, worked, keptAndMarked), machine("d", running, worked, marked), machine("e", running, worked, marked),
+			},
+			dropping: []string{"d", "e"}, replicas: 5, created: 3, events: []string{"DeletedMachine", "ReplacingMachine"},
+		},
+		"NoMoreAreSetAsideThanAreTooMany": {
+			set:      set(2),
+			machines: []Machine{machine("a", failed, keptAndMarked), machine("b", failed, keptAndMarked), machine("c", running)},
+			setAside: []string{"a"}, replicas: 2, events: []string{"SetAsideMachine"},
+		},
+		"AndOfAMarkedPairOnce": {
+			set: set(2, createFirst, budget("3", "100%"), replacing("a", "ra", "b", "rb")),
+			machines: []Machine{
+				machine("a", running, worked, unwanted, marked), machine("ra", joining, worked, marked), machine("b", running, worked, unwanted), machine("rb", joining, worked),
+				machine("c", failed, worked, keptAndMarked),
+			},
+			setAside: []string{"c"}, dropping: []string{"ra", "a"}, replicas: 2, created: 3, events: []string{"SetAsideMachine", "DeletedMachine", "ReplacingMachine"},
+		},
 		"AReplacementThatIsSetAsideReplacesNoneAnyMore": {
 			set: set(1, createFirst, budget("3", "100%"), replacing("ra", nth(100), "rb", nth(101))),
 			machines: []Machine{
@@ -291,6 +320,11 @@ func TestAReplacementThatFailedAndIsPreservedIsSetAside(t *testing.T) {
 		"AlsoBeforeItShowsItsMark": {
 			set(2, createFirst, budget("1", "100%"), replacing("a", "by"), setAside("by")), []Machine{old, other, broken()},
 			want{SetAside: []string{"by"}, Dropping: []string{"by"}, Replacing: []machinev1alpha1.Replacement{pair("a", next)}, Replicas: 2, Event: "DeletedMachine ReplacingMachine"},
+		},
+		"AnotherWhoseMarkAUserRemovedCountsAgain": {
+			set(2, createFirst, budget("1", "100%"), replacing("a", "by"), setAside("by", "c")),
+			[]Machine{old, broken(kept), machine("c", running, worked, func(m *Machine) { m.Labels = map[string]string{"pool": "a", "app": "web"} })},
+			want{SetAside: []string{"by"}, Replacing: []machinev1alpha1.Replacement{pair("a", "by")}, Replicas: 2},
 		},
 		"ASetThatCreatesNoneKeepsItAsideToo": {
 			set(2, createFirst, budget("0", "100%"), createsNone, replacing("a", "by"), setAside("by")), []Machine{old, other, broken(kept)},

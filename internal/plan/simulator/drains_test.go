@@ -83,3 +83,34 @@ func TestARunawayIsSlowedDown(t *testing.T) {
 		t.Errorf("made %d Machines in an hour, want at most %d", n, most)
 	}
 }
+
+// TestAScaleDownBeforeARolloutTakesNoPartOfItsSurge lowers replicas, raises them and changes the
+// template before the set has deleted anything. What the scale-down deletes may drain beside the
+// Machines that the set creates.
+func TestAScaleDownBeforeARolloutTakesNoPartOfItsSurge(t *testing.T) {
+	c := New(rolling(14, 1, 0))
+	until(t, c, "whole", anyVersion, func() bool { return arrived(c) })
+	set := c.Sets()[0].Name
+	decide := func() {
+		c.CatchUp()
+		c.ReconcileDeployment()
+		c.CatchUp()
+		c.ReconcileDeployment()
+	}
+	c.Update(grow(2))
+	decide()
+	c.CatchUp()
+	c.ReconcileSet(set)
+	if n := len(c.Sets()[0].Status.Dropping); n != 12 {
+		t.Fatalf("the deletion of %d Machines is decided, want 12:\n%s", n, c)
+	}
+	c.Update(grow(6))
+	decide()
+	c.Update(roll)
+	for range 5 {
+		tickDraining(c, anyVersion)
+	}
+	if len(c.Violations) > 0 {
+		t.Errorf("%s\n%s", c.Violations[0], c)
+	}
+}

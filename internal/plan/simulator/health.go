@@ -192,6 +192,18 @@ func (d decision) preserved(m *machinev1alpha1.Machine, now time.Time) bool {
 	return isPreserved(m, now)
 }
 
+// spared Machines are preserved and not available. A scale-down deletes all others before them;
+// only a rollout that replaces the set deletes them as any other.
+func (d decision) spared(c *Cluster) []string {
+	if slices.ContainsFunc(d.spec.NodeMarks.Taints, func(t machinev1alpha1.Taint) bool { return t.Key == machinev1alpha1.TaintOutdated }) {
+		return nil
+	}
+	return slices.DeleteFunc(d.kept(), func(name string) bool {
+		m := d.machine(name)
+		return m == nil || c.Available(m) || !d.preserved(m, c.Now)
+	})
+}
+
 // causeFor which the set may delete a Machine although there are not too many.
 func (c *Cluster) causeFor(d decision, name string) cause {
 	m := d.machine(name)
@@ -273,6 +285,8 @@ func (w *watcher) onDecision(c *Cluster, d decision) {
 		case tooMany:
 			surplus++
 			excess--
+			w.spared[name] = d.spared(c)
+			w.outside[name] = m != nil && !w.mayRoll(c, m)
 		case handedOver:
 			excess--
 		case replaced:

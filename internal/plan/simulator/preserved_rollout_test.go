@@ -1,7 +1,10 @@
 package simulator
 
 import (
+	"slices"
 	"testing"
+
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 )
 
 // failFor makes a running Machine fail because of its Node: its VM exists, and may be analysed.
@@ -65,5 +68,36 @@ func TestAScaleDownTakesAPreservedMachineLast(t *testing.T) {
 	}
 	if _, there := c.machines.last[failed]; !there || len(c.Machines()) != 2 {
 		t.Fatalf("want %s and an available Machine:\n%s", failed, c)
+	}
+}
+
+// TestAScaleDownTakesAPreservedMachineLastThoughItStarts deletes available Machines before one that
+// a user keeps and that has no Node yet. When the user deletes that one, too, before the others are
+// gone, nothing was promised that does not hold.
+func TestAScaleDownTakesAPreservedMachineLastThoughItStarts(t *testing.T) {
+	c := New(rolling(2, 1, 0))
+	until(t, c, "whole", anyVersion, func() bool { return arrived(c) })
+	c.Update(grow(3))
+	none := func(string) bool { return false }
+	until(t, c, "larger", none, func() bool { return len(c.Machines()) == 3 })
+	starting := ""
+	for _, m := range c.Machines() {
+		if !c.Available(m) {
+			starting = m.Name
+		}
+	}
+	c.Preserve(starting, machinev1alpha1.PreserveNow)
+	c.Keep()
+	c.Update(grow(1))
+	until(t, c, "decided", none, func() bool { return len(c.Sets()[0].Status.Dropping) > 0 })
+	if dropping := c.Sets()[0].Status.Dropping; len(dropping) != 2 || slices.Contains(dropping, starting) {
+		t.Fatalf("%v are to be deleted, want the others than %s", dropping, starting)
+	}
+	c.DeleteByUser(starting)
+	for range 5 {
+		tick(c, none)
+	}
+	if len(c.Violations) > 0 {
+		t.Errorf("%s\n%s", c.Violations[0], c)
 	}
 }

@@ -40,3 +40,35 @@ func TestAScaleDownInTheMiddleOfARolloutDeletesMarkedMachines(t *testing.T) {
 		}
 	})
 }
+
+// TestAScaleDownDeletesAMarkedMachineWhoseSetLacksAnother loses the class of the old template in a
+// rollout, so that the old set cannot grow. What replicas is lowered by is the marked Machine, and
+// not the one that the set cannot create.
+func TestAScaleDownDeletesAMarkedMachineWhoseSetLacksAnother(t *testing.T) {
+	s := rolling(1, 3, 0)
+	// The new Machines run, and are not available for as long as this takes.
+	s.MinReadySeconds = 7200
+	c := New(s)
+	until(t, c, "whole", anyVersion, func() bool { return arrived(c) })
+	marked := running(c)[0].Name
+	c.Update(func(d *machinev1alpha1.MachineDeployment) {
+		roll(d)
+		d.Spec.Template.Spec.ClassRef.Name = "large"
+	})
+	until(t, c, "rolling", anyVersion, func() bool { return made(c)["v1.1.0"] > 0 })
+	c.Classes = map[string]Class{"small": {Missing: true}}
+	c.Update(grow(3))
+	until(t, c, "larger", anyVersion, func() bool { return toldOf(c, "v1.0.0") > 1 && toldOf(c, "v1.1.0") == made(c)["v1.1.0"] })
+
+	c.ScaleDownByAutoscaler(marked)
+	for range 20 {
+		tick(c, anyVersion)
+
+	}
+	if len(c.Violations) > 0 {
+		t.Fatalf("%s\n%s", c.Violations[0], c)
+	}
+	if _, there := c.machines.last[marked]; there {
+		t.Errorf("%s was marked, and is left:\n%s", marked, c)
+	}
+}

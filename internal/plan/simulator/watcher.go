@@ -32,6 +32,11 @@ type watcher struct {
 	// unavailable Machines were not available when their set recorded that it deletes them, or
 	// when the deployment recorded the number of replicas by which it does.
 	unavailable map[string]bool
+	// spared names the preserved Machines, which were not available, in whose place a scale-down
+	// deletes a Machine.
+	spared map[string][]string
+	// outside of a rollout, a scale-down decided on the deletion of these Machines.
+	outside map[string]bool
 	// cancelled Machines were too many because a replacement of their set ended, and because of
 	// no number of replicas.
 	cancelled map[string]bool
@@ -94,7 +99,7 @@ const (
 )
 
 func newWatcher() watcher {
-	return watcher{losses: map[string]*loss{}, marks: map[string]*news{}, causes: map[string]cause{}, unavailable: map[string]bool{}, cancelled: map[string]bool{}, rolled: map[string]bool{}, places: map[string]int{}, owed: map[string]*owed{}}
+	return watcher{losses: map[string]*loss{}, marks: map[string]*news{}, causes: map[string]cause{}, unavailable: map[string]bool{}, spared: map[string][]string{}, outside: map[string]bool{}, cancelled: map[string]bool{}, rolled: map[string]bool{}, places: map[string]int{}, owed: map[string]*owed{}}
 }
 
 // wishFor what the deployment says now.
@@ -316,7 +321,7 @@ func (w *watcher) onDelete(c *Cluster, deleted *machinev1alpha1.Machine) {
 	case !rolls:
 		w.onUnmarked(c, deleted)
 	}
-	if rolls || w.latest().strategy != machinev1alpha1.OnDelete && !w.isAlone(c) {
+	if !w.outside[deleted.Name] && w.mayRoll(c, deleted) {
 		w.rolled[deleted.Name] = true
 	}
 	// A marked Machine is deleted because the client that marked it wants it to be, however
@@ -325,6 +330,11 @@ func (w *watcher) onDelete(c *Cluster, deleted *machinev1alpha1.Machine) {
 	if c.Available(deleted) && !isMarked(deleted) && !w.unavailable[deleted.Name] {
 		w.onGoing(c, deleted, "deletion")
 	}
+}
+
+// mayRoll reports whether the deletion of a Machine may be part of a rollout.
+func (w *watcher) mayRoll(c *Cluster, m *machinev1alpha1.Machine) bool {
+	return w.rolls(c, m) || w.latest().strategy != machinev1alpha1.OnDelete && !w.isAlone(c)
 }
 
 // rolls reports whether a rollout may delete a Machine: a wish in force has another template,
@@ -449,7 +459,8 @@ func (w *watcher) onDrain(c *Cluster, drained *machinev1alpha1.Machine) {
 
 // onGoing holds the lower bound: when an available Machine goes, at least replicas -
 // maxUnavailable others are available. A loss counts as available until everybody could know
-// of it, and is earned again by its replacement alone.
+// of it, and is earned again by its replacement alone. A Machine that goes in the place of a
+// preserved one is not missed.
 func (w *watcher) onGoing(c *Cluster, going *machinev1alpha1.Machine, how string) {
 	left, excused := 0, 0
 	for _, e := range c.machines.last {
@@ -459,6 +470,12 @@ func (w *watcher) onGoing(c *Cluster, going *machinev1alpha1.Machine, how string
 	}
 	for name, l := range w.losses {
 		if e, there := c.machines.last[name]; l.available && name != going.Name && (!there || !c.Available(e.object)) {
+			excused++
+		}
+	}
+	for _, name := range w.spared[going.Name] {
+		l, e := w.losses[name], c.machines.last[name]
+		if (l == nil || !l.available) && (e.object == nil || !c.Available(e.object)) {
 			excused++
 		}
 	}

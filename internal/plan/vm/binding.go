@@ -221,6 +221,9 @@ func (b *Binding) compileStatus(s fn.StatusBinding) error {
 		}
 	}
 	for i, c := range s.ErrorClasses {
+		if !c.Code.IsKnown() {
+			return fmt.Errorf("status.errorClasses[%d].code: %q must be one of %q", i, c.Code, fn.ErrorCodes())
+		}
 		re, err := regexp.Compile(c.Match)
 		if err != nil {
 			return fmt.Errorf("status.errorClasses[%d].match: %w", i, err)

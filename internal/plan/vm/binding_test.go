@@ -81,6 +81,10 @@ func TestABindingThatIsNotValidSaysWhere(t *testing.T) {
 			input(func(in *fn.Infrastructure) { in.Status.Running = "'yes'" }),
 			[]string{"status.running", "must be of type bool, is of type string"},
 		},
+		"AnErrorClassWithACodeThatIsNotDeclared": {
+			input(func(in *fn.Infrastructure) { in.Status.ErrorClasses[1].Code = "OutOfStock" }),
+			[]string{`status.errorClasses[1].code: "OutOfStock" must be one of ["QuotaExceeded" "CapacityExhausted" "InvalidRequest" "PermissionDenied" "Throttled" "Transient"]`},
+		},
 		"AnErrorClassThatIsNoExpression": {
 			input(func(in *fn.Infrastructure) { in.Status.ErrorClasses[1].Match = "(" }),
 			[]string{"status.errorClasses[1].match", "missing closing )"},

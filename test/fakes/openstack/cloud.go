@@ -83,6 +83,7 @@ type server struct {
 	metadata                           map[string]string
 	groups                             []string
 	ip, fault, console                 string
+	consoleReads                       int
 	made                               time.Time
 	builtAt, goneAt                    time.Time
 	off, booted                        bool
@@ -181,6 +182,16 @@ func (c *Cloud) SetConsole(id, text string) {
 	if s := c.find(id); s != nil {
 		s.console = text
 	}
+}
+
+// ConsoleReads is how often the console of a server was requested.
+func (c *Cloud) ConsoleReads(id string) int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if s := c.find(id); s != nil {
+		return s.consoleReads
+	}
+	return 0
 }
 
 // SetIP of a server.

@@ -187,6 +187,7 @@ func (c *call) act() (int, any, *failure) {
 	case s.status(c.now) != "ACTIVE":
 		return 0, nil, fail(http.StatusConflict, "conflictingRequest", "Instance %s is not ready", s.id)
 	}
+	s.consoleReads++
 	lines := strings.SplitAfter(s.console, "\n")
 	if n := in.Console.Length; n != nil {
 		lines = lines[max(0, len(lines)-*n):]

@@ -1,0 +1,125 @@
+package conformance
+
+import (
+	"bytes"
+	"context"
+	"maps"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/test/kit"
+)
+
+// ConsoleAccount is an Account whose provider reports the consoles of VMs.
+type ConsoleAccount interface {
+	Account
+	// Write a line to the console of a VM. A cloud whose VMs write by themselves leaves it to them.
+	Write(id, line string)
+	// ConsoleReads is how often the cloud showed the console of a VM to the provider. A cloud that
+	// has it in its record of the VM counts 1 while it is there.
+	ConsoleReads(ctx context.Context, id string) (int, error)
+}
+
+// cannot says of the cases that a cloud cannot have why. Its Composition tells whether it has
+// consoles.
+func cannot(c Cloud) map[string]string {
+	out := map[string]string{}
+	maps.Copy(out, c.Cannot())
+	file := "apis/machine/compositions/machine-" + c.Provider() + ".yaml"
+	if s, ok := c.(*simulated); ok && s.Composition != "" {
+		file = s.Composition
+	}
+	b, err := os.ReadFile(filepath.Join(kit.Root(), file))
+	if err == nil && !bytes.Contains(b, []byte("\n          console: ")) {
+		out[CaseConsole] = "The Composition has no `status.console`: the provider reports none"
+	}
+	return out
+}
+
+// late is how long after its start a VM without a Node is late, at most.
+const late = 90 * time.Second
+
+// console of a VM that does not join is read when it is late, and of one that joins never.
+func console(t *testing.T, c Cloud, _ *life) {
+	w := newWorld(t, c)
+	a, ok := w.account.(ConsoleAccount)
+	if !ok {
+		t.Fatalf("the Composition of %s has status.console, and its Account is no ConsoleAccount", c.Provider())
+	}
+	const line = "Kernel panic - not syncing: VFS: Unable to mount root fs"
+	// User data without a kubelet: its VM runs and never joins.
+	own := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: w.Namespace, Name: "own", Labels: map[string]string{machinev1alpha1.LabelUserData: "true"}},
+		StringData: map[string]string{"userData": "#cloud-config\nwrite_files: [{path: /etc/token, content: <<BOOTSTRAP_TOKEN>>}]\n"},
+	}
+	w.Create(t, own)
+	class := w.class.DeepCopy()
+	class.ObjectMeta = metav1.ObjectMeta{Namespace: w.Namespace, Name: "own"}
+	class.Spec.OperatingSystem, class.Spec.Kubelet = machinev1alpha1.OperatingSystem{}, machinev1alpha1.Kubelet{}
+	class.Spec.UserData = &machinev1alpha1.UserData{SecretRef: machinev1alpha1.UserDataSecretReference{Name: own.Name}}
+	w.Create(t, class)
+
+	joins := w.lone(t, "joins")
+	hangs := &machinev1alpha1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: w.Namespace, Name: "hangs"}, Spec: w.MachineSpec(kit.NewVersion)}
+	hangs.Spec.ClassRef.Name = class.Name
+	w.Create(t, hangs)
+	isJoining := func(m *machinev1alpha1.Machine) string {
+		if c := meta.FindStatusCondition(m.Status.Conditions, machinev1alpha1.ConditionInfrastructureReady); c == nil || c.Status != metav1.ConditionTrue {
+			return "its VM does not run"
+		}
+		return ""
+	}
+	w.await(t, hangs, isJoining)
+	id := w.vm(t, hangs).ID
+	a.Write(id, line)
+	if n, err := a.ConsoleReads(t.Context(), id); n > 0 || err != nil {
+		t.Errorf("the console of a Machine is read %d times before it is late: %v", n, err)
+	}
+	w.await(t, joins, isRunning)
+	kit.Eventually(t, late+kit.Patience, func(ctx context.Context) string {
+		if err := w.Client.Get(ctx, client.ObjectKeyFromObject(hangs), hangs); err != nil {
+			return err.Error()
+		}
+		return told(hangs.Status.Conditions, machinev1alpha1.ConditionNodeReady, "its console ends with: ")
+	}, w.describe)
+	if n, err := a.ConsoleReads(t.Context(), id); n == 0 || err != nil {
+		t.Errorf("the Machine has a console that was never read: %v", err)
+	}
+	if s := w.shownConsole(t, hangs); s == "" {
+		t.Error("the status of the VM has no console")
+	}
+	if n, err := a.ConsoleReads(t.Context(), w.vm(t, joins).ID); n > 0 || err != nil {
+		t.Errorf("the console of a Machine that joined is read %d times: %v", n, err)
+	}
+	if s := w.shownConsole(t, joins); s != "" {
+		t.Errorf("the status of a VM that joined has the console %q", s)
+	}
+	w.end(t, joins, hangs, own)
+}
+
+// shownConsole is what the status of a Machine's VM resource has.
+func (w *world) shownConsole(t *testing.T, m *machinev1alpha1.Machine) string {
+	t.Helper()
+	l := &unstructured.UnstructuredList{}
+	kind := w.account.VMKind()
+	l.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
+	must(t, w.Client.List(t.Context(), l, client.InNamespace(m.Namespace)))
+	for _, o := range l.Items {
+		if metav1.IsControlledBy(&o, m) {
+			s, _, err := unstructured.NestedString(o.Object, "status", "atProvider", "console")
+			must(t, err)
+			return s
+		}
+	}
+	t.Fatalf("Machine %s has no %s", m.Name, kind.Kind)
+	return ""
+}
