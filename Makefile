@@ -104,6 +104,23 @@ $(BIN)/plugins: cluster/cloud/go.mod
 packages: binaries ## Build the Configuration, Function and Provider packages into .work/packages.
 	$(BIN)/xpkg build --root $(CURDIR) --bin $(BIN) --out $(PACKAGES) --version $(VERSION)
 
+# The packages of the release before this one, for the tests of upgrades. Nothing is released
+# yet: a commit of the history stands for it, under a version that is lower. Once there is a
+# release, PREVIOUS is its tag.
+PREVIOUS ?= df59d596c885
+PREVIOUS_VERSION := v0.0.9
+previous_dir = $(CURDIR)/$(WORK)/previous/$(PREVIOUS)
+.PHONY: previous
+previous: $(CURDIR)/$(WORK)/previous/$(PREVIOUS)/done ## Build the packages of the release before this one, PREVIOUS=TAG, from the history (minutes, the first time).
+
+$(CURDIR)/$(WORK)/previous/$(PREVIOUS)/done:
+	@git cat-file -e '$(PREVIOUS)^{commit}' || { echo "PREVIOUS=$(PREVIOUS): the repository has no such commit; fetch the whole history" >&2; exit 1; }
+	rm -rf $(previous_dir) && mkdir -p $(previous_dir)/src
+	git archive $(PREVIOUS) | tar -x -C $(previous_dir)/src
+	$(MAKE) -C $(previous_dir)/src packages WORK=.work VERSION=$(PREVIOUS_VERSION)
+	mv $(previous_dir)/src/.work/packages $(previous_dir)/packages
+	rm -rf $(previous_dir)/src/.work && touch $@
+
 # A package of each architecture, with SBOM and licenses, signed with SIGNING_KEY: a key of
 # cosign or env://NAME. What exists under the version is never overwritten. A push that was
 # interrupted is continued by the same command. docs/releases.md has the steps around it.
@@ -160,7 +177,7 @@ test: lint unit integration e2e recovery ## Run all tests: what CI runs.
 # local cloud.
 .PHONY: unit
 unit: binaries ## Run the tests that need no control plane.
-	go test -timeout 30m ./apis/... ./cmd/... ./config/... ./test/providers ./test/release $$(go list ./internal/... | grep -v /simulator$$)
+	go test -timeout 30m ./apis/... ./cmd/... ./config/... ./test/compatibility ./test/providers ./test/release $$(go list ./internal/... | grep -v /simulator$$)
 	go test -timeout 30m ./internal/plan/simulator -rapid.seed=1 -rapid.checks=200
 	@for m in cluster cluster/cloud cluster/kubernetes; do (cd $$m && DROVER_BIN=$(BIN) go test ./...) || exit 1; done
 
@@ -206,8 +223,8 @@ fuzz: ## Give garbage to all that decodes what others wrote, FUZZTIME=30s to eac
 	done
 
 .PHONY: e2e
-e2e: build packages real-vms-if-possible ## Run the end-to-end tests and the golden renders on a local control plane.
-	DROVER_BIN=$(BIN) DROVER_PACKAGES=$(PACKAGES) DROVER_REAL_VMS=$$(ls -d $(REAL_VMS) 2>/dev/null) \
+e2e: build packages previous real-vms-if-possible ## Run the end-to-end tests and the golden renders on a local control plane.
+	DROVER_BIN=$(BIN) DROVER_PACKAGES=$(PACKAGES) DROVER_PREVIOUS=$(previous_dir)/packages DROVER_REAL_VMS=$$(ls -d $(REAL_VMS) 2>/dev/null) \
 		go test -count=1 -parallel 4 -timeout 45m $$(go list ./test/... | grep -v /recovery$$)
 
 # It has two control planes of its own, so it runs alone.
@@ -236,6 +253,11 @@ bench: build packages ## Count API writes a Machine and bytes a response, and pr
 .PHONY: load
 load: build packages ## Measure creating, rolling, deleting and resting fleets; LOAD="create=10" measures only that.
 	DROVER_BIN=$(BIN) DROVER_PACKAGES=$(PACKAGES) go run ./test/load $(LOAD)
+
+.PHONY: skew
+skew: build packages previous ## Upgrade each package alone in the middle of a rollout, from the release before this one (PREVIOUS=TAG), and back.
+	DROVER_BIN=$(BIN) DROVER_PACKAGES=$(PACKAGES) DROVER_PREVIOUS=$(previous_dir)/packages \
+		go test -count=1 -timeout 1h ./test/e2e -v -run '^TestUpgradesAmidRollouts$$' -skew-each
 
 KILLS ?= -kill-machines=50
 .PHONY: kills

@@ -56,13 +56,14 @@ func (f *flags) setup(ctx context.Context, mgr ctrl.Manager, o controller.Option
 		Configs: mgr.GetClient(), Metadata: views, Live: mgr.GetAPIReader(), Self: mgr.GetConfig(),
 		InjectedIdentityFor: f.InjectedIdentityFor, Networks: networks,
 	})
+	function := cmp.Or(os.Getenv(envFunction), defaultFunction)
 	operator.Gated(mgr, o, func() error {
 		// First the indexes and then what reads through them.
 		if err := config.Setup(ctx, mgr, o, pool, views); err != nil {
 			return err
 		}
 		nodes, err := machine.Setup(ctx, mgr, o, pool, machine.Options{
-			Function: cmp.Or(os.Getenv(envFunction), defaultFunction), CertsDir: os.Getenv(pipeline.EnvCertsDir),
+			Function: function, CertsDir: os.Getenv(pipeline.EnvCertsDir),
 		})
 		if err != nil {
 			return err
@@ -73,7 +74,7 @@ func (f *flags) setup(ctx context.Context, mgr ctrl.Manager, o controller.Option
 		if err := machinegroup.Setup(ctx, mgr, o); err != nil {
 			return err
 		}
-		return packageguard.Setup(mgr, o, mgr.GetCache())
+		return packageguard.Setup(ctx, mgr, o, mgr.GetCache(), function)
 	},
 		clusterv1alpha1.ProviderConfigGroupVersionKind,
 		clusterv1alpha1.ClusterProviderConfigGroupVersionKind,

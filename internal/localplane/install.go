@@ -88,11 +88,19 @@ func addArguments(config *unstructured.Unstructured) error {
 // own registry: the one that releases have by default.
 const Registry = "xpkg.drover.dev/drover"
 
+// Version of the packages that the Makefile builds by default.
+const Version = "v0.1.0"
+
 // Packages are what a user of the local cloud installs, by kind. The
 // configuration brings what it depends on.
-var Packages = [][2]string{
-	{"configuration", Registry + "/drover:v0.1.0"},
-	{"provider", Registry + "/provider-local:v0.1.0"},
+var Packages = PackagesOf(Version)
+
+// PackagesOf a version are the same of another one.
+func PackagesOf(version string) [][2]string {
+	return [][2]string{
+		{"configuration", Registry + "/drover:" + version},
+		{"provider", Registry + "/provider-local:" + version},
+	}
 }
 
 // Install a package as "crossplane xpkg install" does, and wait until it is healthy.

@@ -67,6 +67,26 @@ func TestTheExampleAlertsAreRulesAboutMetricsThatThereAre(t *testing.T) {
 		t.Fatalf("read %+v", rules)
 	}
 	there := described(t)
+	const runbook = "https://github.com/drover-dev/drover/blob/main/docs/runbook.md#"
+	sections := map[string]bool{}
+	for _, m := range regexp.MustCompile(`(?m)^## (Drover\w+)$`).FindAllStringSubmatch(read(t, "docs/runbook.md"), -1) {
+		sections[m[1]] = true
+	}
+	alerts := map[string]bool{}
+	for _, r := range rules.Spec.Groups[0].Rules {
+		if alerts[r.Alert] {
+			t.Errorf("there are two alerts %s", r.Alert)
+		}
+		alerts[r.Alert] = true
+		if !sections[r.Alert] || r.Annotations["runbook_url"] != runbook+strings.ToLower(r.Alert) {
+			t.Errorf("alert %s: docs/runbook.md has its section: %t, and runbook_url is %q, want %s%s", r.Alert, sections[r.Alert], r.Annotations["runbook_url"], runbook, strings.ToLower(r.Alert))
+		}
+	}
+	for s := range sections {
+		if !alerts[s] {
+			t.Errorf("docs/runbook.md has a section for %s, which is no alert", s)
+		}
+	}
 	for _, r := range rules.Spec.Groups[0].Rules {
 		names := metricName.FindAllString(r.Expr, -1)
 		if r.Alert == "" || len(names) == 0 || r.Labels["severity"] == "" || r.Annotations["summary"] == "" {

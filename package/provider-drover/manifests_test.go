@@ -191,3 +191,44 @@ func (o *objects) rulesOf(t *testing.T, b binding) []rbacv1.PolicyRule {
 	t.Fatalf("%s %s binds %s %s, which no file has", b.Kind, b.Name, b.RoleRef.Kind, b.RoleRef.Name)
 	return nil
 }
+
+// TestThePackageOfEachVMCanBeGuarded holds that who lets provider-drover create VMs of an API
+// group also lets it change the ClusterUsage of their package: one that it cannot delete would
+// protect the package for ever.
+func TestThePackageOfEachVMCanBeGuarded(t *testing.T) {
+	files, err := filepath.Glob("rbac*.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	examples, err := filepath.Glob("../../examples/*/rbac.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all objects
+	for _, f := range append(files, examples...) {
+		all.read(t, f)
+	}
+	groups := 0
+	for _, r := range all.roles {
+		if r.Labels["rbac.drover.dev/aggregate-to-machine-controller"] != "true" {
+			continue
+		}
+		for _, rule := range r.Rules {
+			if !slices.Contains(rule.Verbs, "create") {
+				continue
+			}
+			for _, group := range rule.APIGroups {
+				groups++
+				if !slices.ContainsFunc(r.Rules, func(u rbacv1.PolicyRule) bool {
+					return slices.Contains(u.Resources, "clusterusages") && slices.Contains(u.ResourceNames, "drover-machines."+group) &&
+						slices.Contains(u.Verbs, "update") && slices.Contains(u.Verbs, "delete")
+				}) {
+					t.Errorf("%s: may create objects of %s, and not update and delete the ClusterUsage drover-machines.%s", r.Name, group, group)
+				}
+			}
+		}
+	}
+	if groups < 10 {
+		t.Errorf("%d API groups: this shows nothing", groups)
+	}
+}

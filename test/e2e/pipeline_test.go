@@ -201,13 +201,13 @@ func TestTheProviderIsKeptWhileThereAreMachines(t *testing.T) {
 		if err == nil {
 			return "the deletion of the Provider is not refused"
 		}
-		if !strings.Contains(err.Error(), packageguard.Reason) {
+		if !strings.Contains(err.Error(), packageguard.ProviderReason) {
 			return "the deletion of the Provider is refused with another message: " + err.Error()
 		}
 		return ""
 	}, f.Describe)
 	out, err := f.Kubectl(t, "delete", "provider.pkg.crossplane.io", provider.GetName())
-	if err == nil || !strings.Contains(out, packageguard.Reason) {
+	if err == nil || !strings.Contains(out, packageguard.ProviderReason) {
 		t.Errorf("kubectl delete provider: %v\n%s", err, out)
 	}
 	must(t, f.Client.Get(t.Context(), client.ObjectKeyFromObject(provider), provider))

@@ -27,8 +27,18 @@ const Patience = 5 * time.Minute
 const (
 	envBin      = "DROVER_BIN"
 	envPackages = "DROVER_PACKAGES"
+	envPrevious = "DROVER_PREVIOUS"
 	envKeep     = "DROVER_KEEP"
 )
+
+// Versions of the packages of this tree, and of the release before it.
+const (
+	Version         = localplane.Version
+	PreviousVersion = "v0.0.9"
+)
+
+// HasPrevious reports whether the packages of the release before this one were built.
+func HasPrevious() bool { return os.Getenv(envPrevious) != "" }
 
 // A Plane is a local control plane with Drover installed.
 type Plane struct {
@@ -46,6 +56,8 @@ type Plane struct {
 	Witness *Witness
 
 	bin, packages string
+	// version of Drover that Install installs.
+	version string
 }
 
 // Limits of Crossplane as docs/install.md says.
@@ -64,6 +76,8 @@ type Options struct {
 	Audit bool
 	// Witness asks for one: see Leaks.
 	Witness bool
+	// Previous installs the release before this one. Packages of both are in the registry.
+	Previous bool
 	// Before is called on the empty control plane, before Drover is installed.
 	Before func(ctx context.Context, p *Plane) error
 }
@@ -71,7 +85,7 @@ type Options struct {
 // Up starts a local control plane of its own in a new directory, and installs
 // Drover from its packages.
 func Up(ctx context.Context, o Options) (*Plane, error) {
-	p := &Plane{bin: os.Getenv(envBin), packages: os.Getenv(envPackages)}
+	p := &Plane{bin: os.Getenv(envBin), packages: os.Getenv(envPackages), version: Version}
 	if p.bin == "" || p.packages == "" {
 		return nil, fmt.Errorf("%s and %s must name the folders of binaries and packages: run the tests with make", envBin, envPackages)
 	}
@@ -84,6 +98,12 @@ func Up(ctx context.Context, o Options) (*Plane, error) {
 		return nil, err
 	}
 	p.Dir = dir
+	if o.Previous {
+		p.version = PreviousVersion
+		if p.packages, err = both(dir, p.packages, os.Getenv(envPrevious)); err != nil {
+			return p, err
+		}
+	}
 	args := append([]string{"up", "--bin", p.bin, "--packages", p.packages}, o.Args...)
 	args = append(args, realVMArgs()...)
 	if o.Target {
@@ -157,7 +177,7 @@ func (p *Plane) Install(ctx context.Context) error {
 	if err := localplane.Runtime(ctx, p.Client, Root()); err != nil {
 		return err
 	}
-	for _, pkg := range localplane.Packages {
+	for _, pkg := range localplane.PackagesOf(p.version) {
 		if err := localplane.Install(ctx, p.bin, p.Kubeconfig, pkg[0], pkg[1]); err != nil {
 			return err
 		}
@@ -176,7 +196,33 @@ func (p *Plane) Install(ctx context.Context) error {
 // InstallPackage of Drover, as "crossplane xpkg install" does: by its kind and its name
 // without the version.
 func (p *Plane) InstallPackage(ctx context.Context, kind, name string) error {
-	return localplane.Install(ctx, p.bin, p.Kubeconfig, kind, localplane.Registry+"/"+name+":v0.1.0")
+	return p.InstallVersion(ctx, kind, name, p.version)
+}
+
+// InstallVersion installs another version of a package, as "crossplane xpkg update" does, and
+// waits until it is healthy.
+func (p *Plane) InstallVersion(ctx context.Context, kind, name, version string) error {
+	return localplane.Install(ctx, p.bin, p.Kubeconfig, kind, localplane.Registry+"/"+name+":"+version)
+}
+
+// both returns a folder with the packages of two folders.
+func both(dir string, folders ...string) (string, error) {
+	to := filepath.Join(dir, "packages-of-both")
+	if err := os.Mkdir(to, 0o700); err != nil {
+		return "", err
+	}
+	for _, from := range folders {
+		files, err := filepath.Glob(filepath.Join(from, "*.xpkg"))
+		if err != nil || len(files) == 0 {
+			return "", fmt.Errorf("no packages in %q: run the tests with make: %w", from, err)
+		}
+		for _, f := range files {
+			if err := os.Symlink(f, filepath.Join(to, filepath.Base(f))); err != nil {
+				return "", err
+			}
+		}
+	}
+	return to, nil
 }
 
 // Status of the control plane's processes.

@@ -444,6 +444,13 @@ type MachineStatus struct {
 	// +optional
 	FailureReason FailureReason `json:"failureReason,omitempty"`
 
+	// LossConfirmed is true while the phase is Failed, the cloud does not have the VM any more,
+	// and the Node confirms it: it is known to be gone, or not Ready. Such a Machine does not
+	// count for maxUnhealthy. A provider that asks the wrong account reports VMs as lost whose
+	// Nodes are Ready.
+	// +optional
+	LossConfirmed bool `json:"lossConfirmed,omitempty"`
+
 	// FailureMessage says why the phase is Failed, for people. It is empty while the
 	// Machine is preserved: then preservation.failureMessage has it.
 	// +optional

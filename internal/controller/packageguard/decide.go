@@ -2,7 +2,7 @@ package packageguard
 
 import "k8s.io/apimachinery/pkg/api/equality"
 
-// An action is what the controller does to the ClusterUsage.
+// An action is what the controller does to a ClusterUsage.
 type action string
 
 const (
@@ -14,11 +14,12 @@ const (
 
 // An observation is all that the decision depends on.
 type observation struct {
-	// hasMachines is true while a Machine exists, also one that is being deleted.
-	hasMachines bool
-	// provider that installed the Machine CRD, empty if the CRD has no such owner.
-	// It is not observed while there are no Machines.
-	provider string
+	// isNeeded is true while there is a Machine that needs the package, also one that is
+	// being deleted.
+	isNeeded bool
+	// desired is the spec of the ClusterUsage, nil if there is no package to guard. It is
+	// not observed while the package is not needed.
+	desired map[string]any
 	// usage is the ClusterUsage, nil if there is none.
 	usage *usage
 }
@@ -36,13 +37,13 @@ func decide(o observation) action {
 	switch {
 	case o.usage != nil && o.usage.terminating:
 		return keep
-	case !o.hasMachines && o.usage != nil:
+	case !o.isNeeded && o.usage != nil:
 		return remove
-	case !o.hasMachines, o.provider == "":
+	case !o.isNeeded, o.desired == nil:
 		return keep
 	case o.usage == nil:
 		return create
-	case !equality.Semantic.DeepEqual(o.usage.spec, desiredSpec(o.provider)):
+	case !equality.Semantic.DeepEqual(o.usage.spec, o.desired):
 		return update
 	default:
 		return keep

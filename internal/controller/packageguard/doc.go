@@ -1,29 +1,37 @@
-// Package packageguard protects the package that installed the Machine CRD: as long as a
-// Machine exists, the API server refuses to delete the Provider.
+// Package packageguard protects the packages that Machines need: as long as a Machine exists,
+// the API server refuses to delete them.
 //
-// Without the guard, "kubectl delete provider" deletes the ProviderRevision, its CRDs and
-// thereby every Machine. The guard is one ClusterUsage of Crossplane, called
-// drover-machines. Crossplane labels the Provider that the usage names with
-// crossplane.io/in-use, and its webhook denies the deletion of a labeled object with the
-// usage's reason.
+// A guard is one ClusterUsage of Crossplane. Crossplane labels the package that the usage
+// names with crossplane.io/in-use, and its webhook denies the deletion of a labeled object
+// with the usage's reason. There are these guards:
 //
-// The controller keeps the usage while a Machine exists and deletes it with the last one.
-// A Machine that is being deleted counts: its drain and the deletion of its VM need this
-// provider. The guard is a warning, not a lock: a Provider that is deleted between the
-// creation of the first Machine and the label of Crossplane is not protected.
+//	ClusterUsage              package
+//	drover-machines           the Provider that installed the Machine CRD
+//	drover-configuration      the Configuration that installed the MachineSet XRD
+//	drover-function           the Function whose steps run in this process
+//	drover-machines.GROUP     the Provider that installed the kinds of an API group which
+//	                          Machines have VMs or companions of
 //
-// Only the Provider is guarded. Crossplane makes it a co-owner of all that its revisions
-// install, so that the deletion of a ProviderRevision deletes no CRD. A usage of the
-// revision would block Crossplane when it prunes old revisions.
+// The controller keeps a usage while a Machine exists that needs the package, and deletes it
+// with the last one. A Machine that is being deleted counts: its drain and the deletion of
+// its VM need the packages. The guard is a warning, not a lock: a package that is deleted
+// between the creation of the first Machine and the label of Crossplane is not protected.
+// What keeps the objects of users in any case is the policy drover-definitions.
 //
-// The Provider is found from the CRD: its owner references name the ProviderRevision, and
-// a label of the revision names the Provider. A CRD without such an owner was applied by
-// hand, and there is no package to guard.
+// Only packages are guarded. Crossplane makes a package a co-owner of all that its revisions
+// install, so that the deletion of a revision deletes no CRD. A usage of the revision would
+// block Crossplane when it prunes old revisions.
 //
-// At rest there is no call. The CRD's metadata and the usage are watched by name, from the
+// Packages are found from what they installed: the owner references of a definition name the
+// revision, and a label of the revision names the package. A definition without such an
+// owner was applied by hand, and there is no package to guard. Which API groups Machines
+// need is read from status.resourceRefs. The status is no authority: a false one makes a
+// guard too many, or too few, and nothing else.
+//
+// At rest there is no call. The definitions' metadata and the usages are watched, from the
 // first successful read on; a kind that is missing or forbidden is never watched, since
 // a failing watch is retried forever. The process remembers, and a restart loses:
-//   - the Provider of one ProviderRevision, by the UID in the CRD's owner reference;
-//   - which of the two watches are started;
-//   - until when the guard waits after the API server refused it, and the logged error.
+//   - the package of one revision for each definition, by the UID in the owner reference;
+//   - which watches are started;
+//   - until when a guard waits after the API server refused it, and the logged error.
 package packageguard

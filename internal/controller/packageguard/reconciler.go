@@ -24,86 +24,97 @@ const (
 	fieldOwner = client.FieldOwner("provider-drover/packageguard")
 )
 
-// A reconciler keeps the ClusterUsage. It serves one request at a time.
+// A reconciler keeps the ClusterUsages. It serves one request at a time.
 type reconciler struct {
 	machines client.Reader // a cache
-	provider *providerFinder
-	usage    *view
+	usages   *view
 	client   client.Writer
 	log      logging.Logger
 	now      func() time.Time
 
-	// blockedUntil is when the API server is called again after it lacked the kind or
-	// the right; logged is the error that was logged last.
-	blockedUntil time.Time
-	logged       string
+	// guards by the name of their ClusterUsage. Those of API groups are added by newGroup
+	// when they are requested first.
+	guards   map[string]*guard
+	newGroup func(group string) *guard
 }
 
-// Reconcile makes the ClusterUsage what it should be.
-func (r *reconciler) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.Result, error) {
-	if wait := r.blockedUntil.Sub(r.now()); wait > 0 {
+// Reconcile makes the ClusterUsage of this name what it should be.
+func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	g := r.guards[req.Name]
+	if g == nil {
+		group := groupOfUsage(req.Name)
+		if group == "" {
+			return reconcile.Result{}, nil // A ClusterUsage with the label, but not of this controller.
+		}
+		g = r.newGroup(group)
+		r.guards[req.Name] = g
+	}
+	if wait := g.blockedUntil.Sub(r.now()); wait > 0 {
 		return reconcile.Result{RequeueAfter: wait}, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	hasMachines, err := r.hasMachines(ctx)
+	isNeeded, err := r.isNeeded(ctx, g)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	err = r.guard(ctx, hasMachines)
+	err = r.keep(ctx, g, isNeeded)
 	switch {
 	case err == nil:
-		r.logged = ""
+		g.logged = ""
 		return reconcile.Result{}, nil
 	case !isUnavailable(err):
 		return reconcile.Result{}, err
-	case !hasMachines && meta.IsNoMatchError(err):
+	case !isNeeded && meta.IsNoMatchError(err):
 		return reconcile.Result{}, nil // There is nothing to guard, and no guard to delete.
 	}
-	if r.logged != err.Error() {
-		r.logged = err.Error()
-		r.log.Info("Cannot keep the ClusterUsage that protects the package of Machines from deletion", "error", err, "retryInterval", retryInterval)
+	if g.logged != err.Error() {
+		g.logged = err.Error()
+		r.log.Info("Cannot keep the ClusterUsage that protects a package from deletion while Machines exist",
+			"usage", g.usage, "kind", g.kind, "error", err, "retryInterval", retryInterval)
 	}
-	r.blockedUntil = r.now().Add(retryInterval)
+	g.blockedUntil = r.now().Add(retryInterval)
 	return reconcile.Result{RequeueAfter: retryInterval}, nil
 }
 
-func (r *reconciler) hasMachines(ctx context.Context) (bool, error) {
+func (r *reconciler) isNeeded(ctx context.Context, g *guard) (bool, error) {
 	list := &v1alpha1.MachineList{}
-	err := r.machines.List(ctx, list, client.Limit(1), client.UnsafeDisableDeepCopy)
+	err := r.machines.List(ctx, list, append([]client.ListOption{client.Limit(1), client.UnsafeDisableDeepCopy}, g.machines...)...)
 	return len(list.Items) > 0, err
 }
 
-func (r *reconciler) guard(ctx context.Context, hasMachines bool) error {
-	o := observation{hasMachines: hasMachines}
-	if hasMachines {
-		var err error
-		if o.provider, err = r.provider.find(ctx); err != nil || o.provider == "" {
+func (r *reconciler) keep(ctx context.Context, g *guard, isNeeded bool) error {
+	o := observation{isNeeded: isNeeded}
+	if isNeeded {
+		name, err := g.finder.find(ctx)
+		if err != nil || name == "" {
 			return err
 		}
+		o.desired = desiredSpec(g.kind, name, g.reason)
 	}
-	u := newUsage()
-	found, err := r.usage.get(ctx, u)
+	u := newUsage(g.usage)
+	found, err := r.usages.get(ctx, u)
 	if err != nil {
 		return err
 	}
 	if found {
 		o.usage = usageOf(u)
 	}
-	return r.write(ctx, decide(o), u, o.provider)
+	return r.write(ctx, decide(o), u, o.desired)
 }
 
 // write carries out the action on the usage as it was read. An error that proves this view
 // of it stale is no failure: the watch brings the present state, and another decision.
-func (r *reconciler) write(ctx context.Context, a action, u *unstructured.Unstructured, provider string) error {
+func (r *reconciler) write(ctx context.Context, a action, u *unstructured.Unstructured, desired map[string]any) error {
+	name := u.GetName()
 	var err error
 	switch a {
 	case create:
-		u = newUsage()
-		u.Object["spec"] = desiredSpec(provider)
+		u = newUsage(name)
+		u.Object["spec"] = desired
 		err = client.IgnoreAlreadyExists(r.client.Create(ctx, u, fieldOwner))
 	case update:
-		u.Object["spec"] = desiredSpec(provider)
+		u.Object["spec"] = desired
 		if err = client.IgnoreNotFound(r.client.Update(ctx, u, fieldOwner)); kerrors.IsConflict(err) {
 			err = nil
 		}
@@ -112,7 +123,7 @@ func (r *reconciler) write(ctx context.Context, a action, u *unstructured.Unstru
 	case keep:
 	}
 	if err != nil {
-		return wrap(err, "%s ClusterUsage %s", a, UsageName)
+		return wrap(err, "%s ClusterUsage %s", a, name)
 	}
 	return nil
 }

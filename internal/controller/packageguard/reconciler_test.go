@@ -32,7 +32,7 @@ const finalizer = "test.drover.dev/hold"
 
 var (
 	errNoKind    = &meta.NoKindMatchError{GroupKind: ClusterUsageGroupVersionKind.GroupKind()}
-	errForbidden = kerrors.NewForbidden(schema.GroupResource{Resource: "clusterusages"}, UsageName, errors.New("no rule"))
+	errForbidden = kerrors.NewForbidden(schema.GroupResource{Resource: "clusterusages"}, ProviderUsage, errors.New("no rule"))
 	errBroken    = errors.New("broken")
 )
 
@@ -120,7 +120,7 @@ func TestReconcile(t *testing.T) {
 		}},
 		"NoRevision": {"A CRD whose revision is gone waits for the next one.", []step{
 			{do: func(c *cluster) {
-				c.must(c.Delete(c.Context(), newMetadata(revisionGroupVersionKind, "p-1")))
+				c.must(c.Delete(c.Context(), newMetadata(revisionGroupVersionKind(providerKind), "p-1")))
 				addMachine("m", false)(c)
 			}, calls: []string{getCRD, getRevision}},
 			{do: install("p", "p-2"), calls: []string{getRevision, getUsage, crt}, provider: "p"},
@@ -153,17 +153,17 @@ func TestReconcile(t *testing.T) {
 		}},
 		"StaleCreate": {"A guard that the cache does not show yet is no failure.", []step{
 			{do: func(c *cluster) {
-				c.fail[crt] = kerrors.NewAlreadyExists(schema.GroupResource{}, UsageName)
+				c.fail[crt] = kerrors.NewAlreadyExists(schema.GroupResource{}, ProviderUsage)
 				addMachine("m", false)(c)
 			}, calls: first.calls},
 		}},
 		"StaleUpdate": {"A guard that changed since it was read is no failure.", []step{
 			first,
 			{do: func(c *cluster) {
-				c.fail[upd] = kerrors.NewConflict(schema.GroupResource{}, UsageName, errBroken)
+				c.fail[upd] = kerrors.NewConflict(schema.GroupResource{}, ProviderUsage, errBroken)
 				install("q", "q-1")(c)
 			}, calls: []string{getRevision, upd}, provider: "p"},
-			{do: func(c *cluster) { c.fail[upd] = kerrors.NewNotFound(schema.GroupResource{}, UsageName) }, calls: []string{upd}, provider: "p"},
+			{do: func(c *cluster) { c.fail[upd] = kerrors.NewNotFound(schema.GroupResource{}, ProviderUsage) }, calls: []string{upd}, provider: "p"},
 		}},
 	}
 	for name, tc := range cases {
@@ -174,7 +174,7 @@ func TestReconcile(t *testing.T) {
 				if s.do != nil {
 					s.do(c)
 				}
-				got, err := c.Reconcile(t.Context(), request)
+				got, err := c.Reconcile(t.Context(), request(ProviderUsage))
 				if !errors.Is(err, s.err) {
 					t.Errorf("%s\nstep %d: error %v, want %v", tc.reason, i, err, s.err)
 				}
@@ -197,14 +197,14 @@ func TestReconcile(t *testing.T) {
 func TestUsage(t *testing.T) {
 	c := newCluster(t)
 	addMachine("m", false)(c)
-	if _, err := c.Reconcile(t.Context(), request); err != nil {
+	if _, err := c.Reconcile(t.Context(), request(ProviderUsage)); err != nil {
 		t.Fatal(err)
 	}
-	u := newUsage()
+	u := newUsage(ProviderUsage)
 	c.must(c.Get(t.Context(), client.ObjectKeyFromObject(u), u))
 	u.SetResourceVersion("")
 	want := map[string]any{
-		"apiVersion": "protection.crossplane.io/v1beta1", "kind": "ClusterUsage", "metadata": map[string]any{"name": "drover-machines"},
+		"apiVersion": "protection.crossplane.io/v1beta1", "kind": "ClusterUsage", "metadata": map[string]any{"name": "drover-machines", "labels": map[string]any{"machine.drover.dev/package-guard": "true"}},
 		"spec": map[string]any{
 			"of": map[string]any{"apiVersion": "pkg.crossplane.io/v1", "kind": "Provider", "resourceRef": map[string]any{"name": "p"}},
 			"reason": "Machines exist: deleting this package would delete them and their VMs. Delete all MachineDeployments, MachineSets and Machines first " +
@@ -213,6 +213,102 @@ func TestUsage(t *testing.T) {
 	}
 	if d := cmp.Diff(want, u.Object); d != "" {
 		t.Errorf("(-want +got):\n%s", d)
+	}
+}
+
+// TestOtherPackages is about the packages that Machines need beside that of their CRD.
+func TestOtherPackages(t *testing.T) {
+	const group = "cloud.example.org"
+	cloud := GroupUsage(group)
+	cases := map[string]struct {
+		reason string
+		usage  string
+		do     []func(*cluster)
+		kind   string // of the guarded package, empty if there is no guard
+		name   string
+		says   string
+	}{
+		"Configuration": {"The Compositions of Machines come with the Configuration.", ConfigurationUsage,
+			[]func(*cluster){addXRD("conf"), addMachine("m", false)}, configurationKind, "conf", ConfigurationReason},
+		"ConfigurationWithoutMachines": {"Without Machines the Configuration may be deleted.", ConfigurationUsage,
+			[]func(*cluster){addXRD("conf")}, "", "", ""},
+		"XRDAppliedByHand": {"XRDs without a package have no Configuration to guard.", ConfigurationUsage,
+			[]func(*cluster){addXRD(""), addMachine("m", false)}, "", "", ""},
+		"Function": {"The Function is found by its name.", FunctionUsage,
+			[]func(*cluster){addFunction("fn"), addMachine("m", false)}, functionKind, "fn", FunctionReason},
+		"FunctionOfAnotherName": {"A Function that is not there is not guarded.", FunctionUsage,
+			[]func(*cluster){addFunction("other"), addMachine("m", false)}, "", "", ""},
+		"Cloud": {"The Provider of a VM's kind is guarded, whoever made it.", cloud,
+			[]func(*cluster){addKind("instances", "upstream"), addMachineWith("m", group+"/v1", "Instance")}, providerKind, "upstream",
+			"Machines have resources of cloud.example.org: without this package nothing deletes their VMs. Delete these Machines first (kubectl get machines -A), then delete the package."},
+		"CloudOfOthers": {"Machines of other clouds do not need the Provider.", cloud,
+			[]func(*cluster){addKind("instances", "upstream"), addMachine("m", false), addMachineWith("n", "other.example.org/v1", "Instance")}, "", "", ""},
+		"CloudThatLastMachineLeft": {"Without Machines of this cloud its Provider may be deleted.", cloud,
+			[]func(*cluster){addKind("instances", "upstream"), addMachineWith("m", group+"/v1", "Instance"), reconcileNow(cloud), deleteMachine("m")}, "", "", ""},
+		"CloudAfterRestart": {"The guard of a cloud whose last Machine was deleted while no process ran is deleted.", cloud,
+			[]func(*cluster){func(c *cluster) {
+				u := newUsage(cloud)
+				u.Object["spec"] = desiredSpec(providerKind, "upstream", GroupReason(group))
+				c.must(c.Create(c.Context(), u))
+			}}, "", "", ""},
+		"CloudAppliedByHand": {"A CRD that no package brought has none to guard.", cloud,
+			[]func(*cluster){addKind("instances", ""), addMachineWith("m", group+"/v1", "Instance")}, "", "", ""},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			c := newCluster(t)
+			for _, do := range tc.do {
+				do(c)
+			}
+			reconcileNow(tc.usage)(c)
+			u := newUsage(tc.usage)
+			err := c.Get(t.Context(), client.ObjectKeyFromObject(u), u)
+			if tc.kind == "" {
+				if !kerrors.IsNotFound(err) {
+					t.Errorf("%s\nusage %v, error %v, want none", tc.reason, u.Object, err)
+				}
+				return
+			}
+			c.must(err)
+			if d := cmp.Diff(desiredSpec(tc.kind, tc.name, tc.says), usageOf(u).spec); d != "" {
+				t.Errorf("%s\nspec of the usage (-want +got):\n%s", tc.reason, d)
+			}
+		})
+	}
+}
+
+// TestOneForbiddenGuardLeavesTheOthers has no right on the guard of one cloud.
+func TestOneForbiddenGuardLeavesTheOthers(t *testing.T) {
+	c := newCluster(t)
+	addMachine("m", false)(c)
+	c.fail["create ClusterUsage"] = errForbidden
+	reconcileNow(ProviderUsage)(c)
+	delete(c.fail, "create ClusterUsage")
+	addXRD("conf")(c)
+	reconcileNow(ConfigurationUsage)(c)
+	c.must(c.Get(t.Context(), client.ObjectKey{Name: ConfigurationUsage}, newUsage(ConfigurationUsage)))
+	c.check("")
+}
+
+// TestAForeignUsageWithTheLabelIsLeftAlone has a ClusterUsage that a user labelled.
+func TestAForeignUsageWithTheLabelIsLeftAlone(t *testing.T) {
+	c := newCluster(t)
+	c.must(c.Create(t.Context(), newUsage("of-a-user")))
+	reconcileNow("of-a-user")(c)
+	c.must(c.Get(t.Context(), client.ObjectKey{Name: "of-a-user"}, newUsage("of-a-user")))
+}
+
+func TestGroupsOf(t *testing.T) {
+	m := machine("m")
+	for _, r := range [][2]string{
+		{"ec2.aws.m.upbound.io/v1beta1", "Instance"}, {"ec2.aws.m.upbound.io/v1beta2", "NetworkInterface"},
+		{"v1", "Secret"}, {"apps/v1", "Deployment"}, {"networking.k8s.io/v1", "Ingress"}, {"network.azure.m.upbound.io/v1beta1", "PublicIP"},
+	} {
+		m.Status.ResourceRefs = append(m.Status.ResourceRefs, v1alpha1.ComposedReference{APIVersion: r[0], Kind: r[1]})
+	}
+	want := []string{"ec2.aws.m.upbound.io", "network.azure.m.upbound.io"}
+	if d := cmp.Diff(want, groupsOf(m)); d != "" {
+		t.Errorf("each group of a package once (-want +got):\n%s", d)
 	}
 }
 
@@ -238,11 +334,13 @@ func newCluster(t *testing.T) *cluster {
 			t.Fatal(err)
 		}
 	}
-	for _, gvk := range []schema.GroupVersionKind{ClusterUsageGroupVersionKind, revisionGroupVersionKind} {
+	for _, gvk := range []schema.GroupVersionKind{
+		ClusterUsageGroupVersionKind, revisionGroupVersionKind(providerKind), revisionGroupVersionKind(configurationKind), packageGroupVersionKind(functionKind), xrdGroupVersionKind,
+	} {
 		s.AddKnownTypeWithName(gvk, &unstructured.Unstructured{})
 		s.AddKnownTypeWithName(gvk.GroupVersion().WithKind(gvk.Kind+"List"), &unstructured.UnstructuredList{})
 	}
-	c := &cluster{T: t, WithWatch: fake.NewClientBuilder().WithScheme(s).Build(), fail: map[string]error{}, clock: time.Now()}
+	c := &cluster{T: t, WithWatch: fake.NewClientBuilder().WithScheme(s).WithIndex(&v1alpha1.Machine{}, byGroup, groupsOf).Build(), fail: map[string]error{}, clock: time.Now()}
 	server := interceptor.NewClient(c.WithWatch, interceptor.Funcs{
 		Get: func(ctx context.Context, cl client.WithWatch, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
 			if err := c.call("get", obj); err != nil {
@@ -274,9 +372,30 @@ func newCluster(t *testing.T) *cluster {
 	})
 	cached := &view{live: server, cached: c.WithWatch, watch: func(context.Context, client.Object) error { return nil }}
 	usage := *cached
+	mapper := meta.NewDefaultRESTMapper(nil)
+	for _, kind := range []string{"Instance", "Disk"} {
+		mapper.Add(schema.GroupVersionKind{Group: "cloud.example.org", Version: "v1", Kind: kind}, meta.RESTScopeNamespace)
+	}
+	definition := func(gvk schema.GroupVersionKind, name, kind string) *definitionFinder {
+		v := *cached
+		return &definitionFinder{definition: gvk, name: name, kind: kind, view: &v, live: server}
+	}
 	c.reconciler = &reconciler{
-		machines: c.WithWatch, provider: &providerFinder{crd: cached, live: server}, usage: &usage, client: server,
+		machines: c.WithWatch, usages: &usage, client: server,
 		log: logger{logging.NewNopLogger(), &c.logs}, now: func() time.Time { return c.clock },
+		guards: map[string]*guard{
+			ProviderUsage:      {usage: ProviderUsage, kind: providerKind, reason: ProviderReason, finder: definition(crdGroupVersionKind, machineCRD, providerKind)},
+			ConfigurationUsage: {usage: ConfigurationUsage, kind: configurationKind, reason: ConfigurationReason, finder: definition(xrdGroupVersionKind, machineSetXRD, configurationKind)},
+			FunctionUsage:      {usage: FunctionUsage, kind: functionKind, reason: FunctionReason, finder: &functionFinder{name: "fn", view: cached}},
+		},
+		newGroup: func(group string) *guard {
+			return newGroupGuard(group, &groupFinder{
+				group: group, machines: c.WithWatch, mapper: mapper, kinds: map[string]*definitionFinder{},
+				provider: func(crd string) (*definitionFinder, error) {
+					return definition(crdGroupVersionKind, crd, providerKind), nil
+				},
+			})
+		},
 	}
 	c.must(c.Create(t.Context(), &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: machineCRD}}))
 	install("p", "p-1")(c)
@@ -294,7 +413,7 @@ func (c *cluster) call(verb string, obj client.Object) error {
 // check that the usage guards the Provider, or that there is none.
 func (c *cluster) check(provider string) {
 	c.Helper()
-	u := newUsage()
+	u := newUsage(ProviderUsage)
 	err := c.Get(c.Context(), client.ObjectKeyFromObject(u), u)
 	if provider == "" {
 		if !kerrors.IsNotFound(err) {
@@ -303,7 +422,7 @@ func (c *cluster) check(provider string) {
 		return
 	}
 	c.must(err)
-	if d := cmp.Diff(desiredSpec(provider), usageOf(u).spec); d != "" {
+	if d := cmp.Diff(desiredSpec(providerKind, provider, ProviderReason), usageOf(u).spec); d != "" {
 		c.Errorf("spec of the usage (-want +got):\n%s", d)
 	}
 }
@@ -333,7 +452,7 @@ func (c *cluster) change(obj client.Object, change func()) {
 func install(provider, name string) func(*cluster) {
 	return func(c *cluster) {
 		revision := &unstructured.Unstructured{}
-		revision.SetGroupVersionKind(revisionGroupVersionKind)
+		revision.SetGroupVersionKind(revisionGroupVersionKind(providerKind))
 		revision.SetName(name)
 		revision.SetUID(types.UID(name))
 		revision.SetLabels(map[string]string{"pkg.crossplane.io/package": provider})
@@ -360,6 +479,64 @@ func addMachine(name string, held bool) func(*cluster) {
 	}
 }
 
+func addMachineWith(name, apiVersion, kind string) func(*cluster) {
+	return func(c *cluster) {
+		m := machine(name)
+		m.Status.ResourceRefs = []v1alpha1.ComposedReference{{Role: "token", APIVersion: "v1", Kind: "Secret", Name: name}, {Role: "vm", APIVersion: apiVersion, Kind: kind, Name: name}}
+		c.must(c.Create(c.Context(), m))
+	}
+}
+
+func reconcileNow(usage string) func(*cluster) {
+	return func(c *cluster) {
+		c.Helper()
+		_, err := c.Reconcile(c.Context(), request(usage))
+		c.must(err)
+	}
+}
+
+// addKind of a cloud that a Provider's package brought, or by hand if there is no Provider.
+func addKind(plural, provider string) func(*cluster) {
+	return func(c *cluster) {
+		crd := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: plural + ".cloud.example.org"}}
+		crd.OwnerReferences = c.revision(providerKind, provider)
+		c.must(c.Create(c.Context(), crd))
+	}
+}
+
+func addXRD(configuration string) func(*cluster) {
+	return func(c *cluster) {
+		xrd := &unstructured.Unstructured{}
+		xrd.SetGroupVersionKind(xrdGroupVersionKind)
+		xrd.SetName(machineSetXRD)
+		xrd.SetOwnerReferences(c.revision(configurationKind, configuration))
+		c.must(c.Create(c.Context(), xrd))
+	}
+}
+
+func addFunction(name string) func(*cluster) {
+	return func(c *cluster) {
+		f := &unstructured.Unstructured{}
+		f.SetGroupVersionKind(packageGroupVersionKind(functionKind))
+		f.SetName(name)
+		c.must(c.Create(c.Context(), f))
+	}
+}
+
+// revision of a package, as the controller of what it installs.
+func (c *cluster) revision(kind, pkg string) []metav1.OwnerReference {
+	if pkg == "" {
+		return nil
+	}
+	r := &unstructured.Unstructured{}
+	r.SetGroupVersionKind(revisionGroupVersionKind(kind))
+	r.SetName(pkg + "-1")
+	r.SetUID(types.UID(pkg + "-1"))
+	r.SetLabels(map[string]string{"pkg.crossplane.io/package": pkg})
+	c.must(c.Create(c.Context(), r))
+	return []metav1.OwnerReference{{APIVersion: r.GetAPIVersion(), Kind: r.GetKind(), Name: r.GetName(), UID: r.GetUID(), Controller: ptr.To(true)}}
+}
+
 func deleteMachine(name string) func(*cluster) {
 	return func(c *cluster) { c.must(c.Delete(c.Context(), machine(name))) }
 }
@@ -373,8 +550,8 @@ func release(name string) func(*cluster) {
 
 func addUsage(provider string, held bool) func(*cluster) {
 	return func(c *cluster) {
-		u := newUsage()
-		u.Object["spec"] = desiredSpec(provider)
+		u := newUsage(ProviderUsage)
+		u.Object["spec"] = desiredSpec(providerKind, provider, ProviderReason)
 		if held {
 			u.SetFinalizers([]string{finalizer})
 		}
@@ -382,15 +559,15 @@ func addUsage(provider string, held bool) func(*cluster) {
 	}
 }
 
-func deleteUsage(c *cluster) { c.must(c.Delete(c.Context(), newUsage())) }
+func deleteUsage(c *cluster) { c.must(c.Delete(c.Context(), newUsage(ProviderUsage))) }
 
 func releaseUsage(c *cluster) {
-	u := newUsage()
+	u := newUsage(ProviderUsage)
 	c.change(u, func() { u.SetFinalizers(nil) })
 }
 
 func editUsage(c *cluster) {
-	u := newUsage()
+	u := newUsage(ProviderUsage)
 	c.change(u, func() { c.must(unstructured.SetNestedField(u.Object, true, "spec", "replayDeletion")) })
 }
 

@@ -39,11 +39,13 @@ const serviceAccount = "packageguard-test"
 var rights = []rbacv1.PolicyRule{
 	{APIGroups: []string{"machine.drover.dev"}, Resources: []string{"machines"}, Verbs: []string{"list", "watch"}},
 	{APIGroups: []string{"apiextensions.k8s.io"}, Resources: []string{"customresourcedefinitions"}, Verbs: []string{"get", "list", "watch"}},
-	{APIGroups: []string{"pkg.crossplane.io"}, Resources: []string{"providerrevisions"}, Verbs: []string{"get"}},
-	{APIGroups: []string{"protection.crossplane.io"}, Resources: []string{"clusterusages"}, Verbs: []string{"create"}},
+	{APIGroups: []string{"apiextensions.crossplane.io"}, Resources: []string{"compositeresourcedefinitions"}, Verbs: []string{"get", "list", "watch"}},
+	{APIGroups: []string{"pkg.crossplane.io"}, Resources: []string{"configurationrevisions", "providerrevisions"}, Verbs: []string{"get"}},
+	{APIGroups: []string{"pkg.crossplane.io"}, Resources: []string{"functions"}, Verbs: []string{"get", "list", "watch"}},
+	{APIGroups: []string{"protection.crossplane.io"}, Resources: []string{"clusterusages"}, Verbs: []string{"get", "list", "watch", "create"}},
 	{
-		APIGroups: []string{"protection.crossplane.io"}, Resources: []string{"clusterusages"}, ResourceNames: []string{"drover-machines"},
-		Verbs: []string{"get", "list", "watch", "update", "delete"},
+		APIGroups: []string{"protection.crossplane.io"}, Resources: []string{"clusterusages"}, ResourceNames: []string{"drover-machines", "drover-configuration", "drover-function"},
+		Verbs: []string{"update", "delete"},
 	},
 }
 
@@ -63,13 +65,13 @@ func TestCrossplane(t *testing.T) {
 	e.create(e.machine("held", finalizer))
 	e.create(e.machine("free"))
 	e.eventually("the Provider is in use", func() bool {
-		return e.exists(newUsage()) && e.exists(provider) && provider.GetLabels()["crossplane.io/in-use"] == "true"
+		return e.exists(newUsage(ProviderUsage)) && e.exists(provider) && provider.GetLabels()["crossplane.io/in-use"] == "true"
 	})
 	e.denied(provider)
 
-	e.must(e.Delete(t.Context(), newUsage()))
+	e.must(e.Delete(t.Context(), newUsage(ProviderUsage)))
 	e.eventually("a guard that a user deleted comes back", func() bool {
-		u := newUsage()
+		u := newUsage(ProviderUsage)
 		return e.exists(u) && u.GetDeletionTimestamp() == nil && e.exists(provider) && provider.GetLabels()["crossplane.io/in-use"] == "true"
 	})
 	e.must(e.Delete(t.Context(), e.machine("free")))
@@ -80,7 +82,7 @@ func TestCrossplane(t *testing.T) {
 	e.must(e.Get(t.Context(), client.ObjectKeyFromObject(m), m))
 	m.Finalizers = nil
 	e.must(e.Update(t.Context(), m))
-	e.eventually("the guard is deleted with the last Machine", func() bool { return !e.exists(newUsage()) })
+	e.eventually("the guard is deleted with the last Machine", func() bool { return !e.exists(newUsage(ProviderUsage)) })
 	e.must(e.Delete(t.Context(), provider))
 	e.eventually("the Provider is deleted", func() bool { return !e.exists(provider) })
 }
@@ -131,7 +133,7 @@ func (e *env) grant() {
 func (e *env) start() {
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
-	e.must(Setup(e.mgr, controller.Options{Logger: logging.NewNopLogger(), MaxConcurrentReconciles: 1}, e.mgr.GetCache()))
+	e.must(Setup(ctx, e.mgr, controller.Options{Logger: logging.NewNopLogger(), MaxConcurrentReconciles: 1}, e.mgr.GetCache(), "fn"))
 	go func() { ended <- e.mgr.Start(ctx) }()
 	e.Cleanup(func() {
 		stop()
@@ -145,7 +147,7 @@ func (e *env) start() {
 func (e *env) install(provider *unstructured.Unstructured) {
 	e.create(provider)
 	revision := e.object("pkg.crossplane.io/v1", "ProviderRevision", "guarded-1", map[string]any{"image": "xpkg.invalid/guarded:v1", "desiredState": "Inactive", "revision": int64(1)})
-	revision.SetLabels(map[string]string{labelProvider: provider.GetName()})
+	revision.SetLabels(map[string]string{labelPackage: provider.GetName()})
 	revision.SetOwnerReferences([]metav1.OwnerReference{ownerOf(provider, true)})
 	e.create(revision)
 	crd := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: machineCRD}}
@@ -184,7 +186,7 @@ func (e *env) machine(name string, finalizers ...string) *v1alpha1.Machine {
 func (e *env) denied(provider client.Object) {
 	e.Helper()
 	err := e.Delete(e.Context(), provider)
-	for _, want := range []string{"This resource is in-use by 1 usage(s)", `"drover-machines"`, Reason} {
+	for _, want := range []string{"This resource is in-use by 1 usage(s)", `"drover-machines"`, ProviderReason} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			e.Errorf("deletion of the Provider: error %v, want one with %q", err, want)
 		}

@@ -3,36 +3,37 @@ package packageguard
 import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/drover-dev/drover/apis/machine/v1alpha1"
 )
 
-// UsageName is the name of the ClusterUsage.
-const UsageName = "drover-machines"
-
-// Reason is what a user reads when the deletion of the Provider is denied.
-const Reason = "Machines exist: deleting this package would delete them and their VMs. " +
-	"Delete all MachineDeployments, MachineSets and Machines first (kubectl get machines -A), then delete the package."
-
-// ClusterUsageGroupVersionKind is the kind of the guard.
+// ClusterUsageGroupVersionKind is the kind of the guards.
 var ClusterUsageGroupVersionKind = schema.GroupVersionKind{Group: "protection.crossplane.io", Version: "v1beta1", Kind: "ClusterUsage"}
 
-// newUsage returns a ClusterUsage with nothing but its name.
-func newUsage() *unstructured.Unstructured {
+// labelGuard marks the ClusterUsages of this controller, so that it watches no others.
+const labelGuard = v1alpha1.Group + "/package-guard"
+
+var guardLabels = map[string]string{labelGuard: "true"}
+
+// newUsage returns a ClusterUsage with nothing but its name and label.
+func newUsage(name string) *unstructured.Unstructured {
 	u := &unstructured.Unstructured{}
 	u.SetGroupVersionKind(ClusterUsageGroupVersionKind)
-	u.SetName(UsageName)
+	u.SetName(name)
+	u.SetLabels(guardLabels)
 	return u
 }
 
-// desiredSpec of the ClusterUsage. It leaves out replayDeletion, by which Crossplane would
-// delete the Provider with the last Machine after one denied attempt.
-func desiredSpec(provider string) map[string]any {
+// desiredSpec of a ClusterUsage. It leaves out replayDeletion, by which Crossplane would
+// delete the package with the last Machine after one denied attempt.
+func desiredSpec(kind, name, reason string) map[string]any {
 	return map[string]any{
 		"of": map[string]any{
-			"apiVersion":  providerGroup + "/" + providerVersion,
-			"kind":        providerKind,
-			"resourceRef": map[string]any{"name": provider},
+			"apiVersion":  packageGroup + "/" + packageVersion,
+			"kind":        kind,
+			"resourceRef": map[string]any{"name": name},
 		},
-		"reason": Reason,
+		"reason": reason,
 	}
 }
 

@@ -88,6 +88,13 @@ func failed(f facts, sick *machinev1alpha1.Unhealthiness) *failure {
 	return ofCreation(f)
 }
 
+// isLossConfirmed reports whether the Node agrees with the cloud that the VM is gone. A Node
+// that cannot be observed confirms nothing. The failure may be another: a
+// cloud-controller-manager deletes the Node before the VM is missed.
+func (f facts) isLossConfirmed() bool {
+	return f.VM.State == plan.VMLost && f.isNodeKnown && !f.node.ready
+}
+
 // ofNode is the failure of a Machine whose Node is unhealthy for too long.
 func ofNode(f facts, sick *machinev1alpha1.Unhealthiness) *failure {
 	if !isUnhealthy(sick) || !f.judgesHealth {

@@ -470,3 +470,39 @@ func TestCreationTimeoutCountsFromTheEndOfARefusal(t *testing.T) {
 		})
 	}
 }
+
+// TestTheNodeConfirmsTheLossOfAVM has a VM that its provider does not find.
+func TestTheNodeConfirmsTheLossOfAVM(t *testing.T) {
+	const id = "local:///zone-a/vm-1"
+	lost := plan.VM{State: plan.VMLost, ProviderID: id, Message: "gone"}
+	gone := &workernode.WorkerNode{Observation: workernode.Observation{NodeName: "m"}}
+	full := readyNode()
+	full.Observation.Conditions = append(full.Observation.Conditions, workernode.Condition{Type: "KernelDeadlock", Status: "True"})
+	nodeFailed := machinev1alpha1.MachineStatus{Phase: "Failed", FailureReason: "NodeUnhealthy", NodeRef: &machinev1alpha1.NodeReference{Name: "m"}}
+	for name, tc := range map[string]struct {
+		reason string
+		before machinev1alpha1.MachineStatus
+		vm     plan.VM
+		node   *workernode.WorkerNode
+		want   bool
+	}{
+		"NodeIsSilent":         {"A Node that stopped reporting confirms it.", phaseIs("Running"), lost, workerNodeThat("m", "Unknown"), true},
+		"NodeIsNotReady":       {"So does one that is not Ready.", phaseIs("Running"), lost, workerNodeThat("m", "False"), true},
+		"NodeIsGone":           {"So does one that is deleted, by a cloud-controller-manager for example.", phaseIs("Running"), lost, gone, true},
+		"NodeIsReady":          {"A Node that is Ready contradicts it.", phaseIs("Running"), lost, readyNode(), false},
+		"NodeIsReadyAndSick":   {"So does one that is Ready and has another bad condition.", phaseIs("Running"), lost, full, false},
+		"NodeCannotBeObserved": {"A cluster that cannot be reached confirms nothing.", phaseIs("Running"), lost, unreachable(workerNodeThat("m", "Unknown")), false},
+		"NodeIsUnknown":        {"Nor does a Machine whose Node was never observed.", phaseIs("Running"), lost, nil, false},
+		"VMIsBack":             {"A VM that the cloud has again is not lost.", machinev1alpha1.MachineStatus{Phase: "Failed", FailureReason: "VMLost", LossConfirmed: true}, plan.VM{State: plan.VMRunning, ProviderID: id}, workerNodeThat("m", "Unknown"), false},
+		"FailedForItsNode":     {"A Machine may fail for its Node before its VM is missed.", nodeFailed, lost, workerNodeThat("m", "Unknown"), true},
+		"StillLost":            {"A loss stays confirmed.", machinev1alpha1.MachineStatus{Phase: "Failed", FailureReason: "VMLost", LossConfirmed: true}, lost, gone, true},
+		"NotLost":              {"A Node that is not Ready loses no VM.", phaseIs("Running"), plan.VM{State: plan.VMRunning, ProviderID: id}, workerNodeThat("m", "False"), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := Plan(soon, Observed{Machine: machine(tc.before), VM: tc.vm, WorkerNode: tc.node}).Status
+			if got.LossConfirmed != tc.want {
+				t.Errorf("%s\nphase %s, %s: confirmed %t, want %t", tc.reason, got.Phase, got.FailureReason, got.LossConfirmed, tc.want)
+			}
+		})
+	}
+}

@@ -55,6 +55,7 @@ func status(f facts, d decision) machinev1alpha1.MachineStatus {
 	}
 	if d.failure != nil {
 		s.FailureReason = d.failure.reason
+		s.LossConfirmed = f.isLossConfirmed()
 		// The cluster-autoscaler deletes whatever has the root field. It must not see it on a
 		// Machine that is kept.
 		if !lasts(f.now, d.preservation) {

@@ -21,15 +21,21 @@ func asksForAnother(m Machine) bool {
 	return m.Status.ReplaceRequested || m.Annotations[machinev1alpha1.AnnotationReplace] == "true"
 }
 
-// isUnhealthy says whether the Machine counts for the share above which none is replaced.
+// isUnhealthy says whether the Machine counts for the share above which none is replaced. A
+// VM that is gone does not: it can only be replaced. What is reported as gone, and has a Node
+// that works, does count: what reports it may be wrong about all VMs.
 func (f *fleet) isUnhealthy(m Machine) bool {
 	switch {
-	case f.isPreserved(m), failedForRoom(m):
+	case f.isPreserved(m), failedForRoom(m), isConfirmedLost(m):
 		return false
 	case isFailed(m), m.Status.Phase == machinev1alpha1.MachineUnknown:
 		return true
 	}
 	return isInFlight(m) && inError(m)
+}
+
+func isConfirmedLost(m Machine) bool {
+	return isFailed(m) && m.Status.LossConfirmed
 }
 
 func (p *plan) unhealthy() int32 { return p.unhealthyOf(p.kept) }

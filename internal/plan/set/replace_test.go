@@ -326,6 +326,36 @@ func TestAMachineForWhichThereIsNoRoomIsNotUnhealthy(t *testing.T) {
 	}
 }
 
+// TestAConfirmedLossIsNotUnhealthy is about VMs that the cloud does not have any more. To
+// hold back their replacements would leave a set small for ever.
+func TestAConfirmedLossIsNotUnhealthy(t *testing.T) {
+	confirmed := func(m *Machine) { m.Status.LossConfirmed = true }
+	fleet := func(is ...machineOption) []Machine {
+		return []Machine{
+			machine("a", failed, append([]machineOption{worked, lost}, is...)...), machine("b", failed, append([]machineOption{worked, lost}, is...)...),
+			machine("c", failed, append([]machineOption{worked, lost}, is...)...), machine("d", running, worked), machine("e", running, worked),
+		}
+	}
+	for name, tc := range map[string]struct {
+		reason    string
+		machines  []Machine
+		unhealthy int32
+		dropping  int
+	}{
+		"Confirmed": {"A VM that is gone cannot recover: it is replaced within the budget.", fleet(confirmed), 0, 1},
+		"Claimed":   {"A provider that asks the wrong account reports VMs as lost whose Nodes are Ready: none is replaced.", fleet(), 3, 0},
+		"NodeFirst": {"A Machine may have failed for its Node before its VM was missed.", fleet(confirmed, func(m *Machine) { m.Status.FailureReason = machinev1alpha1.FailureNodeDeleted }), 0, 1},
+		"Recovered": {"A Machine that is not Failed any more is judged by its phase.", fleet(confirmed, func(m *Machine) { m.Status.Phase = machinev1alpha1.MachineUnknown }), 3, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := Plan(now, Observed{Set: set(5, budget("1", "40%")), Machines: tc.machines})
+			if d.Status.UnhealthyReplicas != tc.unhealthy || len(d.Status.Dropping) != tc.dropping {
+				t.Errorf("%s\n%d are unhealthy, want %d; replaced %v, want %d", tc.reason, d.Status.UnhealthyReplicas, tc.unhealthy, d.Status.Dropping, tc.dropping)
+			}
+		})
+	}
+}
+
 func TestAReplacementTellsWhy(t *testing.T) {
 	say := func(s *machinev1alpha1.MachineSet, m Machine) string {
 		for _, e := range Plan(now, Observed{Set: s, Machines: []Machine{m}}).Events {

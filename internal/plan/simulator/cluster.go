@@ -503,12 +503,18 @@ func (c *Cluster) inPlace() bool {
 	return c.deployment().Spec.Strategy.Type == machinev1alpha1.InPlaceUpdate
 }
 
-// Fail a Machine for good.
-func (c *Cluster) Fail(name string) {
+// Fail a Machine for good: its VM is gone, and its Node is not Ready.
+func (c *Cluster) Fail(name string) { c.loseVM(name, true) }
+
+// Claim that the VM of a Machine is gone, although its Node is Ready.
+func (c *Cluster) Claim(name string) { c.loseVM(name, false) }
+
+func (c *Cluster) loseVM(name string, confirmed bool) {
 	c.changeMachine(name, func(m *machinev1alpha1.Machine) {
 		c.onLoss(c, m, false)
 		m.Status.Phase = machinev1alpha1.MachineFailed
 		m.Status.FailureReason = machinev1alpha1.FailureVMLost
+		m.Status.LossConfirmed = confirmed
 		m.Status.ReadySince = nil
 	})
 }

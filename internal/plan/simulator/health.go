@@ -246,7 +246,7 @@ func (c *Cluster) causeFor(d decision, name string) cause {
 // the others only those that failed, that a user asked to replace, whose replacement is
 // available, or that have no VM and are outdated. Of a Machine that had a Node, no more
 // replacements are in flight than the budget, and none is begun while more than maxUnhealthy
-// are unhealthy. What the set preserves counts for neither, from the decision on that preserves
+// are unhealthy, without those whose VM is gone. What the set preserves counts for neither, from the decision on that preserves
 // it, and a set preserves no more Machines by itself than it may. A marked Machine is among
 // those that are too many.
 func (w *watcher) onDecision(c *Cluster, d decision) {
@@ -392,6 +392,7 @@ func (w *watcher) begin(c *Cluster, d decision, name string) {
 		m := d.machine(name)
 		switch {
 		case m == nil || d.preserved(m, c.Now) || slices.Contains(d.preserves, name):
+		case m.Status.LossConfirmed && m.Status.Phase == machinev1alpha1.MachineFailed:
 		case m.Status.Phase == machinev1alpha1.MachineUnknown, m.Status.Phase == machinev1alpha1.MachineFailed:
 			unhealthy++
 		}

@@ -73,7 +73,7 @@ func fall(t *rapid.T, c *Cluster) {
 		return
 	}
 	name := ms[rapid.IntRange(0, len(ms)-1).Draw(t, "machine")].Name
-	switch rapid.SampledFrom([]int{0, 0, 0, 1, 1, 1, 2, 2, 3, 3, 4, 5, 6}).Draw(t, "fall") {
+	switch rapid.SampledFrom([]int{0, 0, 0, 1, 1, 1, 2, 2, 3, 3, 4, 5, 6, 7, 7}).Draw(t, "fall") {
 	case 0:
 		c.Lose(name)
 	case 1:
@@ -90,7 +90,59 @@ func fall(t *rapid.T, c *Cluster) {
 		c.Request(name)
 	case 6:
 		c.Blackout(rapid.IntRange(0, 3).Draw(t, "spared"))
+	case 7:
+		c.Claim(name)
 	}
+}
+
+// TestASetRegainsItsSizeAfterItsVMsAreLost loses VMs, all of them in some histories: no limit
+// of unhealthy Machines holds back what can only be replaced.
+func TestASetRegainsItsSizeAfterItsVMsAreLost(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := spec(t, machinev1alpha1.RollingUpdate)
+		s.Replicas, s.Remediation = rapid.Int32Range(1, 12).Draw(t, "replicas"), remediation(t)
+		s.Remediation.MaxUnhealthy = ptr.To(intstr.Parse(rapid.SampledFrom([]string{"0", "1", "40%"}).Draw(t, "limit")))
+		c := New(s)
+		settle(t, c)
+		lost := c.Machines()[:rapid.IntRange(1, int(s.Replicas)).Draw(t, "lost")]
+		for _, m := range lost {
+			c.Fail(m.Name)
+			if rapid.Bool().Draw(t, "seen before the next") {
+				calm(c, 1)
+			}
+		}
+		settle(t, c)
+		check(t, c)
+		for _, m := range lost {
+			if _, there := c.machines.get(m.Name); there {
+				t.Fatalf("%s lost its VM and is there:\n%s", m.Name, c)
+			}
+		}
+	})
+}
+
+// TestAWrongAccountReplacesNothing lets a provider report more VMs as gone than may be
+// unhealthy, whose Nodes are Ready all the while.
+func TestAWrongAccountReplacesNothing(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := spec(t, machinev1alpha1.RollingUpdate)
+		s.Replicas, s.Remediation = rapid.Int32Range(4, 12).Draw(t, "replicas"), remediation(t)
+		s.Remediation.MaxUnhealthy = ptr.To(intstr.FromString("40%"))
+		s.AutoPreserveFailedMachineMax = 0 // What is preserved is not unhealthy.
+		c := New(s)
+		settle(t, c)
+		before := c.Machines()
+		for _, m := range before[:rapid.IntRange(int(s.Replicas)*2/5+2, int(s.Replicas)).Draw(t, "claimed")] {
+			c.Claim(m.Name)
+		}
+		calm(c, 20)
+		check(t, c)
+		for _, m := range before {
+			if _, there := c.machines.get(m.Name); !there {
+				t.Fatalf("%s was replaced, and its Node is Ready:\n%s", m.Name, c)
+			}
+		}
+	})
 }
 
 // calm lets everything be seen and reconciled for some rounds.

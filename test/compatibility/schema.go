@@ -1,0 +1,214 @@
+// Package compatibility holds what a release must be able to read of the release before it:
+// objects of its kinds, inputs of its Compositions, and digests of its groups. testdata has
+// what that release wrote, in a folder of its version.
+package compatibility
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"sigs.k8s.io/yaml"
+)
+
+// A field of a kind, by what a stored object can depend on.
+type field struct {
+	// Type of the value, with its format: string, integer, object.
+	Type string `json:"type"`
+	// Required is true if an object without the field is refused.
+	Required bool `json:"required,omitempty"`
+	// Default is the JSON of the default, empty without one.
+	Default string `json:"default,omitempty"`
+	// Enum has the values that are allowed, none for any.
+	Enum []string `json:"enum,omitempty"`
+	// List is how lists and maps are merged: their type and keys.
+	List string `json:"list,omitempty"`
+}
+
+// A version of a kind.
+type version struct {
+	Served  bool             `json:"served"`
+	Storage bool             `json:"storage"`
+	Fields  map[string]field `json:"fields"`
+}
+
+// kinds by group, kind and version: "machine.drover.dev Machine v1alpha1".
+type kinds map[string]version
+
+// schemaFiles below the root of the repository that have CRDs, XRDs or inputs.
+var schemaFiles = []string{"package/*/crds/*.yaml", "package/*/input/*.yaml", "apis/machine/xrds/*.yaml"}
+
+// definition is what CRDs and XRDs have in common.
+type definition struct {
+	Kind string `json:"kind"`
+	Spec struct {
+		Group string                `json:"group"`
+		Names struct{ Kind string } `json:"names"`
+		Scope string                `json:"scope"`
+		// Versions of an XRD are referenceable instead of stored.
+		Versions []struct {
+			Name                           string `json:"name"`
+			Served, Storage, Referenceable bool
+			Schema                         struct {
+				OpenAPIV3Schema schema `json:"openAPIV3Schema"`
+			} `json:"schema"`
+		} `json:"versions"`
+	} `json:"spec"`
+}
+
+type schema struct {
+	Type       string            `json:"type"`
+	Format     string            `json:"format"`
+	Required   []string          `json:"required"`
+	Default    json.RawMessage   `json:"default"`
+	Enum       []json.RawMessage `json:"enum"`
+	Properties map[string]schema `json:"properties"`
+	Items      *schema           `json:"items"`
+	// AdditionalProperties is the schema of the values of a map.
+	AdditionalProperties *schema  `json:"additionalProperties"`
+	IntOrString          bool     `json:"x-kubernetes-int-or-string"`
+	Preserve             bool     `json:"x-kubernetes-preserve-unknown-fields"`
+	ListType             string   `json:"x-kubernetes-list-type"`
+	ListMapKeys          []string `json:"x-kubernetes-list-map-keys"`
+	MapType              string   `json:"x-kubernetes-map-type"`
+}
+
+// schemasIn reads the schemas of all kinds below a root.
+func schemasIn(root string) (kinds, error) {
+	out := kinds{}
+	for _, pattern := range schemaFiles {
+		files, err := filepath.Glob(filepath.Join(root, pattern))
+		if err != nil || len(files) == 0 {
+			return nil, fmt.Errorf("no file of %s in %s: %v", pattern, root, err)
+		}
+		for _, f := range files {
+			if err := out.read(f); err != nil {
+				return nil, fmt.Errorf("%s: %w", f, err)
+			}
+		}
+	}
+	return out, nil
+}
+
+func (k kinds) read(file string) error {
+	b, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	for _, doc := range strings.Split(string(b), "\n---\n") {
+		var d definition
+		if err := yaml.Unmarshal([]byte(doc), &d); err != nil {
+			return err
+		}
+		for _, v := range d.Spec.Versions {
+			out := version{Served: v.Served, Storage: v.Storage || v.Referenceable, Fields: map[string]field{"": {Type: "scope " + d.Spec.Scope}}}
+			out.walk("", v.Schema.OpenAPIV3Schema, false)
+			k[d.Spec.Group+" "+d.Spec.Names.Kind+" "+v.Name] = out
+		}
+	}
+	return nil
+}
+
+func (v *version) walk(path string, s schema, required bool) {
+	if path != "" {
+		f := field{Type: s.Type, Required: required, Default: string(s.Default)}
+		switch {
+		case s.IntOrString:
+			f.Type = "int-or-string"
+		case s.Preserve:
+			f.Type += " of any fields"
+		}
+		if s.Format != "" {
+			f.Type += " " + s.Format
+		}
+		for _, e := range s.Enum {
+			f.Enum = append(f.Enum, string(e))
+		}
+		f.List = strings.TrimSpace(strings.Join(append([]string{s.ListType, s.MapType}, s.ListMapKeys...), " "))
+		v.Fields[path] = f
+	}
+	for name, p := range s.Properties {
+		v.walk(strings.TrimPrefix(path+"."+name, "."), p, slices.Contains(s.Required, name))
+	}
+	if s.Items != nil {
+		v.walk(path+"[]", *s.Items, false)
+	}
+	if s.AdditionalProperties != nil {
+		v.walk(path+"{}", *s.AdditionalProperties, false)
+	}
+}
+
+// breaks returns how the kinds of now cannot read or keep what is stored by before.
+func (k kinds) breaks(before kinds) []string {
+	var out []string
+	for _, name := range slices.Sorted(maps.Keys(before)) {
+		now, there := k[name]
+		was := before[name]
+		switch {
+		case !there:
+			out = append(out, name+": the version is gone: objects of it cannot be read")
+			continue
+		case was.Storage && !now.Storage:
+			out = append(out, name+": is not the storage version any more: stored objects need a migration before")
+		case was.Served && !now.Served:
+			out = append(out, name+": is not served any more")
+		}
+		out = append(out, breaks(name, was.Fields, now.Fields)...)
+	}
+	return out
+}
+
+func breaks(name string, before, now map[string]field) []string {
+	var out []string
+	note := func(path, format string, args ...any) {
+		out = append(out, fmt.Sprintf("%s: %s: %s", name, path, fmt.Sprintf(format, args...)))
+	}
+	for _, path := range slices.Sorted(maps.Keys(before)) {
+		was := before[path]
+		is, there := now[path]
+		if !there {
+			note(path, "is removed: its value is lost")
+			continue
+		}
+		if is.Type != was.Type {
+			note(path, "was %s, and is %s", was.Type, is.Type)
+		}
+		if is.Required && !was.Required {
+			note(path, "is required now: objects without it are refused")
+		}
+		if is.Default != was.Default {
+			note(path, "had the default %q, and has %q: stored objects change", was.Default, is.Default)
+		}
+		if is.List != was.List {
+			note(path, "was merged by %q, and is by %q", was.List, is.List)
+		}
+		for _, e := range was.Enum {
+			if len(is.Enum) > 0 && !slices.Contains(is.Enum, e) {
+				note(path, "%s is not allowed any more", e)
+			}
+		}
+		if len(was.Enum) == 0 && len(is.Enum) > 0 {
+			note(path, "only %v are allowed now", is.Enum)
+		}
+	}
+	for _, path := range slices.Sorted(maps.Keys(now)) {
+		// A required field of a new object refuses nothing that is stored.
+		if _, was := before[path]; !was && now[path].Required {
+			if _, hadParent := before[parentOf(path)]; hadParent || parentOf(path) == "" {
+				note(path, "is new and required: objects without it are refused")
+			}
+		}
+	}
+	return out
+}
+
+func parentOf(path string) string {
+	if i := strings.LastIndex(path, "."); i >= 0 {
+		return path[:i]
+	}
+	return ""
+}
