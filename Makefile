@@ -223,8 +223,8 @@ fuzz: ## Give garbage to all that decodes what others wrote, FUZZTIME=30s to eac
 	done
 
 .PHONY: e2e
-e2e: build packages previous real-vms-if-possible ## Run the end-to-end tests and the golden renders on a local control plane.
-	DROVER_BIN=$(BIN) DROVER_PACKAGES=$(PACKAGES) DROVER_PREVIOUS=$(previous_dir)/packages DROVER_REAL_VMS=$$(ls -d $(REAL_VMS) 2>/dev/null) \
+e2e: build packages previous-if-possible real-vms-if-possible ## Run the end-to-end tests and the golden renders on a local control plane.
+	DROVER_BIN=$(BIN) DROVER_PACKAGES=$(PACKAGES) DROVER_PREVIOUS=$$(ls -d $(previous_dir)/packages 2>/dev/null) DROVER_REAL_VMS=$$(ls -d $(REAL_VMS) 2>/dev/null) \
 		go test -count=1 -parallel 4 -timeout 45m $$(go list ./test/... | grep -v /recovery$$)
 
 # It has two control planes of its own, so it runs alone.
@@ -232,6 +232,11 @@ RECOVERY ?=
 .PHONY: recovery
 recovery: build packages ## Restore, move and lose control clusters whose Nodes are in use; RECOVERY="-away=1h -snapshots=20".
 	DROVER_BIN=$(BIN) DROVER_PACKAGES=$(PACKAGES) go test -count=1 -timeout $(if $(RECOVERY),6h,20m) ./test/recovery $(RECOVERY)
+
+# A clone without its history has no release before this one.
+.PHONY: previous-if-possible
+previous-if-possible: binaries
+	@$(MAKE) previous || echo "NO UPGRADE IS TESTED: the release before this one cannot be built, for the reason above" >&2
 
 # Where the image of real VMs cannot be built, their test is skipped, unless
 # REQUIRE_REAL_VMS is set, as in CI.
