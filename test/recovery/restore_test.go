@@ -349,7 +349,13 @@ func TestAControlClusterThatIsLost(t *testing.T) {
 			}
 		}
 		say(t, lost)
-		f.AwaitDeployment(t, "web")
+		md := &machinev1alpha1.MachineDeployment{}
+		kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+			if err := f.Client.Get(ctx, client.ObjectKey{Namespace: f.Namespace, Name: "web"}, md); err != nil || md.Status.AvailableReplicas != 2 {
+				return fmt.Sprintf("status %+v, error %v", md.Status, err)
+			}
+			return ""
+		}, f.Describe)
 		var held []machinev1alpha1.Machine
 		kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
 			machines, err := f.Machines(ctx)
