@@ -3,6 +3,7 @@ package recovery
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"testing"
@@ -58,8 +59,15 @@ func keepVigil(t *testing.T, f kit.Fleet, pods int32) *vigil {
 	if err != nil || len(vms) == 0 || len(nodes) == 0 || len(l.Items) == 0 {
 		t.Fatalf("%d Nodes, %d pods, %d VMs, error %v: nothing is looked at", len(nodes), len(l.Items), len(vms), err)
 	}
+	own := slices.Collect(maps.Values(v.nodes))
 	for i := range l.Items {
-		v.pods[l.Items[i].UID] = l.Items[i].Name
+		// A pod may have gone to the Node of another fleet.
+		if p := &l.Items[i]; slices.Contains(own, p.Spec.NodeName) {
+			v.pods[p.UID] = p.Name
+		}
+	}
+	if len(v.pods) == 0 {
+		t.Fatal("no pod is on the Nodes of the fleet: nothing is looked at")
 	}
 	for _, vm := range vms {
 		v.vms[vm.ID] = true
