@@ -145,7 +145,7 @@ func (p *plan) setAsideMarked() {
 	excess := len(p.kept) - p.wanted()
 	pairs := slices.Clone(p.replacing)
 	// The extra replica of a pair goes with the first of its two Machines.
-	delete := func(m Machine) {
+	drop := func(m Machine) {
 		n := len(pairs)
 		pairs = slices.DeleteFunc(pairs, func(r machinev1alpha1.Replacement) bool { return r.Machine == m.Name || r.By == m.Name })
 		excess -= 1 - (n - len(pairs))
@@ -157,12 +157,12 @@ func (p *plan) setAsideMarked() {
 		case p.isPreserved(m):
 			marked = append(marked, m)
 		default:
-			delete(m)
+			drop(m)
 		}
 	}
 	for _, m := range p.worstFirst(marked) {
 		if excess > 0 {
-			delete(m)
+			drop(m)
 			p.putAside(m, machinev1alpha1.AnnotationDeleteMachine+" marks it for deletion")
 		}
 	}
