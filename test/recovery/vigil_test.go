@@ -143,13 +143,22 @@ func (v *vigil) check(t *testing.T) {
 	for _, b := range v.broken {
 		t.Error(b)
 	}
-	nodes := &corev1.NodeList{}
+	// A watch that ended and began again lacks what was between.
+	nodes, pods := &corev1.NodeList{}, &corev1.PodList{}
 	vms, err := v.f.VMs(t.Context())
 	if err == nil {
 		err = v.f.Cluster.Client.List(t.Context(), nodes)
 	}
+	if err == nil {
+		err = v.f.Cluster.Client.List(t.Context(), pods, client.InNamespace(v.f.Namespace))
+	}
 	if err != nil {
 		t.Fatal(err)
+	}
+	for uid, name := range v.pods {
+		if !slices.ContainsFunc(pods.Items, func(p corev1.Pod) bool { return p.UID == uid && p.DeletionTimestamp == nil }) {
+			t.Errorf("pod %s is gone", name)
+		}
 	}
 	for uid, name := range v.nodes {
 		if !slices.ContainsFunc(nodes.Items, func(n corev1.Node) bool { return n.UID == uid && isReady(&n) }) {
