@@ -270,6 +270,7 @@ func (r *Reconciler) refuse(ctx context.Context, m *machinev1alpha1.Machine, p *
 	if status.Phase == "" {
 		status.Phase = machinev1alpha1.MachinePending
 	}
+	status.ObservedGeneration = m.GetGeneration()
 	setConditions(&status, m.GetGeneration(),
 		metav1.Condition{Type: machinev1alpha1.ConditionValid, Status: metav1.ConditionFalse, Reason: p.Reason, Message: p.Message},
 		conditionOf(xpv1.ReconcileSuccess()))

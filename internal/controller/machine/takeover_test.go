@@ -242,6 +242,9 @@ func TestAVMThatIsNotItsOwnIsNotTakenOver(t *testing.T) {
 			if c == nil || c.Status != metav1.ConditionFalse || c.Reason != tc.reason || !strings.Contains(c.Message, tc.message) {
 				t.Errorf("condition %+v", c)
 			}
+			if m.Status.ObservedGeneration != m.Generation {
+				t.Errorf("observed generation %d of %d", m.Status.ObservedGeneration, m.Generation)
+			}
 			owned := slices.ContainsFunc(tc.objects, func(o client.Object) bool {
 				v, ok := o.(*unstructured.Unstructured)
 				return ok && metav1.IsControlledBy(w.get(vmKind, v.GetName()), m)
