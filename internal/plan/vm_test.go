@@ -53,6 +53,10 @@ func TestAVMIsComposedAsItWasRequested(t *testing.T) {
 	if diff := cmp.Diff(want, got.Object); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
+	there.SetAnnotations(map[string]string{"crossplane.io/external-name": "i-1"})
+	if _, has, _ := unstructured.NestedMap(AsObserved(there, m).Object, "metadata", "annotations"); has {
+		t.Error("it has annotations although Drover set none")
+	}
 	got.Object["spec"].(map[string]any)["forProvider"].(map[string]any)["size"] = "large"
 	if size, _, _ := unstructured.NestedString(there.Object, "spec", "forProvider", "size"); size != "small" {
 		t.Error("a change of the composed VM changes what was observed")
