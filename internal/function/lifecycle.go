@@ -89,7 +89,7 @@ func holdVM(req *fnv1.RunFunctionRequest, rsp step.Response, m *machinev1alpha1.
 		names[name] = true
 	}
 	for _, name := range slices.Sorted(maps.Keys(names)) {
-		if name != machinev1alpha1.ResourceVM && !machinev1alpha1.IsCompanion(name) {
+		if !machinev1alpha1.IsInfrastructure(name) {
 			continue
 		}
 		observed, exists := all[name]

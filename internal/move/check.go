@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	xpmeta "github.com/crossplane/crossplane-runtime/v2/pkg/meta"
 	kerrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -62,7 +63,7 @@ func (m *Move) check(ctx context.Context) error {
 // unfit reports what an object of the source must not be.
 func unfit(obj *unstructured.Unstructured) []string {
 	var out []string
-	if isPaused(obj) {
+	if xpmeta.IsPaused(obj) {
 		out = append(out, fmt.Sprintf("%s is paused: remove its annotation %s first", describe(obj), annotationPaused))
 	}
 	if obj.GetKind() != machinev1alpha1.MachineGroupVersionKind.Kind {

@@ -11,6 +11,7 @@ import (
 	kerrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -20,6 +21,7 @@ import (
 	inventoryv1alpha1 "github.com/drover-dev/drover/apis/inventory/v1alpha1"
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/names"
+	"github.com/drover-dev/drover/internal/plan"
 )
 
 // An Import makes orphans Machines of a MachineSet again.
@@ -89,7 +91,7 @@ func (i *Import) hasRoom(ctx context.Context, set *machinev1alpha1.MachineSet, o
 		if slices.ContainsFunc(i.VMs, func(vm string) bool { return orphans[vm].ProviderID == has }) {
 			n-- // It was imported before.
 		}
-		if u.GetDeletionTimestamp() == nil && selects(set, u) {
+		if u.GetDeletionTimestamp() == nil && set.Spec.Selector.Matches(u.GetLabels()) {
 			n++
 		}
 	}
@@ -102,15 +104,6 @@ func (i *Import) hasRoom(ctx context.Context, set *machinev1alpha1.MachineSet, o
 	}
 	return fmt.Errorf("MachineSet %s would have %d Machines, and keeps %d: it would delete the others. Pause it, raise the replicas, run this command again, and then let it go on:\n  kubectl -n %s annotate machineset/%s %s=true\n  kubectl -n %s scale %s --replicas=...\n  kubectl -n %s annotate machineset/%s %s-",
 		i.Set, n, set.Spec.Replicas, i.Namespace, i.Set, annotationPaused, i.Namespace, of, i.Namespace, i.Set, annotationPaused)
-}
-
-func selects(set *machinev1alpha1.MachineSet, m *unstructured.Unstructured) bool {
-	for k, v := range set.Spec.Selector.MatchLabels {
-		if m.GetLabels()[k] != string(v) {
-			return false
-		}
-	}
-	return true
 }
 
 func (i *Import) setAndClass(ctx context.Context) (*machinev1alpha1.MachineSet, *machinev1alpha1.MachineClass, error) {
@@ -138,17 +131,11 @@ func (i *Import) vmKind(ctx context.Context, provider string) (schema.GroupVersi
 		return schema.GroupVersionKind{}, fmt.Errorf("cannot list Compositions: %w", err)
 	}
 	for _, c := range l.Items {
-		steps, _, _ := unstructured.NestedSlice(c.Object, "spec", "pipeline")
-		for _, s := range steps {
-			step, _ := s.(map[string]any)
-			if kind, _, _ := unstructured.NestedString(step, "input", "kind"); kind != "Infrastructure" {
-				continue
-			}
-			apiVersion, _, _ := unstructured.NestedString(step, "input", "virtualMachine", "apiVersion")
-			kind, _, _ := unstructured.NestedString(step, "input", "virtualMachine", "kind")
-			if kind != "" {
-				return schema.FromAPIVersionAndKind(apiVersion, kind), nil
-			}
+		input := plan.InputOf(plan.Object{Unstructured: &c}, "Infrastructure")
+		apiVersion, _, _ := unstructured.NestedString(input, "virtualMachine", "apiVersion")
+		kind, _, _ := unstructured.NestedString(input, "virtualMachine", "kind")
+		if kind != "" {
+			return schema.FromAPIVersionAndKind(apiVersion, kind), nil
 		}
 	}
 	return schema.GroupVersionKind{}, fmt.Errorf("there is no Composition of Machines with the label %s: %s", machinev1alpha1.LabelProvider, provider)
@@ -207,14 +194,7 @@ func (i *Import) one(ctx context.Context, o inventoryv1alpha1.UnclaimedVirtualMa
 	m := &machinev1alpha1.Machine{Spec: *set.Spec.Template.Spec.DeepCopy()}
 	m.SetNamespace(i.Namespace)
 	m.SetName(name)
-	labels := map[string]string{}
-	for k, v := range set.Spec.Template.Metadata.Labels {
-		labels[k] = string(v)
-	}
-	for k, v := range set.Spec.Selector.MatchLabels {
-		labels[k] = string(v)
-	}
-	m.SetLabels(labels)
+	m.SetLabels(labels.Merge(machinev1alpha1.LabelsOf(set.Spec.Template.Metadata.Labels), machinev1alpha1.LabelsOf(set.Spec.Selector.MatchLabels)))
 	m.SetAnnotations(maps.Clone(set.Spec.Template.Metadata.Annotations))
 	m.Spec.ProviderID = &o.ProviderID
 	raw, err := runtime.DefaultUnstructuredConverter.ToUnstructured(m)

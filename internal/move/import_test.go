@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
+	fn "github.com/drover-dev/drover/apis/fn/v1alpha1"
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/names"
 )
@@ -35,7 +36,7 @@ func orphaned(t *testing.T, orphan map[string]any, objs ...client.Object) client
 	}
 	mapper := meta.NewDefaultRESTMapper(nil)
 	composition := object(compositionKind, "machine-cloud", clusterScoped, with([]any{map[string]any{"step": "infrastructure", "input": map[string]any{
-		"kind": "Infrastructure", "virtualMachine": map[string]any{"apiVersion": serverKind.GroupVersion().String(), "kind": serverKind.Kind},
+		"apiVersion": fn.Group + "/" + fn.Version, "kind": "Infrastructure", "virtualMachine": map[string]any{"apiVersion": serverKind.GroupVersion().String(), "kind": serverKind.Kind},
 	}}}, "spec", "pipeline"))
 	composition.SetLabels(map[string]string{machinev1alpha1.LabelProvider: "cloud"})
 	deployment := object(machinev1alpha1.MachineDeploymentGroupVersionKind, "web")

@@ -127,10 +127,10 @@ func (m *Move) pause(ctx context.Context) error {
 			case obj.GetDeletionTimestamp() != nil && obj.GetAnnotations()[annotationMove] == "":
 				waiting = append(waiting, describe(obj)+" is being deleted")
 				continue
-			case obj.GetAnnotations()[annotationMove] != m.to || !isPaused(obj):
+			case obj.GetAnnotations()[annotationMove] != m.to || !xpmeta.IsPaused(obj):
 				m.Log("pausing %s", describe(obj))
 				if err := m.patch(ctx, m.Source, obj, func(is *unstructured.Unstructured) {
-					annotate(is, map[string]string{annotationPaused: "true", annotationMove: m.to})
+					xpmeta.AddAnnotations(is, map[string]string{annotationPaused: "true", annotationMove: m.to})
 				}); err != nil {
 					return "", err
 				}
@@ -190,9 +190,9 @@ func (m *Move) copy(ctx context.Context) error {
 			continue // It was copied before its deletion began.
 		}
 		is := copyOf(obj)
-		annotate(is, map[string]string{annotationPaused: "true", annotationMove: m.origin(obj)})
+		xpmeta.AddAnnotations(is, map[string]string{annotationPaused: "true", annotationMove: m.origin(obj)})
 		if len(kinds) > 0 && obj.GetKind() == machinev1alpha1.MachineGroupVersionKind.Kind {
-			annotate(is, map[string]string{annotationKinds: strings.Join(kinds, ",")})
+			xpmeta.AddAnnotations(is, map[string]string{annotationKinds: strings.Join(kinds, ",")})
 		}
 		err := m.Destination.Create(ctx, is)
 		switch {
@@ -370,21 +370,6 @@ func (m *Move) patch(ctx context.Context, c client.Client, obj *unstructured.Uns
 		return fmt.Errorf("cannot change %s: %w", describe(obj), err)
 	}
 	return nil
-}
-
-func isPaused(obj *unstructured.Unstructured) bool {
-	return obj.GetAnnotations()[annotationPaused] == "true"
-}
-
-func annotate(obj *unstructured.Unstructured, with map[string]string) {
-	a := obj.GetAnnotations()
-	if a == nil {
-		a = map[string]string{}
-	}
-	for k, v := range with {
-		a[k] = v
-	}
-	obj.SetAnnotations(a)
 }
 
 func machineOf(u *unstructured.Unstructured) (*machinev1alpha1.Machine, error) {

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	xpmeta "github.com/crossplane/crossplane-runtime/v2/pkg/meta"
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -113,7 +114,7 @@ func (c *cluster) act() {
 	c.t.Helper()
 	for _, kind := range []schema.GroupVersionKind{machinev1alpha1.MachineDeploymentGroupVersionKind, machinev1alpha1.MachineSetGroupVersionKind, machinev1alpha1.MachineGroupVersionKind, serverKind} {
 		for _, u := range c.list(kind) {
-			if isPaused(u) {
+			if xpmeta.IsPaused(u) {
 				if !rests(u) {
 					_ = unstructured.SetNestedSlice(u.Object, []any{map[string]any{"type": "Synced", "status": "False", "reason": "ReconcilePaused", "lastTransitionTime": "2030-01-01T00:00:00Z"}}, "status", "conditions")
 					c.update(u)
@@ -353,10 +354,12 @@ func TestNothingMovesWhileSomethingStandsAgainstIt(t *testing.T) {
 		change func(*[]*unstructured.Unstructured, *[]client.Object)
 		want   string
 	}{
-		"WithoutTheClass":     {without("MachineClass"), "the destination has no MachineClass ns/small: create it there first"},
-		"WithoutTheCluster":   {without("ClusterProviderConfig"), "the destination has no ClusterProviderConfig eu: create it there first"},
-		"WithoutDrover":       {without("CompositeResourceDefinition"), "destination: cannot read the CompositeResourceDefinition orphancollectors.machine.drover.dev: is the Configuration drover installed?"},
-		"WhatIsPausedAlready": {edit("MachineSet", func(u *unstructured.Unstructured) { annotate(u, map[string]string{annotationPaused: "true"}) }), "MachineSet web-a is paused: remove its annotation crossplane.io/paused first"},
+		"WithoutTheClass":   {without("MachineClass"), "the destination has no MachineClass ns/small: create it there first"},
+		"WithoutTheCluster": {without("ClusterProviderConfig"), "the destination has no ClusterProviderConfig eu: create it there first"},
+		"WithoutDrover":     {without("CompositeResourceDefinition"), "destination: cannot read the CompositeResourceDefinition orphancollectors.machine.drover.dev: is the Configuration drover installed?"},
+		"WhatIsPausedAlready": {edit("MachineSet", func(u *unstructured.Unstructured) {
+			xpmeta.AddAnnotations(u, map[string]string{annotationPaused: "true"})
+		}), "MachineSet web-a is paused: remove its annotation crossplane.io/paused first"},
 		"AMachineThatJoins": {edit("Machine", func(u *unstructured.Unstructured) {
 			unstructured.RemoveNestedField(u.Object, "status", "nodeRef")
 			with("Joining", "status", "phase")(u)

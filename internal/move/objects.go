@@ -66,7 +66,7 @@ func Read(ctx context.Context, c client.Reader, namespace string) (Objects, erro
 // isInfrastructure reports whether a resource is the VM of a Machine, or a companion of it.
 func isInfrastructure(r *unstructured.Unstructured) bool {
 	role := r.GetAnnotations()[annotationRole]
-	return r.GetLabels()[machinev1alpha1.LabelMachine] != "" && (role == machinev1alpha1.ResourceVM || machinev1alpha1.IsCompanion(role))
+	return r.GetLabels()[machinev1alpha1.LabelMachine] != "" && machinev1alpha1.IsInfrastructure(role)
 }
 
 // kinds of the VMs and companions that are there, and of those that Machines refer to.
@@ -81,7 +81,7 @@ func (o Objects) kinds() ([]schema.GroupVersionKind, error) {
 			return nil, err
 		}
 		for _, ref := range m.Status.ResourceRefs {
-			if ref.Role == machinev1alpha1.ResourceVM || machinev1alpha1.IsCompanion(ref.Role) {
+			if machinev1alpha1.IsInfrastructure(ref.Role) {
 				kinds[schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind)] = true
 			}
 		}

@@ -240,6 +240,9 @@ const (
 	ResourceCompanionPrefix = "companion-"
 )
 
+// IsInfrastructure reports whether a Machine's resource of that name is its VM or a companion.
+func IsInfrastructure(resource string) bool { return resource == ResourceVM || IsCompanion(resource) }
+
 // IsCompanion says whether a Machine's resource of that name is a companion of its VM.
 func IsCompanion(resource string) bool { return strings.HasPrefix(resource, ResourceCompanionPrefix) }
 

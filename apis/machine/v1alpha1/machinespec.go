@@ -282,6 +282,25 @@ type Selector struct {
 	MatchLabels map[string]LabelValue `json:"matchLabels"`
 }
 
+// Matches reports whether an object with these labels is selected.
+func (s Selector) Matches(labels map[string]string) bool {
+	for k, v := range s.MatchLabels {
+		if labels[k] != string(v) {
+			return false
+		}
+	}
+	return true
+}
+
+// LabelsOf returns labels as objects have them. The result is not nil, and the caller's own.
+func LabelsOf(in map[string]LabelValue) map[string]string {
+	out := make(map[string]string, len(in))
+	for k, v := range in {
+		out[k] = string(v)
+	}
+	return out
+}
+
 // String returns the selector in the form that the scale subresource wants.
 func (s Selector) String() string {
 	set := labels.Set{}

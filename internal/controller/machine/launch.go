@@ -120,11 +120,7 @@ func (r *Reconciler) discard(ctx context.Context, f *facts, desired map[string]*
 
 func isDiscarded(desired map[string]*fnv1.Resource, role string, obj *unstructured.Unstructured) bool {
 	_, isDesired := desired[role]
-	return !isDesired && !isInfrastructure(role) && obj.GetDeletionTimestamp() == nil
-}
-
-func isInfrastructure(role string) bool {
-	return role == machinev1alpha1.ResourceVM || machinev1alpha1.IsCompanion(role)
+	return !isDesired && !machinev1alpha1.IsInfrastructure(role) && obj.GetDeletionTimestamp() == nil
 }
 
 func (r *Reconciler) apply(ctx context.Context, want, observed *unstructured.Unstructured) error {

@@ -260,7 +260,7 @@ func (r *Reconciler) identify(ctx context.Context, m *machinev1alpha1.Machine, v
 // cannot be taken back, and the Machine of its name gets another resource of the same VM.
 func (r *Reconciler) inherit(ctx context.Context, m *machinev1alpha1.Machine, of *unstructured.Unstructured) (*plan.Problem, error) {
 	role := of.GetAnnotations()[roleAnnotation]
-	if !isInfrastructure(role) || xpmeta.GetExternalName(of) == "" || xpmeta.ExternalCreateIncomplete(of) {
+	if !machinev1alpha1.IsInfrastructure(role) || xpmeta.GetExternalName(of) == "" || xpmeta.ExternalCreateIncomplete(of) {
 		return nil, nil
 	}
 	heir := heirOf(m, role, of)

@@ -312,7 +312,7 @@ func (r *Reconciler) kindsToSearch(ctx context.Context, m *machinev1alpha1.Machi
 		}
 	}
 	for _, ref := range m.Status.ResourceRefs {
-		if isInfrastructure(ref.Role) {
+		if machinev1alpha1.IsInfrastructure(ref.Role) {
 			add(schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind))
 		}
 	}

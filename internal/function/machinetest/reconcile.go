@@ -164,7 +164,7 @@ func (p *Plane) launch(r Result) {
 		if _, ok := r.Desired.GetResources()[role]; ok || slices.Contains(p.Forgotten, role) {
 			continue
 		}
-		if role == machinev1alpha1.ResourceVM || machinev1alpha1.IsCompanion(role) {
+		if machinev1alpha1.IsInfrastructure(role) {
 			p.t.Errorf("%s is not desired any more", role)
 			continue
 		}

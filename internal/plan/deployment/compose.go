@@ -40,10 +40,7 @@ func (f *fleet) newMachineSet() *machinev1alpha1.MachineSet {
 func (p *plan) composed(s *set) *machinev1alpha1.MachineSet {
 	d := p.Deployment
 	t := p.templateOf(s)
-	labels := map[string]string{}
-	for k, v := range t.Metadata.Labels {
-		labels[k] = string(v)
-	}
+	labels := machinev1alpha1.LabelsOf(t.Metadata.Labels)
 	labels[machinev1alpha1.LabelAutoscalerDeployment] = d.Name
 	annotations := map[string]string{machinev1alpha1.AnnotationRevision: strconv.FormatInt(p.revisionOf(s), 10)}
 	if p.Safety.Sets != "" {

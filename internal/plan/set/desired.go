@@ -49,10 +49,7 @@ func (p *plan) desired(m Machine) Desired {
 func ofTemplate(set *machinev1alpha1.MachineSet, name string) Desired {
 	t := set.Spec.Template.DeepCopy()
 
-	labels := map[string]string{}
-	for k, v := range t.Metadata.Labels {
-		labels[k] = string(v)
-	}
+	labels := machinev1alpha1.LabelsOf(t.Metadata.Labels)
 	labels[machinev1alpha1.LabelSet] = set.Name
 	if d, ok := set.Labels[machinev1alpha1.LabelDeployment]; ok {
 		labels[machinev1alpha1.LabelDeployment] = d

@@ -65,11 +65,7 @@ func template(m Desired) (machinev1alpha1.GroupTemplate, error) {
 // MatchLabels of the set's selector. All of its Machines have them, because the template
 // has, and those do that it may adopt.
 func MatchLabels(set *machinev1alpha1.MachineSet) map[string]string {
-	labels := map[string]string{}
-	for k, v := range set.Spec.Selector.MatchLabels {
-		labels[k] = string(v)
-	}
-	return labels
+	return machinev1alpha1.LabelsOf(set.Spec.Selector.MatchLabels)
 }
 
 // Expect adds what the set's MachineGroup says of its Machines. The result is isBehind.

@@ -118,14 +118,7 @@ func (f *fleet) isToBeMarked(m Machine) bool {
 	})
 }
 
-func (f *fleet) isSelected(m Machine) bool {
-	for k, v := range f.Set.Spec.Selector.MatchLabels {
-		if m.Labels[k] != string(v) {
-			return false
-		}
-	}
-	return true
-}
+func (f *fleet) isSelected(m Machine) bool { return f.Set.Spec.Selector.Matches(m.Labels) }
 
 // hide a Machine from the cluster-autoscaler, which lists the Machines that the selector
 // matches. It would lower replicas in each of its loops for one that has no Node, and the set

@@ -3,7 +3,6 @@ package simulator
 import (
 	"time"
 
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/utils/ptr"
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
@@ -34,13 +33,9 @@ type Autoscaler struct {
 // Loop runs the autoscaler once.
 func (a *Autoscaler) Loop(c *Cluster) {
 	d := c.Deployment()
-	selector := labels.Set{}
-	for k, v := range d.Spec.Selector.MatchLabels {
-		selector[k] = string(v)
-	}
 	seen := map[string]time.Time{}
 	for _, m := range c.Machines() {
-		if !selector.AsSelector().Matches(labels.Set(m.Labels)) || m.DeletionTimestamp != nil {
+		if !d.Spec.Selector.Matches(m.Labels) || m.DeletionTimestamp != nil {
 			continue
 		}
 		s := m.Status

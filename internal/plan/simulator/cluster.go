@@ -198,7 +198,7 @@ func (c *Cluster) planReplicas(s *machinev1alpha1.MachineSet, groups []child[*ma
 		if metav1.IsControlledBy(m, s) {
 			seen = append(seen, child[*machinev1alpha1.Machine]{object: m, terminating: m.DeletionTimestamp != nil})
 			o.Machines = append(o.Machines, set.Machine{Machine: m, Terminating: m.DeletionTimestamp != nil})
-		} else if metav1.GetControllerOf(m) == nil && m.DeletionTimestamp == nil && selects(s, m) {
+		} else if metav1.GetControllerOf(m) == nil && m.DeletionTimestamp == nil && s.Spec.Selector.Matches(m.Labels) {
 			o.Orphans = append(o.Orphans, set.Machine{Machine: m})
 		}
 	}
@@ -220,16 +220,6 @@ func (c *Cluster) planReplicas(s *machinev1alpha1.MachineSet, groups []child[*ma
 		s.Status.Safety = safe.Status
 		s.Status.Conditions = conditions
 	}
-}
-
-// selects reports whether the selector of a set matches a Machine.
-func selects(s *machinev1alpha1.MachineSet, m *machinev1alpha1.Machine) bool {
-	for k, v := range s.Spec.Selector.MatchLabels {
-		if m.Labels[k] != string(v) {
-			return false
-		}
-	}
-	return true
 }
 
 // preserves names the Machines that the set preserves by itself, without those whose time is
