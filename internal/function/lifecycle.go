@@ -37,7 +37,8 @@ func runLifecycle(now time.Time, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctio
 	d, looked := machine.Plan(now, o), true
 	if o.NeedsTarget(d) {
 		c, found := rsp.Cluster(req, o.Machine.Namespace, o.Machine.Spec.ClusterRef)
-		if looked = found; looked {
+		looked = found
+		if found {
 			o.ObserveTarget(c, grace)
 			d = machine.Plan(now, o)
 		}

@@ -321,22 +321,12 @@ func (m *Move) copies(ctx context.Context) (Objects, error) {
 	if err != nil {
 		return Objects{}, err
 	}
-	o := Objects{}
-	for _, kind := range kinds {
-		found, err := list(ctx, m.Destination, kind, m.Namespace)
-		if err != nil {
-			return o, err
-		}
-		o.Resources = append(o.Resources, slices.DeleteFunc(found, func(r *unstructured.Unstructured) bool { return !isInfrastructure(r) })...)
+	o, err := readFleet(ctx, m.Destination, m.Namespace)
+	if err == nil {
+		err = o.readResources(ctx, m.Destination, m.Namespace, kinds)
 	}
-	for kind, into := range map[schema.GroupVersionKind]*[]*unstructured.Unstructured{
-		machinev1alpha1.MachineGroupVersionKind:           &o.Machines,
-		machinev1alpha1.MachineSetGroupVersionKind:        &o.Sets,
-		machinev1alpha1.MachineDeploymentGroupVersionKind: &o.Deployments,
-	} {
-		if *into, err = list(ctx, m.Destination, kind, m.Namespace); err != nil {
-			return o, err
-		}
+	if err != nil {
+		return o, err
 	}
 	for _, l := range []*[]*unstructured.Unstructured{&o.Resources, &o.Machines, &o.Sets, &o.Deployments} {
 		*l = slices.DeleteFunc(*l, func(u *unstructured.Unstructured) bool { return u.GetAnnotations()[annotationMove] == "" })

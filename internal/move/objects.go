@@ -33,34 +33,41 @@ func (o Objects) All() []*unstructured.Unstructured {
 
 // Read the objects of a namespace.
 func Read(ctx context.Context, c client.Reader, namespace string) (Objects, error) {
-	o := Objects{}
-	for kind, into := range map[schema.GroupVersionKind]*[]*unstructured.Unstructured{
-		machinev1alpha1.MachineGroupVersionKind:           &o.Machines,
-		machinev1alpha1.MachineSetGroupVersionKind:        &o.Sets,
-		machinev1alpha1.MachineDeploymentGroupVersionKind: &o.Deployments,
-	} {
-		found, err := list(ctx, c, kind, namespace)
-		if err != nil {
-			return o, err
-		}
-		*into = found
+	o, err := readFleet(ctx, c, namespace)
+	if err != nil {
+		return o, err
 	}
 	kinds, err := o.kinds()
 	if err != nil {
 		return o, err
 	}
-	for _, kind := range kinds {
-		found, err := list(ctx, c, kind, namespace)
-		if err != nil {
+	return o, o.readResources(ctx, c, namespace, kinds)
+}
+
+// readFleet reads all objects but the VMs and their companions.
+func readFleet(ctx context.Context, c client.Reader, namespace string) (o Objects, err error) {
+	for kind, into := range map[schema.GroupVersionKind]*[]*unstructured.Unstructured{
+		machinev1alpha1.MachineGroupVersionKind:           &o.Machines,
+		machinev1alpha1.MachineSetGroupVersionKind:        &o.Sets,
+		machinev1alpha1.MachineDeploymentGroupVersionKind: &o.Deployments,
+	} {
+		if *into, err = list(ctx, c, kind, namespace); err != nil {
 			return o, err
-		}
-		for _, r := range found {
-			if isInfrastructure(r) {
-				o.Resources = append(o.Resources, r)
-			}
 		}
 	}
 	return o, nil
+}
+
+// readResources reads the VMs and companions of these kinds.
+func (o *Objects) readResources(ctx context.Context, c client.Reader, namespace string, kinds []schema.GroupVersionKind) error {
+	for _, kind := range kinds {
+		found, err := list(ctx, c, kind, namespace)
+		if err != nil {
+			return err
+		}
+		o.Resources = append(o.Resources, slices.DeleteFunc(found, func(r *unstructured.Unstructured) bool { return !isInfrastructure(r) })...)
+	}
+	return nil
 }
 
 // isInfrastructure reports whether a resource is the VM of a Machine, or a companion of it.

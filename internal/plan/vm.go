@@ -28,10 +28,12 @@ func CreationBegan(vm Object) bool {
 	return false
 }
 
-// annotationsOfVM are those that Drover sets on a VM, or a companion, when it makes it.
-var annotationsOfVM = []string{
-	machinev1alpha1.AnnotationOrder, machinev1alpha1.AnnotationCompanions,
-	machinev1alpha1.AnnotationMachineUID, machinev1alpha1.AnnotationNodeName, machinev1alpha1.AnnotationInstallation,
+// AnnotationsOfVM are those that Drover sets on a VM, or a companion, when it makes it.
+func AnnotationsOfVM() []string {
+	return []string{
+		machinev1alpha1.AnnotationOrder, machinev1alpha1.AnnotationCompanions,
+		machinev1alpha1.AnnotationMachineUID, machinev1alpha1.AnnotationNodeName, machinev1alpha1.AnnotationInstallation,
+	}
 }
 
 // AsObserved is a VM resource, or a companion of one, as it was asked for, without what
@@ -42,7 +44,7 @@ func AsObserved(o Object, m *machinev1alpha1.Machine) *unstructured.Unstructured
 	out.SetName(o.GetName())
 	out.SetLabels(map[string]string{machinev1alpha1.LabelMachine: m.Name})
 	kept := map[string]string{}
-	for _, key := range annotationsOfVM {
+	for _, key := range AnnotationsOfVM() {
 		if v, ok := o.GetAnnotations()[key]; ok {
 			kept[key] = v
 		}

@@ -11,17 +11,23 @@ import (
 	"github.com/drover-dev/drover/internal/installations"
 )
 
-// Read the ID of the present installation, and the installations that the record proves to be
-// gone. The ID is empty if Drover's definitions are not there.
-func Read(ctx context.Context, live client.Reader) (present string, gone map[string]bool, err error) {
+// Known installations of Drover: the ID of the present one, empty if Drover's definitions are not
+// there, and those that the record proves to be gone.
+type Known struct {
+	Present string
+	Gone    map[string]bool
+}
+
+// Read which installations are known.
+func Read(ctx context.Context, live client.Reader) (Known, error) {
 	k := &keeper{live: live}
 	uid, err := k.uid(ctx, definitionKind, v1alpha1.DefinitionOfInstallation)
 	if err != nil || uid == "" {
-		return "", nil, err
+		return Known{}, err
 	}
 	record := &corev1.ConfigMap{}
 	if err := live.Get(ctx, client.ObjectKey{Namespace: v1alpha1.NamespaceOfInstallations, Name: v1alpha1.ConfigMapOfInstallations}, record); client.IgnoreNotFound(err) != nil {
-		return "", nil, fmt.Errorf("cannot read the ConfigMap %s: %w", v1alpha1.ConfigMapOfInstallations, err)
+		return Known{}, fmt.Errorf("cannot read the ConfigMap %s: %w", v1alpha1.ConfigMapOfInstallations, err)
 	}
-	return string(uid), installations.Gone(record.Data, string(uid)), nil
+	return Known{Present: string(uid), Gone: installations.Gone(record.Data, string(uid))}, nil
 }

@@ -240,10 +240,11 @@ func newsOf(was, is []metav1.Condition) []metav1.Condition {
 	})
 }
 
-func namesOf(nodes []*corev1.Node) []string {
-	out := make([]string, 0, len(nodes))
-	for _, n := range nodes {
-		out = append(out, n.GetName())
+// namesOf objects, sorted.
+func namesOf[T metav1.Object](objs []T) []string {
+	out := make([]string, 0, len(objs))
+	for _, o := range objs {
+		out = append(out, o.GetName())
 	}
 	slices.Sort(out)
 	return out

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/controller/installations"
 	"github.com/drover-dev/drover/internal/finalizer"
 	"github.com/drover-dev/drover/internal/jointoken"
 	"github.com/drover-dev/drover/internal/pipeline"
@@ -52,7 +53,7 @@ type Reconciler struct {
 	nodes  *nodeTools
 
 	// installations of Drover that are known, read from the API server.
-	installations func(context.Context) (Installations, error)
+	installations func(context.Context) (installations.Known, error)
 
 	written *overlay
 	// parameters of Nodes that were decided on last, by the UIDs of Machines.

@@ -28,6 +28,7 @@ import (
 
 	clusterv1alpha1 "github.com/drover-dev/drover/apis/cluster/v1alpha1"
 	"github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/controller/installations"
 	"github.com/drover-dev/drover/internal/jointoken"
 	"github.com/drover-dev/drover/internal/pipeline"
 )
@@ -125,8 +126,8 @@ func (w *world) restart() {
 		record: w.events, log: logging.NewNopLogger(), now: clock,
 		tokens: jointoken.NewKeeper(jointoken.Options{Connect: connect, Client: w.client, Live: w.client, Record: w.events, Now: clock}),
 	}
-	w.r.installations = func(context.Context) (Installations, error) {
-		return Installations{Present: "here", Gone: map[string]bool{"gone": true}}, nil
+	w.r.installations = func(context.Context) (installations.Known, error) {
+		return installations.Known{Present: "here", Gone: map[string]bool{"gone": true}}, nil
 	}
 	w.r.runner = pipeline.New(pipeline.Options{
 		Local: func(pipeline.Step) (pipeline.RunFunc, bool) {

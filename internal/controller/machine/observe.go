@@ -138,6 +138,17 @@ func (r *Reconciler) readLive(ctx context.Context, gvk schema.GroupVersionKind, 
 	return obj, nil
 }
 
+// labelled are the resources of a kind that are labelled with the Machine's name, from the cache.
+// They are shared with it: nobody changes them.
+func (r *Reconciler) labelled(ctx context.Context, gvk schema.GroupVersionKind, m *machinev1alpha1.Machine) ([]unstructured.Unstructured, error) {
+	ctx, cancel := context.WithTimeout(ctx, readTimeout)
+	defer cancel()
+	list := &unstructured.UnstructuredList{}
+	list.SetGroupVersionKind(gvk.GroupVersion().WithKind(gvk.Kind + "List"))
+	err := r.resources.List(ctx, list, client.InNamespace(m.GetNamespace()), client.MatchingLabels{machinev1alpha1.LabelMachine: m.GetName()}, client.UnsafeDisableDeepCopy)
+	return list.Items, err
+}
+
 // read an object from the cache, or as it was written last. It is nil if there is none.
 func (r *Reconciler) read(ctx context.Context, gvk schema.GroupVersionKind, key types.NamespacedName) (*unstructured.Unstructured, error) {
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)

@@ -140,9 +140,8 @@ func newReconciler(mgr ctrl.Manager, o controller.Options, pool *target.Pool, re
 		watches: newWatches(written), written: written, parameters: newMemory[nodeMemory](),
 		record: mr.RecorderFor(mgr, machineKind), log: o.Logger.WithValues("controller", "machine"), now: time.Now,
 	}
-	r.installations = func(ctx context.Context) (Installations, error) {
-		present, gone, err := installations.Read(ctx, mgr.GetAPIReader())
-		return Installations{Present: present, Gone: gone}, err
+	r.installations = func(ctx context.Context) (installations.Known, error) {
+		return installations.Read(ctx, mgr.GetAPIReader())
 	}
 	r.tokens = jointoken.NewKeeper(jointoken.Options{
 		Connect: jointoken.ConnectMachinesThrough(pool), Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Record: r.record, Now: time.Now,

@@ -33,12 +33,6 @@ import (
 // Machine of its namespace, with the name in its label, takes it over. The resource, which no
 // tenant may write, tells which VM and which Node it stands for.
 
-// Installations of Drover: the present one, and those that are proven to be gone.
-type Installations struct {
-	Present string
-	Gone    map[string]bool
-}
-
 // takeOver the resources that wait for a Machine without a VM resource. The problem is that
 // of a VM that waits, and that the Machine may not have: no other VM is made meanwhile.
 func (r *Reconciler) takeOver(ctx context.Context, m *machinev1alpha1.Machine, steps []pipeline.Step, observed composed) (composed, *plan.Problem, error) {
@@ -60,7 +54,7 @@ func (r *Reconciler) takeOver(ctx context.Context, m *machinev1alpha1.Machine, s
 	case len(vms) == 0:
 		return observed, nil, nil
 	case len(vms) > 1:
-		return observed, notIdentified("the %s %s all wait for this Machine: delete those that are not its own", kinds[machinev1alpha1.ResourceVM].Kind, strings.Join(namesOfResources(vms), " and ")), nil
+		return observed, notIdentified("the %s %s all wait for this Machine: delete those that are not its own", kinds[machinev1alpha1.ResourceVM].Kind, strings.Join(namesOf(vms), " and ")), nil
 	}
 	vm := vms[0]
 	if problem, err := r.refuses(ctx, m, vm); problem != nil || err != nil {
@@ -95,12 +89,8 @@ func isRestored(m *machinev1alpha1.Machine) bool {
 // Machine is gone, by their roles.
 func (r *Reconciler) waitingFor(ctx context.Context, m *machinev1alpha1.Machine, kinds map[string]schema.GroupVersionKind) (map[string][]*unstructured.Unstructured, error) {
 	out := map[string][]*unstructured.Unstructured{}
-	ctx, cancel := context.WithTimeout(ctx, readTimeout)
-	defer cancel()
 	for role, gvk := range kinds {
-		list := &unstructured.UnstructuredList{}
-		list.SetGroupVersionKind(gvk.GroupVersion().WithKind(gvk.Kind + "List"))
-		err := r.resources.List(ctx, list, client.InNamespace(m.GetNamespace()), client.MatchingLabels{machinev1alpha1.LabelMachine: m.GetName()}, client.UnsafeDisableDeepCopy)
+		list, err := r.labelled(ctx, gvk, m)
 		switch {
 		case meta.IsNoMatchError(err):
 			continue
@@ -109,8 +99,8 @@ func (r *Reconciler) waitingFor(ctx context.Context, m *machinev1alpha1.Machine,
 		case err != nil:
 			return nil, fmt.Errorf("cannot list %s: %w", gvk.Kind, err)
 		}
-		for i := range list.Items {
-			obj := &list.Items[i]
+		for i := range list {
+			obj := &list[i]
 			if of := obj.GetAnnotations()[roleAnnotation]; (of == "" || of == role) && waitsFor(obj, m) {
 				out[role] = append(out[role], obj)
 			}
@@ -198,10 +188,8 @@ func (r *Reconciler) own(ctx context.Context, m *machinev1alpha1.Machine, seen *
 		return nil, errMachineChanged
 	}
 	is := was.DeepCopy()
-	// One without a UID of its own in its annotations is that of its last controller.
-	if before := metav1.GetControllerOfNoCopy(was); before != nil && before.UID != m.GetUID() && role == machinev1alpha1.ResourceVM {
-		annotateOnce(is, machinev1alpha1.AnnotationMachineUID, string(before.UID))
-		annotateOnce(is, machinev1alpha1.AnnotationNodeName, was.GetName())
+	if role == machinev1alpha1.ResourceVM && !metav1.IsControlledBy(was, m) {
+		keepIdentity(is, was)
 	}
 	is.SetOwnerReferences([]metav1.OwnerReference{*metav1.NewControllerRef(m, machineKind)})
 	is.SetLabels(labels.Merge(is.GetLabels(), labels.Set{labelComposite: m.GetName()}))
@@ -218,9 +206,16 @@ func (r *Reconciler) own(ctx context.Context, m *machinev1alpha1.Machine, seen *
 	return is, nil
 }
 
-func annotateOnce(obj client.Object, key, value string) {
-	if obj.GetAnnotations()[key] == "" {
-		annotate(obj, key, value)
+// keepIdentity of a VM resource whose annotations lack one: it is that of its last controller.
+func keepIdentity(vm, was client.Object) {
+	before := metav1.GetControllerOfNoCopy(was)
+	if before == nil {
+		return
+	}
+	for key, value := range map[string]string{machinev1alpha1.AnnotationMachineUID: string(before.UID), machinev1alpha1.AnnotationNodeName: was.GetName()} {
+		if vm.GetAnnotations()[key] == "" {
+			annotate(vm, key, value)
+		}
 	}
 }
 
@@ -295,18 +290,14 @@ func heirOf(m *machinev1alpha1.Machine, role string, of *unstructured.Unstructur
 	heir.SetNamespace(m.GetNamespace())
 	heir.SetName(names.OfMachine(m.GetName(), m.GetUID()))
 	annotations := map[string]string{}
-	for _, key := range []string{
-		roleAnnotation, xpmeta.AnnotationKeyExternalName, machinev1alpha1.AnnotationOrder, machinev1alpha1.AnnotationCompanions,
-		machinev1alpha1.AnnotationMachineUID, machinev1alpha1.AnnotationNodeName, machinev1alpha1.AnnotationInstallation,
-	} {
+	for _, key := range append([]string{roleAnnotation, xpmeta.AnnotationKeyExternalName}, plan.AnnotationsOfVM()...) {
 		if v, ok := of.GetAnnotations()[key]; ok {
 			annotations[key] = v
 		}
 	}
 	heir.SetAnnotations(annotations)
-	if before := metav1.GetControllerOfNoCopy(of); before != nil && role == machinev1alpha1.ResourceVM {
-		annotateOnce(heir, machinev1alpha1.AnnotationMachineUID, string(before.UID))
-		annotateOnce(heir, machinev1alpha1.AnnotationNodeName, of.GetName())
+	if role == machinev1alpha1.ResourceVM {
+		keepIdentity(heir, of)
 	}
 	if machinev1alpha1.IsCompanion(role) {
 		heir.SetName(names.OfCompanion(m.GetName(), m.GetUID(), role[len(machinev1alpha1.ResourceCompanionPrefix):]))
@@ -320,13 +311,4 @@ func heirOf(m *machinev1alpha1.Machine, role string, of *unstructured.Unstructur
 	spec[managementPolicies] = []any{"Observe", "Delete"}
 	heir.Object["spec"] = spec
 	return heir
-}
-
-func namesOfResources(objs []*unstructured.Unstructured) []string {
-	out := make([]string, 0, len(objs))
-	for _, o := range objs {
-		out = append(out, o.GetName())
-	}
-	slices.Sort(out)
-	return out
 }

@@ -359,17 +359,14 @@ func (r *Reconciler) cached(ctx context.Context, gvk schema.GroupVersionKind, m 
 	if !r.watches.has(gvk) {
 		return r.fresh(ctx, gvk, m)
 	}
-	ctx, cancel := context.WithTimeout(ctx, readTimeout)
-	defer cancel()
-	list := &unstructured.UnstructuredList{}
-	list.SetGroupVersionKind(gvk.GroupVersion().WithKind(gvk.Kind + "List"))
-	if err := r.resources.List(ctx, list, client.InNamespace(m.GetNamespace()), client.MatchingLabels{machinev1alpha1.LabelMachine: m.GetName()}, client.UnsafeDisableDeepCopy); err != nil {
+	list, err := r.labelled(ctx, gvk, m)
+	if err != nil {
 		return nil, err
 	}
 	var out []metav1.PartialObjectMetadata
-	for i := range list.Items {
-		if metav1.IsControlledBy(&list.Items[i], m) {
-			out = append(out, *metadataOf(&list.Items[i]))
+	for i := range list {
+		if metav1.IsControlledBy(&list[i], m) {
+			out = append(out, *metadataOf(&list[i]))
 		}
 	}
 	return out, nil

@@ -113,8 +113,7 @@ func (c *composer[X, C]) observe(xr entry[X]) []child[C] {
 	}
 	var out []child[C]
 	for _, ch := range children {
-		by := metav1.GetControllerOf(ch.object)
-		if by == nil && (c.adopts == nil || !c.adopts(xr.object, ch.object)) || by != nil && by.UID != xr.object.GetUID() {
+		if !c.isChild(xr.object, ch.object) {
 			continue
 		}
 		ch.terminating = ch.object.GetDeletionTimestamp() != nil
@@ -122,6 +121,14 @@ func (c *composer[X, C]) observe(xr entry[X]) []child[C] {
 	}
 	slices.SortFunc(out, func(a, b child[C]) int { return byName(a.object, b.object) })
 	return out
+}
+
+// isChild reports whether the composite resource controls an object, or adopts it.
+func (c *composer[X, C]) isChild(xr X, o C) bool {
+	if by := metav1.GetControllerOf(o); by != nil {
+		return by.UID == xr.GetUID()
+	}
+	return c.adopts != nil && c.adopts(xr, o)
 }
 
 func (c *composer[X, C]) collectGarbage(observed []child[C], desired []C, crash func() bool) error {
