@@ -1,6 +1,8 @@
 package machine
 
 import (
+	"context"
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -295,6 +297,47 @@ func TestTheNodeOfAVMThatWasTakenOverIsDrained(t *testing.T) {
 				t.Error("the Node is there, or the VM held, although no pod is left")
 			}
 		})
+	}
+}
+
+// withoutLists cannot list.
+type withoutLists struct{ client.Reader }
+
+func (withoutLists) List(context.Context, client.ObjectList, ...client.ListOption) error {
+	return errors.New("no right")
+}
+
+// TestAMachineThatTookOverAVMWaitsUntilItCanBeSeen: only the VM resource proves which Node is the
+// Machine's, and a process that has just started has not seen it.
+func TestAMachineThatTookOverAVMWaitsUntilItCanBeSeen(t *testing.T) {
+	w := restored(t, hadVM, waitingVM())
+	w.podsStay()
+	w.joinBefore()
+	w.join(podOn("a", onFormerNode))
+	w.steps(3)
+	if err := w.client.Delete(t.Context(), w.machine()); err != nil {
+		t.Fatal(err)
+	}
+	w.restart()
+	readable := w.r.resources
+	w.r.resources = withoutLists{readable}
+	w.steps(2)
+	m := w.machine()
+	if d := m.Status.Deletion; d != nil && d.Stage.IsPastNode() || m.Status.Identity == nil {
+		t.Errorf("deletion %+v, identity %v", d, m.Status.Identity)
+	}
+	if op := m.Status.LastOperation; op == nil || !strings.Contains(op.Description, "Waiting for Node "+formerNode+": cannot list Server") {
+		t.Errorf("operation %+v", op)
+	}
+	w.r.resources = readable
+	w.steps(2)
+	if !w.hasNode(formerNode) || !slices.Contains(w.get(vmKind, formerNode).GetFinalizers(), v1alpha1.FinalizerDrain) {
+		t.Error("the Node is gone, or the VM released, although a pod is left")
+	}
+	w.podGone("a")
+	w.steps(3)
+	if w.hasNode(formerNode) || slices.Contains(w.get(vmKind, formerNode).GetFinalizers(), v1alpha1.FinalizerDrain) {
+		t.Error("the Node is there, or the VM held, although no pod is left")
 	}
 }
 

@@ -41,14 +41,21 @@ func (r *Reconciler) terminate(ctx context.Context, m *machinev1alpha1.Machine) 
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	if err := r.identify(ctx, m, o.vmOf()); err != nil {
-		return reconcile.Result{}, err
+	isHidden := r.isIdentityHidden(m, o)
+	if !isHidden {
+		if err := r.identify(ctx, m, o.vmOf()); err != nil {
+			return reconcile.Result{}, err
+		}
 	}
 	if o.collected, err = r.collectedBy(ctx, m); err != nil {
 		return reconcile.Result{}, err
 	}
 	if o.isHeld() {
 		return reconcile.Result{}, r.execute(ctx, m, o, planDeletion(o.machineState), nil)
+	}
+	if isHidden && !o.forceDelete {
+		o.node = &leavingNode{name: identity.NodeName(m), trouble: o.unreadable}
+		return reconcile.Result{RequeueAfter: retryAfter}, r.execute(ctx, m, o, planDeletion(o.machineState), nil)
 	}
 	token := r.revoke(ctx, m)
 	wn, err := r.leaveNode(ctx, m, &o)
@@ -75,6 +82,14 @@ func (r *Reconciler) terminate(ctx context.Context, m *machinev1alpha1.Machine) 
 		p.lookAgain(retryAfter) // No watch reports that a right was granted, or a VM is gone.
 	}
 	return reconcile.Result{RequeueAfter: p.again}, r.execute(ctx, m, o, p, wn)
+}
+
+// isIdentityHidden reports whether the Machine says that it took over a VM, and the VM resource
+// that proves it cannot be read. With another identity its Node would not be found, and the VM
+// would be deleted without a drain.
+func (r *Reconciler) isIdentityHidden(m *machinev1alpha1.Machine, o inventory) bool {
+	_, known := r.parameters.get(m.GetUID())
+	return m.Status.Identity != nil && o.unreadable != "" && o.vmOf() == nil && !known
 }
 
 // collectedBy returns the name of the MachineSet that does not exist any more although it
