@@ -1,4 +1,4 @@
-// Package identity tells by what the VM and the Node of a Machine are known. A Machine that
+// Package identity returns the UID and names by which the VM and the Node of a Machine are known. A Machine that
 // made its VM is known by its own UID. One that took over a VM is known by the UID of the
 // Machine that the VM was made for: the Node registered with it, and bears the name that it is
 // part of.
@@ -46,7 +46,7 @@ func NodeName(m *machinev1alpha1.Machine) string {
 // TokenID is the public half of the join token of a Machine.
 func TokenID(m *machinev1alpha1.Machine) string { return names.TokenID(UID(m)) }
 
-// Without returns the Machine as it is known without what its status claims.
+// Without returns the Machine without the identity that its status claims.
 func Without(m *machinev1alpha1.Machine) *machinev1alpha1.Machine {
 	if m.Status.Identity == nil {
 		return m

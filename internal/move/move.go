@@ -144,7 +144,7 @@ func (m *Move) pause(ctx context.Context) error {
 	})
 }
 
-// rests reports whether the controller of an object says that it does nothing.
+// rests reports whether the controller of an object has reported that it is paused.
 func rests(obj *unstructured.Unstructured) bool {
 	s := struct {
 		Status xpv1.ConditionedStatus `json:"status"`

@@ -37,7 +37,7 @@ func disown(t *testing.T, f kit.Fleet, m *machinev1alpha1.Machine) {
 	f.PatchIn(t, f.Cluster, n, fmt.Sprintf(`{"metadata":{"labels":{%q:null}}}`, clusterv1alpha1.LabelJoinToken))
 }
 
-// TestAVMThatDroverDidNotMakeIsImported as docs/recovery.md tells a user to.
+// TestAVMThatDroverDidNotMakeIsImported as docs/recovery.md describes.
 func TestAVMThatDroverDidNotMakeIsImported(t *testing.T) {
 	f := here.NewTargetFleet(t)
 	m := &machinev1alpha1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: f.Namespace, Name: "maker"}}

@@ -190,7 +190,7 @@ func TestWhatAnEtcdSnapshotLacksIsReportedAndKept(t *testing.T) {
 	itIsAFleetLikeAnyOther(t, f, 6)
 }
 
-// discard VMs: their Nodes are deleted, and an OrphanCollector is told that a person looked at them.
+// discard VMs: their Nodes are deleted, and an OrphanCollector gets a confirmation that a person checked them.
 func discard(t *testing.T, f kit.Fleet, c *machinev1alpha1.OrphanCollector, vms []string) {
 	t.Helper()
 	names, err := json.Marshal(vms)
@@ -300,8 +300,8 @@ func dump(t *testing.T, f kit.Fleet) []*unstructured.Unstructured {
 	return out
 }
 
-// TestAControlClusterThatIsLost takes the fleets of one that is gone for good: as its docs tell a
-// user to, and from a backup as some tools restore it. It is the last test of its control cluster.
+// TestAControlClusterThatIsLost takes the fleets of one that is gone for good: as its docs
+// describe, and from a backup as some tools restore it. It is the last test of its control cluster.
 func TestAControlClusterThatIsLost(t *testing.T) {
 	saved, backedUp := here.NewTargetFleet(t), here.NewTargetFleet(t)
 	lost := installationOf(t, here.Client)
@@ -383,7 +383,7 @@ func TestAControlClusterThatIsLost(t *testing.T) {
 	})
 }
 
-// say that a control cluster is lost, with the command that Machines tell.
+// say that a control cluster is lost, with the command in the messages of its Machines.
 func say(t *testing.T, lost string) {
 	t.Helper()
 	if out, err := there.Kubectl(t, "-n", "crossplane-system", "patch", "configmap", "drover-installations", "--type=merge", "-p", fmt.Sprintf(`{"data":{%q:"Lost"}}`, lost)); err != nil {

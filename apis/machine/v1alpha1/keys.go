@@ -157,7 +157,7 @@ const (
 
 	// AnnotationMachineUID and AnnotationNodeName on a VM are the UID of the Machine that it was
 	// made for, and the name that its Node was given. AnnotationInstallation is the installation
-	// of Drover that it belongs to. By these a Machine takes over a VM whose Machine is gone.
+	// of Drover that it belongs to. A Machine needs them to take over a VM whose Machine does not exist.
 	AnnotationMachineUID   = Group + "/machine-uid"
 	AnnotationNodeName     = Group + "/node-name"
 	AnnotationInstallation = Group + "/installation"

@@ -328,7 +328,7 @@ type MachineStatus struct {
 	NodeRef *NodeReference `json:"nodeRef,omitempty"`
 
 	// Identity by which the VM and the Node are known, if the Machine took over a VM that was
-	// made for another Machine. The VM resource tells it; what else is written here is undone.
+	// made for another Machine. It is copied from the VM resource. Any other value is overwritten.
 	// +optional
 	Identity *MachineIdentity `json:"identity,omitempty"`
 

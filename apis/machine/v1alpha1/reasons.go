@@ -27,9 +27,8 @@ const (
 	//   - Of: Valid=False (Machine), ReplicaFailure=True, Stalled=True, OrphansFound=Unknown
 	//   - Do: Install the Configuration drover.
 	ReasonInstallationUnknown = "InstallationUnknown"
-	// ReasonRestoredWithoutVM means that the Machine had a VM, as spec.providerID tells, and that
-	// neither its status nor its VM resource is there: it was restored from a backup. No other VM
-	// is made for it.
+	// ReasonRestoredWithoutVM means that the Machine has a spec.providerID, but neither a status nor
+	// a VM resource: it was restored from a backup. No other VM is created for it.
 	//   - Kinds: Machine, MachineSet, MachineDeployment
 	//   - Of: Valid=False (Machine), ReplicaFailure=True, Progressing=False, Stalled=True
 	//   - Do: Restore the VM resource, or delete the Machine.
@@ -38,10 +37,10 @@ const (
 	// another installation of Drover, which may still run the VM.
 	//   - Kinds: Machine, MachineSet, MachineDeployment
 	//   - Of: Valid=False (Machine), ReplicaFailure=True, Progressing=False, Stalled=True
-	//   - Do: If the other control cluster is gone, write so into the ConfigMap drover-installations, as the message tells.
+	//   - Do: If the other control cluster is gone, run the command in the message. It marks the installation as Lost.
 	ReasonVMOfAnotherInstallation = "VMOfAnotherInstallation"
-	// ReasonVMNotIdentified means that a VM resource that waits for the Machine does not tell
-	// which VM and Node it stands for, or that another Machine has these.
+	// ReasonVMNotIdentified means that a VM resource that waits for the Machine lacks an annotation
+	// that identifies its VM or Node, or that another Machine has that VM.
 	//   - Kinds: Machine, MachineSet, MachineDeployment
 	//   - Of: Valid=False (Machine), ReplicaFailure=True, Progressing=False, Stalled=True
 	//   - Do: Correct the annotations of the VM resource that the message names, or delete the resource.

@@ -28,10 +28,10 @@ import (
 	"github.com/drover-dev/drover/internal/plan"
 )
 
-// A VM resource outlives its Machine if both were restored from a backup, moved to another
-// control cluster, or imported: it then has no controller, or one with a UID that is gone. A
-// Machine of its namespace, with the name in its label, takes it over. The resource, which no
-// tenant may write, tells which VM and which Node it stands for.
+// A VM resource has no controller, or one with a UID that does not exist, after it was restored
+// from a backup, moved to another control cluster, or imported. The Machine of its namespace that
+// its label names takes it over. The annotations of the resource, which no tenant may write,
+// identify the VM and the Node.
 
 // takeOver the resources that wait for a Machine without a VM resource. The problem is that
 // of a VM that waits, and that the Machine may not have: no other VM is made meanwhile.
@@ -80,7 +80,7 @@ func (r *Reconciler) takeOver(ctx context.Context, m *machinev1alpha1.Machine, s
 	return out, nil, nil
 }
 
-// isRestored reports whether a Machine had a VM in another life.
+// isRestored reports whether a Machine had a VM before its status was lost, as in a restore.
 func isRestored(m *machinev1alpha1.Machine) bool {
 	return m.Spec.ProviderID != nil && m.Status.ProviderID == ""
 }
@@ -230,8 +230,8 @@ func identityIn(m *machinev1alpha1.Machine, vm metav1.Object) *machinev1alpha1.M
 	return &id
 }
 
-// identify a Machine by the VM resource that it controls. What its status claims beside that
-// is undone. Without a VM resource, what this process has seen before counts.
+// identify a Machine by the VM resource that it controls, and overwrite any other identity in its
+// status. Without a VM resource, the identity that this process observed last counts.
 func (r *Reconciler) identify(ctx context.Context, m *machinev1alpha1.Machine, vm metav1.Object) error {
 	var id *machinev1alpha1.MachineIdentity
 	if vm != nil {
@@ -252,7 +252,7 @@ func (r *Reconciler) identify(ctx context.Context, m *machinev1alpha1.Machine, v
 }
 
 // inherit the VM or companion that a stray stands for: the stray is being deleted, which
-// cannot be taken back, and the Machine of its name gets another resource of the same VM.
+// cannot be taken back, and the Machine of its name gets another resource for the same VM.
 func (r *Reconciler) inherit(ctx context.Context, m *machinev1alpha1.Machine, of *unstructured.Unstructured) (*plan.Problem, error) {
 	role := of.GetAnnotations()[roleAnnotation]
 	if !machinev1alpha1.IsInfrastructure(role) || xpmeta.GetExternalName(of) == "" || xpmeta.ExternalCreateIncomplete(of) {

@@ -84,8 +84,8 @@ func (r *Reconciler) terminate(ctx context.Context, m *machinev1alpha1.Machine) 
 	return reconcile.Result{RequeueAfter: p.again}, r.execute(ctx, m, o, p, wn)
 }
 
-// isIdentityHidden reports whether the Machine says that it took over a VM, and the VM resource
-// that proves it cannot be read. With another identity its Node would not be found, and the VM
+// isIdentityHidden reports whether the Machine has taken over a VM by its status, and the VM
+// resource that proves it cannot be read. With another identity its Node would not be found, and the VM
 // would be deleted without a drain.
 func (r *Reconciler) isIdentityHidden(m *machinev1alpha1.Machine, o inventory) bool {
 	_, known := r.parameters.get(m.GetUID())
@@ -347,8 +347,8 @@ func (r *Reconciler) kindsToSearch(ctx context.Context, m *machinev1alpha1.Machi
 	return out, nil
 }
 
-// followed is the revision that the Machine follows. One whose status does not tell, such as one
-// that was restored, follows what it would begin with.
+// followed is the revision that the Machine follows. A Machine without one in its status, such as
+// a restored one, follows the revision that a new Machine would.
 func (r *Reconciler) followed(ctx context.Context, m *machinev1alpha1.Machine) (selection, error) {
 	if m.Status.CompositionRevision == "" {
 		return r.choose(ctx, m)

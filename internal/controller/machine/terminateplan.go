@@ -33,7 +33,7 @@ type machineState struct {
 	// collected is the MachineSet that does not exist any more although it controls the Machine,
 	// empty if it exists or if a user confirmed the deletion.
 	collected string
-	// restored means that the Machine had a VM in another life.
+	// restored means that the Machine had a VM before its status was lost, as in a restore.
 	restored bool
 
 	preDrain, preTerminate []string // hooks

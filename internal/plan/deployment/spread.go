@@ -82,8 +82,8 @@ func (p *plan) scaleDownAll(n, marked int32) {
 		if m == 0 {
 			continue
 		}
-		// Instead of a marked Machine, the set would cancel one that it cannot create. That one
-		// is cancelled too, as far as there are more than replicas without the marked ones.
+		// A set cancels missing Machines before it deletes marked ones. So the missing ones are
+		// cancelled as well, unless that leaves fewer than replicas.
 		missing := max(0, s.desired-s.Status.Replicas)
 		missing = min(missing, max(0, sum(p.sets, p.nextReplicas)-marked-p.bounds.replicas))
 		marked -= m

@@ -57,8 +57,8 @@ func (f facts) readsConsole(d decision) bool {
 	return f.VM.Console != nil && f.isLate() && d.phase != machinev1alpha1.MachineFailed
 }
 
-// bootstrapProgress is the step that the console of a VM reports that has to explain, or the one that it reported
-// last.
+// bootstrapProgress is the last bootstrap step that the console reports while it has to explain why
+// the VM does not join, or the recorded one.
 func (f facts) bootstrapProgress() *machinev1alpha1.BootstrapProgress {
 	if f.hasRun || f.node.healthy {
 		return nil
@@ -94,8 +94,8 @@ func (f facts) notJoinedReason() string {
 	return machinev1alpha1.ReasonNodeNotJoined
 }
 
-// describeConsole says what the console of a VM without a Node shows that has to explain: the step of its
-// bootstrap, else the refusal of its user data, else the last lines.
+// describeConsole returns what explains on the console why the VM does not join: the step of its
+// bootstrap, else the refusal of its user data, else the last lines. It is empty if there is a Node.
 func (f facts) describeConsole() string {
 	// An unreachable cluster explains more: the Node may be there.
 	if f.node.Present || f.node.Error != "" || !f.hasToExplain() || f.VM.Console == nil {
