@@ -92,6 +92,7 @@ func (f *flags) setup(ctx context.Context, mgr ctrl.Manager, o controller.Option
 		machinev1alpha1.MachineGroupVersionKind,
 		machinev1alpha1.MachineSetGroupVersionKind,
 		machinev1alpha1.MachineDeploymentGroupVersionKind,
+		machinev1alpha1.NodePoolGroupVersionKind,
 	)
 	operator.Gated(mgr, o, func() error { return nodeinventory.Setup(mgr, o, pool) },
 		clusterv1alpha1.ProviderConfigGroupVersionKind,

@@ -29,6 +29,7 @@ var steps = map[string]Step{
 	"Infrastructure": runInfrastructure,
 	"Lifecycle":      runLifecycle,
 	"Orphans":        runOrphans,
+	"Pool":           runPool,
 	"Replicas":       runReplicas,
 	"Rollout":        runRollout,
 	"Safety":         runSafety,

@@ -50,7 +50,7 @@ func TestRunFunction(t *testing.T) {
 			req: &fnv1.RunFunctionRequest{Input: input("fn.drover.dev/v1alpha1", "Rollback"), Observed: xr},
 			fatal: []string{
 				`kind "Rollback" of apiVersion "fn.drover.dev/v1alpha1"`,
-				"Bootstrap, Infrastructure, Lifecycle, Orphans, Replicas, Rollout, Safety of apiVersion fn.drover.dev/v1alpha1",
+				"Bootstrap, Infrastructure, Lifecycle, Orphans, Pool, Replicas, Rollout, Safety of apiVersion fn.drover.dev/v1alpha1",
 			},
 		},
 		"AnotherVersionIsUnknown": {

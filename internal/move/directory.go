@@ -68,6 +68,8 @@ func Load(dir, namespace string) (Objects, error) {
 			o.Sets = append(o.Sets, u)
 		case kind == machinev1alpha1.MachineDeploymentGroupVersionKind:
 			o.Deployments = append(o.Deployments, u)
+		case kind == machinev1alpha1.NodePoolGroupVersionKind:
+			o.Pools = append(o.Pools, u)
 		case isInfrastructure(u):
 			o.Resources = append(o.Resources, u)
 		default:

@@ -238,7 +238,7 @@ func (m *Move) letGo(ctx context.Context) error {
 	// that is started again finds its kind.
 	for _, part := range []func(Objects) []*unstructured.Unstructured{
 		func(o Objects) []*unstructured.Unstructured { return o.Resources },
-		func(o Objects) []*unstructured.Unstructured { return slices.Concat(o.Deployments, o.Sets, o.Machines) },
+		func(o Objects) []*unstructured.Unstructured { return slices.Concat(o.Pools, o.Deployments, o.Sets, o.Machines) },
 	} {
 		if err := m.remove(ctx, part); err != nil {
 			return err
@@ -282,7 +282,7 @@ func (m *Move) takeOn(ctx context.Context) error {
 		if err != nil {
 			return "", err
 		}
-		for _, level := range [][]*unstructured.Unstructured{o.Resources, o.Machines, o.Sets, o.Deployments} {
+		for _, level := range o.levels() {
 			if len(level) == 0 {
 				continue
 			}
@@ -328,7 +328,7 @@ func (m *Move) copies(ctx context.Context) (Objects, error) {
 	if err != nil {
 		return o, err
 	}
-	for _, l := range []*[]*unstructured.Unstructured{&o.Resources, &o.Machines, &o.Sets, &o.Deployments} {
+	for _, l := range []*[]*unstructured.Unstructured{&o.Resources, &o.Machines, &o.Sets, &o.Deployments, &o.Pools} {
 		*l = slices.DeleteFunc(*l, func(u *unstructured.Unstructured) bool { return u.GetAnnotations()[annotationMove] == "" })
 	}
 	return o, nil

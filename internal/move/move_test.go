@@ -47,7 +47,7 @@ func newCluster(t *testing.T, name string, left *int, objs ...client.Object) *cl
 		t.Fatal(err)
 	}
 	for _, kind := range []schema.GroupVersionKind{
-		machinev1alpha1.MachineGroupVersionKind, machinev1alpha1.MachineSetGroupVersionKind, machinev1alpha1.MachineDeploymentGroupVersionKind,
+		machinev1alpha1.MachineGroupVersionKind, machinev1alpha1.MachineSetGroupVersionKind, machinev1alpha1.MachineDeploymentGroupVersionKind, machinev1alpha1.NodePoolGroupVersionKind,
 		machinev1alpha1.MachineGroupGroupVersionKind, machinev1alpha1.SchemeGroupVersion.WithKind("MachineClass"),
 		{Group: "cluster.drover.dev", Version: "v1alpha1", Kind: "ClusterProviderConfig"}, serverKind, definitionKind,
 	} {
@@ -109,10 +109,15 @@ func (c *cluster) update(u *unstructured.Unstructured) {
 	}
 }
 
+var kindsOfFleet = []schema.GroupVersionKind{
+	machinev1alpha1.NodePoolGroupVersionKind, machinev1alpha1.MachineDeploymentGroupVersionKind, machinev1alpha1.MachineSetGroupVersionKind,
+	machinev1alpha1.MachineGroupVersionKind, serverKind,
+}
+
 // act as the controllers of the cluster do.
 func (c *cluster) act() {
 	c.t.Helper()
-	for _, kind := range []schema.GroupVersionKind{machinev1alpha1.MachineDeploymentGroupVersionKind, machinev1alpha1.MachineSetGroupVersionKind, machinev1alpha1.MachineGroupVersionKind, serverKind} {
+	for _, kind := range kindsOfFleet {
 		for _, u := range c.list(kind) {
 			if xpmeta.IsPaused(u) {
 				if !rests(u) {
@@ -132,6 +137,11 @@ func (c *cluster) act() {
 				c.adopt(u, machinev1alpha1.MachineGroupVersionKind, machinev1alpha1.LabelSet)
 			case kind == machinev1alpha1.MachineDeploymentGroupVersionKind:
 				c.adopt(u, machinev1alpha1.MachineSetGroupVersionKind, machinev1alpha1.LabelDeployment)
+			case kind == machinev1alpha1.NodePoolGroupVersionKind:
+				c.adopt(u, machinev1alpha1.MachineDeploymentGroupVersionKind, machinev1alpha1.LabelNodePool)
+				if len(c.list(machinev1alpha1.MachineDeploymentGroupVersionKind)) == 0 {
+					c.t.Errorf("%s: NodePool %s makes another MachineDeployment", c.name, u.GetName())
+				}
 			}
 		}
 	}
@@ -221,14 +231,15 @@ func installed(name string) []client.Object {
 	}
 }
 
-// fleet of a deployment with two Machines in the cluster here.
+// fleet of a pool of one deployment with two Machines in the cluster here.
 func fleet() []*unstructured.Unstructured {
 	spec := map[string]any{"classRef": map[string]any{"name": "small"}, "clusterRef": map[string]any{"kind": "ClusterProviderConfig", "name": "eu"}}
-	d := object(machinev1alpha1.MachineDeploymentGroupVersionKind, "web", with(runtime.DeepCopyJSON(spec), "spec", "template", "spec"))
+	p := object(machinev1alpha1.NodePoolGroupVersionKind, "pool")
+	d := object(machinev1alpha1.MachineDeploymentGroupVersionKind, "web", of(p, machinev1alpha1.LabelNodePool), with(runtime.DeepCopyJSON(spec), "spec", "template", "spec"))
 	d.SetFinalizers([]string{machinev1alpha1.FinalizerTerminator})
 	s := object(machinev1alpha1.MachineSetGroupVersionKind, "web-a", of(d, machinev1alpha1.LabelDeployment), with(runtime.DeepCopyJSON(spec), "spec", "template", "spec"))
 	g := object(machinev1alpha1.MachineGroupGroupVersionKind, "web-a")
-	out := []*unstructured.Unstructured{d, s, g}
+	out := []*unstructured.Unstructured{p, d, s, g}
 	for _, name := range []string{"web-a-0", "web-a-1"} {
 		m := object(machinev1alpha1.MachineGroupVersionKind, name, with(runtime.DeepCopyJSON(spec), "spec"), of(s, machinev1alpha1.LabelSet),
 			with("id-"+name, "spec", "providerID"), with("id-"+name, "status", "providerID"), with("Running", "status", "phase"), with(name, "status", "nodeRef", "name"), with("Node", "status", "nodeRef", "kind"),
@@ -255,7 +266,7 @@ func here(t *testing.T, left *int, objs ...*unstructured.Unstructured) *cluster 
 
 func (c *cluster) census() []string {
 	var out []string
-	for _, kind := range []schema.GroupVersionKind{machinev1alpha1.MachineDeploymentGroupVersionKind, machinev1alpha1.MachineSetGroupVersionKind, machinev1alpha1.MachineGroupVersionKind, serverKind} {
+	for _, kind := range kindsOfFleet {
 		for _, u := range c.list(kind) {
 			owner := ""
 			if by := metav1.GetControllerOf(u); by != nil {
@@ -268,13 +279,13 @@ func (c *cluster) census() []string {
 }
 
 var moved = []string{
-	`MachineDeployment web of ""`, `MachineSet web-a of "web"`, `Machine web-a-0 of "web-a"`, `Machine web-a-1 of "web-a"`,
+	`NodePool pool of ""`, `MachineDeployment web of "pool"`, `MachineSet web-a of "web"`, `Machine web-a-0 of "web-a"`, `Machine web-a-1 of "web-a"`,
 	`Server web-a-0-vm of "web-a-0"`, `Server web-a-1-vm of "web-a-1"`,
 }
 
 func mover(t *testing.T, source, destination *cluster) *Move {
 	t.Helper()
-	m := &Move{Destination: destination, Namespace: "ns", Timeout: 5 * time.Second, Log: t.Logf, every: time.Millisecond}
+	m := &Move{Destination: destination, Namespace: "ns", Timeout: time.Minute, Log: t.Logf, every: time.Millisecond}
 	if source != nil {
 		m.Source = source
 	}
@@ -425,7 +436,10 @@ func TestWhatWasSavedIsTakenToAnotherCluster(t *testing.T) {
 			}
 			destination := newCluster(t, "there", &never, installed("there")...)
 			m := mover(t, nil, destination)
-			m.Saved, m.SourceIsGone, m.Timeout = &saved, isGone, 200*time.Millisecond
+			m.Saved, m.SourceIsGone = &saved, isGone
+			if !isGone {
+				m.Timeout = 200 * time.Millisecond
+			}
 			err = m.Run(t.Context())
 			if !isGone {
 				if err == nil || !strings.Contains(err.Error(), "waits for its VM") || len(destination.deletable()) > 0 {

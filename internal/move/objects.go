@@ -24,11 +24,17 @@ type Objects struct {
 	Machines    []*unstructured.Unstructured
 	Sets        []*unstructured.Unstructured
 	Deployments []*unstructured.Unstructured
+	Pools       []*unstructured.Unstructured
 }
 
 // All of them.
 func (o Objects) All() []*unstructured.Unstructured {
-	return slices.Concat(o.Resources, o.Machines, o.Sets, o.Deployments)
+	return slices.Concat(o.levels()...)
+}
+
+// levels of the objects: each is owned by the next one.
+func (o Objects) levels() [][]*unstructured.Unstructured {
+	return [][]*unstructured.Unstructured{o.Resources, o.Machines, o.Sets, o.Deployments, o.Pools}
 }
 
 // Read the objects of a namespace.
@@ -50,6 +56,7 @@ func readFleet(ctx context.Context, c client.Reader, namespace string) (o Object
 		machinev1alpha1.MachineGroupVersionKind:           &o.Machines,
 		machinev1alpha1.MachineSetGroupVersionKind:        &o.Sets,
 		machinev1alpha1.MachineDeploymentGroupVersionKind: &o.Deployments,
+		machinev1alpha1.NodePoolGroupVersionKind:          &o.Pools,
 	} {
 		if *into, err = list(ctx, c, kind, namespace); err != nil {
 			return o, err

@@ -60,8 +60,12 @@ func (m *Move) untaken(ctx context.Context, next string) (string, error) {
 		err = note(machinev1alpha1.MachineGroupVersionKind, withoutVM)
 	case machinev1alpha1.MachineDeploymentGroupVersionKind.Kind:
 		err = note(machinev1alpha1.MachineGroupVersionKind, withoutOwner(machinev1alpha1.LabelSet))
-	case "":
+	case machinev1alpha1.NodePoolGroupVersionKind.Kind:
 		err = note(machinev1alpha1.MachineSetGroupVersionKind, withoutOwner(machinev1alpha1.LabelDeployment))
+	case "":
+		if err = note(machinev1alpha1.MachineSetGroupVersionKind, withoutOwner(machinev1alpha1.LabelDeployment)); err == nil {
+			err = note(machinev1alpha1.MachineDeploymentGroupVersionKind, withoutOwner(machinev1alpha1.LabelNodePool))
+		}
 	}
 	return strings.Join(out, ", "), err
 }

@@ -13,6 +13,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/rand"
+	"k8s.io/apimachinery/pkg/util/validation"
 )
 
 // maxLength of a name: a label value, and a host name, have at most 63 characters.
@@ -21,6 +22,16 @@ const maxLength = 63
 // suffixLength is long enough to tell apart what one owner composes, and short
 // enough to read.
 const suffixLength = 5
+
+// MachineDeployment returns the name of the MachineDeployment of a NodePool in a failure domain.
+// It names the failure domain too if that is a DNS label.
+func MachineDeployment(pool string, uid types.UID, failureDomain string) string {
+	base := pool
+	if len(validation.IsDNS1123Label(failureDomain)) == 0 {
+		base += "-" + failureDomain
+	}
+	return join(base, suffix(string(uid), failureDomain))
+}
 
 // MachineSet returns the name of the MachineSet of a MachineDeployment's template.
 func MachineSet(deployment string, uid types.UID, templateHash string) string {

@@ -18,8 +18,10 @@ import (
 )
 
 // composites are the kinds that become XRDs, with their default Composition. An
-// OrphanCollector has none: its provider decides.
+// OrphanCollector has none: its provider decides. Nor has a NodePool: what it offers is up to the
+// platform team.
 var composites = map[string]string{
+	"NodePool":          "",
 	"MachineDeployment": "machinedeployment",
 	"MachineSet":        "machineset",
 	"OrphanCollector":   "",

@@ -13,6 +13,9 @@ const (
 	AnnotationClusterAPINodeGroupMinSize = clusterAPIGroup + nodeGroupMinSize
 	AnnotationClusterAPINodeGroupMaxSize = clusterAPIGroup + nodeGroupMaxSize
 
+	// AnnotationCapacityLabels has the labels of Nodes that do not exist yet.
+	AnnotationCapacityLabels = "capacity.cluster-autoscaler.kubernetes.io/labels"
+
 	clusterAPIGroup  = "cluster.x-k8s.io"
 	nodeGroupMinSize = "/cluster-api-autoscaler-node-group-min-size"
 	nodeGroupMaxSize = "/cluster-api-autoscaler-node-group-max-size"

@@ -3,7 +3,7 @@ package v1alpha1
 // Condition types. An object also carries Synced and Ready, which Crossplane defines.
 const (
 	// ConditionReady is the condition of Crossplane that sums up an object.
-	//   - Kinds: Machine, MachineSet, MachineDeployment, OrphanCollector, VirtualMachine
+	//   - Kinds: Machine, MachineSet, MachineDeployment, NodePool, OrphanCollector, VirtualMachine
 	//   - Polarity: True is good
 	//   - True: All that the spec asks for is there. The observedGeneration of the condition is
 	//     the generation of the spec that this was decided for.
@@ -11,7 +11,7 @@ const (
 	//   - Do: Read the other conditions.
 	ConditionReady = "Ready"
 	// ConditionValid reports whether what a user wrote can be carried out.
-	//   - Kinds: Machine, MachineSet, MachineDeployment
+	//   - Kinds: Machine, MachineSet, MachineDeployment, NodePool
 	//   - Polarity: True is good
 	//   - True: No input keeps the object from its work.
 	//   - False: A field, a class or an annotation keeps Machines from being created or continued.
@@ -87,7 +87,7 @@ const (
 	//     Replace the Machine to use it.
 	ConditionUserDataComplete = "UserDataComplete"
 	// ConditionReplicaFailure reports whether Machines cannot be created.
-	//   - Kinds: MachineSet, MachineDeployment
+	//   - Kinds: MachineSet, MachineDeployment, NodePool
 	//   - Polarity: True is bad
 	//   - True: The creation of Machines fails. The reason is the code of the provider's error, the
 	//     reason of the failure, or that of Valid=False of a Machine.
@@ -97,7 +97,7 @@ const (
 	ConditionReplicaFailure = "ReplicaFailure"
 	// ConditionCapacityExhausted reports whether a failure domain has no room for another VM.
 	// Objects that never met an exhausted one do not have it.
-	//   - Kinds: MachineSet, MachineDeployment
+	//   - Kinds: MachineSet, MachineDeployment, NodePool
 	//   - Polarity: True is bad
 	//   - True: The cloud has no room in a failure domain. The reason is the code of the
 	//     provider's error.
@@ -130,7 +130,7 @@ const (
 	//     freezes end by themselves.
 	ConditionFrozen = "Frozen"
 	// ConditionAvailable reports whether as many Machines are available as the strategy promises.
-	//   - Kinds: MachineDeployment
+	//   - Kinds: MachineDeployment, NodePool
 	//   - Polarity: True is good
 	//   - True: At least that many Machines are available.
 	//   - False: Fewer Machines are available, or the deployment is being deleted.
@@ -146,14 +146,14 @@ const (
 	ConditionProgressing = "Progressing"
 	// ConditionReconciling is the condition of kstatus that kubectl wait, Argo CD and Flux read
 	// (https://github.com/kubernetes-sigs/cli-utils/blob/master/pkg/kstatus/README.md).
-	//   - Kinds: MachineSet, MachineDeployment
+	//   - Kinds: MachineSet, MachineDeployment, NodePool
 	//   - Polarity: True means work
 	//   - True: Something is on its way to what the spec says.
 	//   - False: Nothing is on its way: the object is settled, frozen or stalled.
 	ConditionReconciling = "Reconciling"
 	// ConditionStalled is the condition of kstatus that is True when nothing proceeds until a user
 	// acts.
-	//   - Kinds: MachineSet, MachineDeployment
+	//   - Kinds: MachineSet, MachineDeployment, NodePool
 	//   - Polarity: True is bad
 	//   - True: A user must act. The message has the sentence that helps.
 	//   - False: The object settles by itself.

@@ -26,12 +26,14 @@ var (
 	MachineClassGroupVersionKind      = SchemeGroupVersion.WithKind("MachineClass")
 	OrphanCollectorGroupVersionKind   = SchemeGroupVersion.WithKind("OrphanCollector")
 
+	NodePoolGroupVersionKind               = SchemeGroupVersion.WithKind("NodePool")
 	OperatingSystemProfileGroupVersionKind = SchemeGroupVersion.WithKind("OperatingSystemProfile")
 )
 
 // AddToScheme adds the kinds in this package to a scheme.
 func AddToScheme(s *runtime.Scheme) error {
 	s.AddKnownTypes(SchemeGroupVersion,
+		&NodePool{}, &NodePoolList{},
 		&MachineDeployment{}, &MachineDeploymentList{},
 		&MachineSet{}, &MachineSetList{},
 		&Machine{}, &MachineList{},

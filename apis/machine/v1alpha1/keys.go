@@ -4,6 +4,9 @@ import "strings"
 
 // Labels that Drover sets on the objects that it composes.
 const (
+	// LabelNodePool names the NodePool of a MachineDeployment, Machine or Node.
+	LabelNodePool = Group + "/node-pool"
+
 	// LabelDeployment names the MachineDeployment of a MachineSet or Machine.
 	LabelDeployment = Group + "/deployment"
 
@@ -63,6 +66,10 @@ const (
 	// MachineDeployment had available Machines of its class when the set was created: the
 	// set does not try the class with one Machine first. Drover sets it.
 	AnnotationClassProven = Group + "/class-proven"
+
+	// AnnotationPoolDecision on a MachineDeployment is the number of the decision of its NodePool
+	// that its replicas and sizes follow. Drover sets it.
+	AnnotationPoolDecision = Group + "/pool-decision"
 
 	// AnnotationFreezeReason on a MachineSet says why the MachineDeployment that put
 	// LabelFreeze there is frozen.

@@ -7,7 +7,7 @@ package v1alpha1
 // of ReplicaFailure and of Stalled of its MachineSet and its MachineDeployment too.
 const (
 	// ReasonValid means that nothing that a user wrote keeps the object from its work.
-	//   - Kinds: Machine, MachineSet, MachineDeployment
+	//   - Kinds: Machine, MachineSet, MachineDeployment, NodePool
 	//   - Of: Valid=True, AnnotationsValid=True
 	ReasonValid = "Valid"
 	// ReasonClassNotFound means that the MachineClass does not exist.
@@ -96,8 +96,13 @@ const (
 	//   - Of: Valid=False (Machine), ReplicaFailure=True, Stalled=True
 	//   - Do: Change spec.version, or upgrade the API server.
 	ReasonVersionSkew = "VersionSkew"
+	// ReasonNotOffered means that the platform does not offer what the pool asks for.
+	//   - Kinds: NodePool
+	//   - Of: Valid=False, Stalled=True
+	//   - Do: Correct the field that the message names. The offer is in the Composition of the pool.
+	ReasonNotOffered = "NotOffered"
 	// ReasonInvalidStrategy means that spec.strategy has a number that is not allowed.
-	//   - Kinds: MachineDeployment
+	//   - Kinds: MachineDeployment, NodePool
 	//   - Of: Valid=False, Progressing=False, Stalled=True
 	//   - Do: Correct the field that the message names.
 	ReasonInvalidStrategy = "InvalidStrategy"
@@ -290,7 +295,7 @@ const (
 // errors (ErrorCode) and failures of Machines (FailureReason) are reasons too.
 const (
 	// ReasonNoFailure means that no creation fails.
-	//   - Kinds: MachineSet, MachineDeployment
+	//   - Kinds: MachineSet, MachineDeployment, NodePool
 	//   - Of: ReplicaFailure=False
 	ReasonNoFailure = "NoFailure"
 	// ReasonMachinesNotApplied means that the API server refuses a Machine or its status.
@@ -299,7 +304,7 @@ const (
 	//   - Do: Correct what the message names: a quota, an admission policy or the template.
 	ReasonMachinesNotApplied = "MachinesNotApplied"
 	// ReasonRoomAvailable means that no failure domain is exhausted.
-	//   - Kinds: MachineSet, MachineDeployment
+	//   - Kinds: MachineSet, MachineDeployment, NodePool
 	//   - Of: CapacityExhausted=False
 	ReasonRoomAvailable = "RoomAvailable"
 	// ReasonExclusive means that the set controls all Machines that match its selector.
@@ -397,12 +402,12 @@ const (
 const (
 	// ReasonMinimumReplicasAvailable means that as many Machines are available as the strategy
 	// promises.
-	//   - Kinds: MachineDeployment
+	//   - Kinds: MachineDeployment, NodePool
 	//   - Of: Available=True
 	ReasonMinimumReplicasAvailable = "MinimumReplicasAvailable"
 	// ReasonMinimumReplicasUnavailable means that fewer Machines are available than the strategy
 	// promises.
-	//   - Kinds: MachineDeployment
+	//   - Kinds: MachineDeployment, NodePool
 	//   - Of: Available=False
 	//   - Do: Read the conditions of the Machines that are not available.
 	ReasonMinimumReplicasUnavailable = "MinimumReplicasUnavailable"
@@ -437,11 +442,11 @@ const (
 // Stalled.
 const (
 	// ReasonScaling means that Machines are created or deleted.
-	//   - Kinds: MachineSet, MachineDeployment
+	//   - Kinds: MachineSet, MachineDeployment, NodePool
 	//   - Of: Reconciling=True
 	ReasonScaling = "Scaling"
-	// ReasonSettled means that the set is what its spec says.
-	//   - Kinds: MachineSet
+	// ReasonSettled means that the object is what its spec says.
+	//   - Kinds: MachineSet, NodePool
 	//   - Of: Reconciling=False
 	ReasonSettled = "Settled"
 	// ReasonFrozen means that Machines would be created or replaced without the freeze.
@@ -449,35 +454,62 @@ const (
 	//   - Of: Reconciling=False, Progressing=False
 	//   - Do: Read the condition Frozen.
 	ReasonFrozen = "Frozen"
+	// ReasonRollingOut means that Machines are replaced by those of another class or version.
+	//   - Kinds: NodePool
+	//   - Of: Reconciling=True
+	ReasonRollingOut = "RollingOut"
+	// ReasonRebalancing means that a number of Machines moves from one failure domain to another.
+	// An event with the reason reports each step.
+	//   - Kinds: NodePool
+	//   - Of: Reconciling=True
+	ReasonRebalancing = "Rebalancing"
+	// ReasonNodePoolPaused means that spec.paused is true, and that Machines would be replaced
+	// without it.
+	//   - Kinds: NodePool
+	//   - Of: Reconciling=False
+	//   - Do: To go on, set spec.paused to false.
+	ReasonNodePoolPaused = "NodePoolPaused"
+	// ReasonMachineDeploymentFailing means that a MachineDeployment of the pool has the condition
+	// ReplicaFailure. The message has its reason and message.
+	//   - Kinds: NodePool
+	//   - Of: ReplicaFailure=True
+	//   - Do: Read the message. If Stalled is True too, a user must act.
+	ReasonMachineDeploymentFailing = "MachineDeploymentFailing"
+	// ReasonMachineDeploymentStalled means that a MachineDeployment of the pool is Stalled. The
+	// message has its reason and message.
+	//   - Kinds: NodePool
+	//   - Of: Stalled=True
+	//   - Do: Do what the message says.
+	ReasonMachineDeploymentStalled = "MachineDeploymentStalled"
 	// ReasonNotStalled means that no user has to act.
-	//   - Kinds: MachineSet, MachineDeployment
+	//   - Kinds: MachineSet, MachineDeployment, NodePool
 	//   - Of: Stalled=False
 	ReasonNotStalled = "NotStalled"
 	// ReasonDeleting means that the object and its Machines, or orphans, are being deleted and
 	// nothing holds the deletion.
-	//   - Kinds: MachineSet, MachineDeployment, OrphanCollector
+	//   - Kinds: MachineSet, MachineDeployment, NodePool, OrphanCollector
 	//   - Of: Reconciling=True, Available=False, OrphansFound=True
 	ReasonDeleting = "Deleting"
-	// ReasonDeletionHeld means that the garbage collector deleted the MachineSet, because its
-	// MachineDeployment does not exist any more, and nobody else did. Its Machines are kept. A
-	// warning with the reason reports it.
-	//   - Kinds: MachineSet
+	// ReasonDeletionHeld means that the garbage collector deleted the object, because the
+	// NodePool or MachineDeployment that composed it does not exist any more, and nobody else did.
+	// Its Machines are kept. A warning with the reason reports it.
+	//   - Kinds: MachineSet, MachineDeployment
 	//   - Of: Reconciling=False, Stalled=True, Available=True, Available=False
 	//   - Do: Set the annotation drover.dev/confirm-deletion=true to delete the Machines.
 	ReasonDeletionHeld = "DeletionHeld"
 	// ReasonDrainBlocked means that pods stay on a Node of a Machine that is being deleted. The
 	// message names them and their budgets.
-	//   - Kinds: MachineSet, MachineDeployment
+	//   - Kinds: MachineSet, MachineDeployment, NodePool
 	//   - Of: Reconciling=True
 	//   - Do: Let the pods be evicted, or set the annotation that the message names.
 	ReasonDrainBlocked = "DrainBlocked"
 	// ReasonWaitingForHooks means that hooks hold a Machine that is being deleted.
-	//   - Kinds: MachineSet, MachineDeployment
+	//   - Kinds: MachineSet, MachineDeployment, NodePool
 	//   - Of: Reconciling=True
 	//   - Do: Let the owner of the hook remove it.
 	ReasonWaitingForHooks = "WaitingForHooks"
 	// ReasonVMNotDeleted means that the provider has not deleted a VM for ten minutes.
-	//   - Kinds: MachineSet, MachineDeployment
+	//   - Kinds: MachineSet, MachineDeployment, NodePool
 	//   - Of: Reconciling=False, Stalled=True
 	//   - Do: Read the events of the VM resource.
 	ReasonVMNotDeleted = "VMNotDeleted"

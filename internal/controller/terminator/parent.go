@@ -12,9 +12,11 @@ import (
 	"github.com/drover-dev/drover/internal/finalizer"
 )
 
-// parents reconciles MachineSets or MachineDeployments.
+// parents reconciles MachineSets, MachineDeployments or NodePools.
 type parents struct {
-	gvk    schema.GroupVersionKind
+	gvk schema.GroupVersionKind
+	// owner is the kind that composes these, empty for NodePools.
+	owner  schema.GroupVersionKind
 	child  schema.GroupVersionKind
 	label  string        // of a child, the parent's name
 	client client.Client // writes
@@ -65,18 +67,16 @@ func (r *parents) Reconcile(ctx context.Context, req reconcile.Request) (reconci
 	return reconcile.Result{RequeueAfter: again}, err
 }
 
-// collectedBy returns the MachineDeployment that does not exist any more although it controls a
-// MachineSet that is being deleted, empty if it exists or a user confirmed the deletion. A
-// deletion in the foreground has begun before: the garbage collector of an owner that does not
-// exist deletes in the background.
+// collectedBy returns the owner that does not exist any more although it controls an object that is
+// being deleted, empty if it exists or a user confirmed the deletion. A deletion in the foreground
+// has begun before: the garbage collector of an owner that does not exist deletes in the background.
 func (r *parents) collectedBy(ctx context.Context, p *metav1.PartialObjectMetadata) (string, error) {
-	if p.GetDeletionTimestamp() == nil || finalizer.StateOf(p).Foreground || p.GetAnnotations()[v1alpha1.AnnotationConfirmDeletion] == "true" {
+	if r.owner.Empty() || p.GetDeletionTimestamp() == nil || finalizer.StateOf(p).Foreground || p.GetAnnotations()[v1alpha1.AnnotationConfirmDeletion] == "true" {
 		return "", nil
 	}
-	kind := v1alpha1.MachineDeploymentGroupVersionKind
-	name, err := finalizer.LostOwner(ctx, r.live, p, kind)
+	name, err := finalizer.LostOwner(ctx, r.live, p, r.owner)
 	if name == "" {
 		return "", err
 	}
-	return kind.Kind + " " + name, nil
+	return r.owner.Kind + " " + name, nil
 }

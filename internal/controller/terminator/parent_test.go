@@ -103,7 +103,7 @@ func TestASetThatTheGarbageCollectorDeletesKeepsItsMachines(t *testing.T) {
 					deleted = true
 					return nil
 				}}).Build()
-			r := &parents{gvk: gvk, child: v1alpha1.MachineGroupVersionKind, label: v1alpha1.LabelSet, client: c, live: c, views: c,
+			r := &parents{gvk: gvk, owner: v1alpha1.MachineDeploymentGroupVersionKind, child: v1alpha1.MachineGroupVersionKind, label: v1alpha1.LabelSet, client: c, live: c, views: c,
 				children: func(context.Context, client.Object) (int, error) { return tc.left, nil },
 				reporter: newReporter(c, sets{})}
 			key := types.NamespacedName{Namespace: "ns", Name: "set"}

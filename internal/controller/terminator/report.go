@@ -3,6 +3,7 @@ package terminator
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
@@ -10,6 +11,7 @@ import (
 	kerrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/json"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -30,11 +32,11 @@ type reporter struct {
 	record event.Recorder
 	now    func() time.Time
 	// machines that a parent has, from a cache.
-	machines func(ctx context.Context, parent client.Object) ([]*v1alpha1.Machine, error)
+	machines machinesFunc
 	kind     parentKind
 }
 
-// A parentKind reads and writes the status of one of the two kinds.
+// A parentKind reads and writes the status of one of the kinds.
 type parentKind interface {
 	empty() client.Object
 	observe(client.Object) deletion.Observed
@@ -119,18 +121,48 @@ func withoutEmptyMessages(obj client.Object, p client.Patch) (client.Patch, erro
 	return client.RawPatch(types.MergePatchType, data), err
 }
 
-// isRoot reports whether no MachineDeployment that controls the object is being deleted.
+// isRoot reports whether no MachineDeployment or NodePool that controls the object is being deleted.
 func (r *reporter) isRoot(ctx context.Context, obj client.Object) (bool, error) {
 	by := metav1.GetControllerOfNoCopy(obj)
-	if by == nil || by.Kind != v1alpha1.MachineDeploymentGroupVersionKind.Kind {
+	kinds := []schema.GroupVersionKind{v1alpha1.MachineDeploymentGroupVersionKind, v1alpha1.NodePoolGroupVersionKind}
+	i := slices.IndexFunc(kinds, func(k schema.GroupVersionKind) bool {
+		return by != nil && by.Kind == k.Kind && by.APIVersion == k.GroupVersion().String()
+	})
+	if i < 0 {
 		return true, nil
 	}
-	owner := finalizer.NewMetadata(v1alpha1.MachineDeploymentGroupVersionKind)
+	owner := finalizer.NewMetadata(kinds[i])
 	err := r.views.Get(ctx, types.NamespacedName{Namespace: obj.GetNamespace(), Name: by.Name}, owner)
 	if kerrors.IsNotFound(err) {
 		return false, nil
 	}
 	return owner.DeletionTimestamp == nil, err
+}
+
+// pools is the kind NodePool.
+type pools struct{}
+
+func (pools) empty() client.Object { return &v1alpha1.NodePool{} }
+
+func (pools) observe(obj client.Object) deletion.Observed {
+	p, ok := obj.(*v1alpha1.NodePool)
+	if !ok {
+		return deletion.Observed{}
+	}
+	return deletion.Observed{Replicas: p.Status.DesiredReplicas, Conditions: p.Status.Conditions}
+}
+
+func (pools) apply(obj client.Object, is deletion.Decision) {
+	p, ok := obj.(*v1alpha1.NodePool)
+	if !ok {
+		return
+	}
+	s := &p.Status
+	s.ObservedGeneration, s.Conditions = p.Generation, is.Conditions
+	s.Replicas, s.ReadyReplicas, s.AvailableReplicas, s.TerminatingReplicas = is.Replicas, is.Ready, is.Available, is.Terminating
+	s.UpdatedReplicas, s.UnhealthyReplicas = min(s.UpdatedReplicas, is.Replicas), 0
+	// Each MachineDeployment reports of its own failure domain.
+	s.FailureDomains = nil
 }
 
 // deployments is the kind MachineDeployment.

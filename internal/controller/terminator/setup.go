@@ -10,6 +10,7 @@ import (
 	xpevent "github.com/crossplane/crossplane-runtime/v2/pkg/event"
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -38,7 +39,8 @@ const (
 func Setup(ctx context.Context, mgr ctrl.Manager, o controller.Options, views cache.Cache) error {
 	for obj, indexer := range map[client.Object]client.FieldIndexer{
 		&v1alpha1.Machine{}: mgr.GetFieldIndexer(),
-		finalizer.NewMetadata(v1alpha1.MachineSetGroupVersionKind): views,
+		finalizer.NewMetadata(v1alpha1.MachineSetGroupVersionKind):        views,
+		finalizer.NewMetadata(v1alpha1.MachineDeploymentGroupVersionKind): views,
 	} {
 		if err := indexer.IndexField(ctx, obj, byOwner, ownersOf); err != nil {
 			return err
@@ -46,7 +48,7 @@ func Setup(ctx context.Context, mgr ctrl.Manager, o controller.Options, views ca
 	}
 	machines := machinesOf(mgr.GetClient())
 	if err := setupParents(mgr, o, views, &parents{
-		gvk: v1alpha1.MachineSetGroupVersionKind, child: v1alpha1.MachineGroupVersionKind, label: v1alpha1.LabelSet,
+		gvk: v1alpha1.MachineSetGroupVersionKind, owner: v1alpha1.MachineDeploymentGroupVersionKind, child: v1alpha1.MachineGroupVersionKind, label: v1alpha1.LabelSet,
 		children: func(ctx context.Context, set client.Object) (int, error) {
 			all, err := machines(ctx, set)
 			return len(all), err
@@ -56,28 +58,51 @@ func Setup(ctx context.Context, mgr ctrl.Manager, o controller.Options, views ca
 		source.Kind(mgr.GetCache(), &v1alpha1.Machine{}, later(ownerOfKind[*v1alpha1.Machine](v1alpha1.MachineSetGroupVersionKind.Kind)), deleting())); err != nil {
 		return err
 	}
-	return setupParents(mgr, o, views, &parents{
-		gvk: v1alpha1.MachineDeploymentGroupVersionKind, child: v1alpha1.MachineSetGroupVersionKind, label: v1alpha1.LabelDeployment,
-		children: func(ctx context.Context, deployment client.Object) (int, error) {
-			items, err := ownedCached(ctx, views, v1alpha1.MachineSetGroupVersionKind, deployment)
-			return len(items), err
-		},
-		reporter: &reporter{kind: deployments{}, machines: func(ctx context.Context, deployment client.Object) ([]*v1alpha1.Machine, error) {
-			items, err := ownedCached(ctx, views, v1alpha1.MachineSetGroupVersionKind, deployment)
-			var out []*v1alpha1.Machine
-			for i := range items {
-				of, merr := machines(ctx, &items[i])
-				out, err = append(out, of...), errors.Join(err, merr)
-			}
-			return out, err
-		}},
+	machinesOfDeployment := below(views, v1alpha1.MachineSetGroupVersionKind, machines)
+	if err := setupParents(mgr, o, views, &parents{
+		gvk: v1alpha1.MachineDeploymentGroupVersionKind, owner: v1alpha1.NodePoolGroupVersionKind, child: v1alpha1.MachineSetGroupVersionKind, label: v1alpha1.LabelDeployment,
+		children: countOf(views, v1alpha1.MachineSetGroupVersionKind),
+		reporter: &reporter{kind: deployments{}, machines: machinesOfDeployment},
 	}, source.Kind(views, finalizer.NewMetadata(v1alpha1.MachineSetGroupVersionKind),
 		handler.TypedEnqueueRequestsFromMapFunc(ownerOfKind[*metav1.PartialObjectMetadata](v1alpha1.MachineDeploymentGroupVersionKind.Kind)), gone[*metav1.PartialObjectMetadata]()),
-		source.Kind(mgr.GetCache(), &v1alpha1.Machine{}, later(deploymentOf), deleting()))
+		source.Kind(mgr.GetCache(), &v1alpha1.Machine{}, later(byLabel(v1alpha1.LabelDeployment)), deleting())); err != nil {
+		return err
+	}
+	return setupParents(mgr, o, views, &parents{
+		gvk: v1alpha1.NodePoolGroupVersionKind, child: v1alpha1.MachineDeploymentGroupVersionKind, label: v1alpha1.LabelNodePool,
+		children: countOf(views, v1alpha1.MachineDeploymentGroupVersionKind),
+		reporter: &reporter{kind: pools{}, machines: below(views, v1alpha1.MachineDeploymentGroupVersionKind, machinesOfDeployment)},
+	}, source.Kind(views, finalizer.NewMetadata(v1alpha1.MachineDeploymentGroupVersionKind),
+		handler.TypedEnqueueRequestsFromMapFunc(ownerOfKind[*metav1.PartialObjectMetadata](v1alpha1.NodePoolGroupVersionKind.Kind)), gone[*metav1.PartialObjectMetadata]()),
+		source.Kind(mgr.GetCache(), &v1alpha1.Machine{}, later(byLabel(v1alpha1.LabelNodePool)), deleting()))
+}
+
+// countOf the children of a kind that a parent has, from a cache.
+func countOf(views client.Reader, child schema.GroupVersionKind) func(context.Context, client.Object) (int, error) {
+	return func(ctx context.Context, parent client.Object) (int, error) {
+		items, err := ownedCached(ctx, views, child, parent)
+		return len(items), err
+	}
+}
+
+// machinesFunc returns the Machines of a parent, from a cache.
+type machinesFunc = func(context.Context, client.Object) ([]*v1alpha1.Machine, error)
+
+// below returns the Machines of all children of a kind.
+func below(views client.Reader, child schema.GroupVersionKind, machines machinesFunc) machinesFunc {
+	return func(ctx context.Context, parent client.Object) ([]*v1alpha1.Machine, error) {
+		items, err := ownedCached(ctx, views, child, parent)
+		var out []*v1alpha1.Machine
+		for i := range items {
+			of, merr := machines(ctx, &items[i])
+			out, err = append(out, of...), errors.Join(err, merr)
+		}
+		return out, err
+	}
 }
 
 // machinesOf a MachineSet, from the cache.
-func machinesOf(cached client.Reader) func(context.Context, client.Object) ([]*v1alpha1.Machine, error) {
+func machinesOf(cached client.Reader) machinesFunc {
 	return func(ctx context.Context, set client.Object) ([]*v1alpha1.Machine, error) {
 		list := &v1alpha1.MachineList{}
 		err := cached.List(ctx, list, client.InNamespace(set.GetNamespace()), client.MatchingFields{byOwner: string(set.GetUID())}, client.UnsafeDisableDeepCopy)
@@ -89,13 +114,15 @@ func machinesOf(cached client.Reader) func(context.Context, client.Object) ([]*v
 	}
 }
 
-// deploymentOf a Machine, by its label: a wrong one wakes a MachineDeployment in vain.
-func deploymentOf(_ context.Context, m *v1alpha1.Machine) []reconcile.Request {
-	name := m.Labels[v1alpha1.LabelDeployment]
-	if name == "" {
-		return nil
+// byLabel is the parent that a label of a Machine names: a wrong one wakes a parent in vain.
+func byLabel(label string) func(context.Context, *v1alpha1.Machine) []reconcile.Request {
+	return func(_ context.Context, m *v1alpha1.Machine) []reconcile.Request {
+		name := m.Labels[label]
+		if name == "" {
+			return nil
+		}
+		return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: m.Namespace, Name: name}}}
 	}
-	return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: m.Namespace, Name: name}}}
 }
 
 // later enqueues after a second, in which more Machines of the same parent change.

@@ -25,6 +25,7 @@ var kinds = map[string]func() any{
 	"openstack.drover.dev/v1alpha1 ClusterProviderConfig": func() any { return &openstackv1alpha1.ClusterProviderConfig{} },
 	"vsphere.drover.dev/v1alpha1 ClusterProviderConfig":   func() any { return &vspherev1alpha1.ClusterProviderConfig{} },
 	"machine.drover.dev/v1alpha1 MachineClass":            func() any { return &machinev1alpha1.MachineClass{} },
+	"machine.drover.dev/v1alpha1 NodePool":                func() any { return &machinev1alpha1.NodePool{} },
 	"machine.drover.dev/v1alpha1 MachineDeployment":       func() any { return &machinev1alpha1.MachineDeployment{} },
 	"machine.drover.dev/v1alpha1 Machine":                 func() any { return &machinev1alpha1.Machine{} },
 	"machine.drover.dev/v1alpha1 OrphanCollector":         func() any { return &machinev1alpha1.OrphanCollector{} },

@@ -29,15 +29,25 @@ func Most(d *machinev1alpha1.MachineDeployment) int32 {
 	return add(b.most(), max(0, min(l.InFlight, d.Spec.Replicas)-1))
 }
 
+// Bounds of a strategy for a number of Machines: how many more there may be, and how many may be
+// missing. Both are 0 for a strategy without bounds.
+func Bounds(replicas int32, s machinev1alpha1.Strategy) (surge, unavailable int32, problem *shared.Problem) {
+	b, problem := boundsFor(replicas, s)
+	return b.surge, b.unavailable, problem
+}
+
 func boundsOf(d *machinev1alpha1.MachineDeployment) (bounds, *shared.Problem) {
-	s := d.Spec.Strategy
+	return boundsFor(d.Spec.Replicas, d.Spec.Strategy)
+}
+
+func boundsFor(replicas int32, s machinev1alpha1.Strategy) (bounds, *shared.Problem) {
 	switch s.Type {
 	case machinev1alpha1.Recreate, machinev1alpha1.OnDelete:
-		return bounds{replicas: max(0, d.Spec.Replicas)}, nil
+		return bounds{replicas: max(0, replicas)}, nil
 	case machinev1alpha1.InPlaceUpdate:
-		return resolve("inPlaceUpdate", d.Spec.Replicas, s.InPlaceUpdate.MaxSurge, 0, s.InPlaceUpdate.MaxUnavailable, 1)
+		return resolve("inPlaceUpdate", replicas, s.InPlaceUpdate.MaxSurge, 0, s.InPlaceUpdate.MaxUnavailable, 1)
 	default:
-		return resolve("rollingUpdate", d.Spec.Replicas, s.RollingUpdate.MaxSurge, 1, s.RollingUpdate.MaxUnavailable, 0)
+		return resolve("rollingUpdate", replicas, s.RollingUpdate.MaxSurge, 1, s.RollingUpdate.MaxUnavailable, 0)
 	}
 }
 

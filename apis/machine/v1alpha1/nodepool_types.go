@@ -1,0 +1,216 @@
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// MaxFailureDomains is the largest number of failure domains that a NodePool may have.
+const MaxFailureDomains = 16
+
+// A FailureDomain is the name of a zone, or of what the cloud calls so.
+// +kubebuilder:validation:MinLength=1
+// +kubebuilder:validation:MaxLength=253
+type FailureDomain string
+
+// PoolAutoscaling bounds a pool whose size the cluster-autoscaler decides.
+//
+// +kubebuilder:validation:XValidation:rule="self.min <= self.max",message="min must not be above max"
+type PoolAutoscaling struct {
+	// Min is the smallest number of Nodes of the pool, over all failure domains.
+	// +kubebuilder:default=0
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=10000
+	Min int32 `json:"min"`
+
+	// Max is the largest number of Nodes of the pool, over all failure domains.
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=10000
+	Max int32 `json:"max"`
+}
+
+// NodePoolSpec says which Nodes a team wants, of what the platform offers.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.size) != has(self.autoscaling)",message="exactly one of size and autoscaling must be set"
+type NodePoolSpec struct {
+	// Class of the Nodes: the name of one that the platform offers. A change replaces the
+	// Machines by those of the other class, as the strategy says.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Class string `json:"class"`
+
+	// Size is the number of Nodes of the pool, over all failure domains.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=10000
+	Size *int32 `json:"size,omitempty"`
+
+	// Autoscaling lets the cluster-autoscaler decide on the number of Nodes.
+	// +optional
+	Autoscaling *PoolAutoscaling `json:"autoscaling,omitempty"`
+
+	// Version of the kubelet, like v1.35.4. The default is the first version that the platform
+	// offers. A change replaces the Machines.
+	// +optional
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:XValidation:rule="self.matches('^v[0-9]+\\\\.[0-9]+\\\\.[0-9]+(-[0-9A-Za-z.-]+)?([+][0-9A-Za-z.-]+)?$')",message="must be a kubelet version like v1.35.4"
+	Version string `json:"version,omitempty"`
+
+	// FailureDomains that the Nodes are spread over. The default is all those of the class.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=16
+	FailureDomains []FailureDomain `json:"failureDomains,omitempty"`
+
+	// Labels of the Nodes. A change reaches existing Nodes.
+	// +optional
+	// +kubebuilder:validation:MaxProperties=64
+	Labels map[string]string `json:"labels,omitempty"`
+
+	// Taints of the Nodes. A change reaches existing Nodes.
+	// +optional
+	// +listType=map
+	// +listMapKey=key
+	// +listMapKey=effect
+	// +kubebuilder:validation:MaxItems=32
+	Taints []Taint `json:"taints,omitempty"`
+
+	// Strategy of replacement, in each failure domain: maxSurge and maxUnavailable are those of
+	// each MachineDeployment. A size that moves from one failure domain to another uses them, too,
+	// once for the whole pool.
+	// +kubebuilder:default={}
+	Strategy Strategy `json:"strategy,omitempty,omitzero"`
+
+	// Paused holds rollouts: Machines are neither replaced nor updated because of a change of the
+	// class, the version or the platform's offer. Scaling, and replacing those that failed, go on.
+	// +optional
+	Paused bool `json:"paused,omitempty"`
+}
+
+// PoolDomain is a failure domain of a pool: what was decided about it, and what is there.
+type PoolDomain struct {
+	// Name of the failure domain. It is empty where the class decides.
+	Name string `json:"name"`
+	// MachineDeployment of the failure domain.
+	MachineDeployment string `json:"machineDeployment"`
+
+	// DesiredReplicas is the decided number of Machines. In a pool with autoscaling it counts
+	// until the cluster-autoscaler scales the MachineDeployment.
+	DesiredReplicas int32 `json:"desiredReplicas"`
+	// Decision counts the decisions. The MachineDeployment carries out the one that its annotation
+	// machine.drover.dev/pool-decision names.
+	Decision int64 `json:"decision"`
+	// Most is how many Machines there may be at most until the decision is carried out, if that is
+	// more than was decided.
+	// +optional
+	Most int32 `json:"most,omitempty"`
+	// Least is how many Machines there may be at least until the decision is carried out. It is
+	// absent if that is as many as was decided.
+	// +optional
+	Least *int32 `json:"least,omitempty"`
+	// MinSize is the part of spec.autoscaling.min.
+	// +optional
+	MinSize *int32 `json:"minSize,omitempty"`
+	// MaxSize is the part of spec.autoscaling.max.
+	// +optional
+	MaxSize *int32 `json:"maxSize,omitempty"`
+	// LoweredTime is when DesiredReplicas or MaxSize was last lowered.
+	// +optional
+	LoweredTime *metav1.Time `json:"loweredTime,omitempty"`
+
+	// Replicas is the number of Machines, without those that are terminating.
+	Replicas int32 `json:"replicas"`
+	// UpdatedReplicas is the number of Machines of the current template.
+	UpdatedReplicas int32 `json:"updatedReplicas"`
+	// AvailableReplicas is the number of Machines whose Node is Ready.
+	AvailableReplicas int32 `json:"availableReplicas"`
+
+	// Exhausted tells since when the cloud has no room there. It is absent if it has.
+	// +optional
+	Exhausted *Exhaustion `json:"exhausted,omitempty"`
+}
+
+// NodePoolStatus sums up the MachineDeployments of a pool.
+type NodePoolStatus struct {
+	// ObservedGeneration is the generation of the spec that this status is about,
+	// its conditions included.
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+
+	// Selector in the form that the scale subresource wants.
+	// +optional
+	Selector string `json:"selector,omitempty"`
+
+	// Version of the kubelet that is rolled out.
+	// +optional
+	Version string `json:"version,omitempty"`
+
+	// DesiredReplicas is the number of Machines that all failure domains together shall have.
+	DesiredReplicas int32 `json:"desiredReplicas"`
+
+	// Replicas is the number of Machines, without those that are terminating.
+	Replicas int32 `json:"replicas"`
+
+	// UpdatedReplicas is the number of Machines of the current template.
+	UpdatedReplicas int32 `json:"updatedReplicas"`
+
+	// ReadyReplicas is the number of Machines with a Ready Node.
+	ReadyReplicas int32 `json:"readyReplicas"`
+
+	// AvailableReplicas is the number of Machines whose Node is available.
+	AvailableReplicas int32 `json:"availableReplicas"`
+
+	// TerminatingReplicas is the number of Machines that are being deleted: their
+	// VMs may still be there.
+	TerminatingReplicas int32 `json:"terminatingReplicas"`
+
+	// UnhealthyReplicas is the number of Machines that are Unknown or Failed, or that cannot be
+	// created.
+	// +optional
+	UnhealthyReplicas int32 `json:"unhealthyReplicas,omitempty"`
+
+	// FailureDomains and how many Machines each shall have. A decision is written here first and
+	// carried out when it is read back, so that a view that lags behind can neither repeat nor
+	// contradict what was carried out.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=64
+	FailureDomains []PoolDomain `json:"failureDomains,omitempty"`
+
+	// Conditions of the pool.
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+}
+
+// A NodePool is what a team asks for: Nodes of a class that its platform offers. It has a
+// MachineDeployment for each failure domain.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:subresource:scale:specpath=.spec.size,statuspath=.status.replicas,selectorpath=.status.selector
+// +kubebuilder:resource:scope=Namespaced,shortName=np,categories=drover
+// +kubebuilder:printcolumn:name="Class",type=string,JSONPath=`.spec.class`
+// +kubebuilder:printcolumn:name="Desired",type=integer,JSONPath=`.status.desiredReplicas`
+// +kubebuilder:printcolumn:name="Up-to-date",type=integer,JSONPath=`.status.updatedReplicas`
+// +kubebuilder:printcolumn:name="Available",type=integer,JSONPath=`.status.availableReplicas`
+// +kubebuilder:printcolumn:name="Terminating",type=integer,JSONPath=`.status.terminatingReplicas`,priority=1
+// +kubebuilder:printcolumn:name="Min",type=integer,JSONPath=`.spec.autoscaling.min`,priority=1
+// +kubebuilder:printcolumn:name="Max",type=integer,JSONPath=`.spec.autoscaling.max`,priority=1
+// +kubebuilder:printcolumn:name="Version",type=string,JSONPath=`.status.version`
+type NodePool struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec   NodePoolSpec   `json:"spec"`
+	Status NodePoolStatus `json:"status,omitempty,omitzero"`
+}
+
+// A NodePoolList is a list of NodePools.
+//
+// +kubebuilder:object:root=true
+type NodePoolList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []NodePool `json:"items"`
+}

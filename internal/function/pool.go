@@ -1,0 +1,90 @@
+package function
+
+import (
+	"fmt"
+	"time"
+
+	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
+
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/function/step"
+	"github.com/drover-dev/drover/internal/plan/pool"
+)
+
+const requirementDeployments = "machine-deployments"
+
+// runPool runs the step. An error means that nothing can be said of the pool, and that all shall
+// stay as it is.
+func runPool(now time.Time, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
+	o := pool.Observed{Pool: &machinev1alpha1.NodePool{}}
+	if err := step.Input(req, &o.Offer); err != nil {
+		return nil, err
+	}
+	if len(o.Offer.Classes) == 0 {
+		return nil, fmt.Errorf("classes: the input of the step offers none: there must be one at least")
+	}
+	if err := step.Composite(req, o.Pool); err != nil {
+		return nil, err
+	}
+	// A claim gives its name and namespace to a composite resource that has none.
+	if claim := step.Claim(req); o.Pool.Namespace == "" && claim.Name != "" {
+		o.Pool.Namespace, o.Pool.Name = claim.Namespace, claim.Name
+	}
+	if o.Namespace = o.Pool.Namespace; o.Namespace == "" {
+		return nil, fmt.Errorf("metadata.namespace: the composite resource must have a namespace, or a claim")
+	}
+
+	rsp := step.NewResponse(req)
+	rsp.RequireByLabels(requirementDeployments, machinev1alpha1.SchemeGroupVersion.String(), machinev1alpha1.MachineDeploymentGroupVersionKind.Kind,
+		o.Namespace, map[string]string{machinev1alpha1.LabelNodePool: o.Pool.Name})
+	looked, err := observePool(req, &o)
+	if err != nil || !looked {
+		return rsp.RunFunctionResponse, err
+	}
+	return rsp.RunFunctionResponse, respondPool(req, rsp, pool.Plan(now, o))
+}
+
+// observePool finds the MachineDeployments that the pool controls, and those with its label that
+// nobody does: they were restored, or moved.
+func observePool(req *fnv1.RunFunctionRequest, o *pool.Observed) (bool, error) {
+	children, looked := step.Children(req, requirementDeployments, machinev1alpha1.MachineDeploymentGroupVersionKind.Kind, o.Pool.UID)
+	if !looked {
+		return false, nil
+	}
+	for _, c := range children {
+		d, err := step.As[machinev1alpha1.MachineDeployment](c.Object)
+		if err != nil {
+			return false, err
+		}
+		o.Deployments = append(o.Deployments, pool.Deployment{
+			MachineDeployment: d, Observed: c.Observed, Terminating: c.Terminating,
+			ScaledByOthers: step.IsSharedField(req, requirementDeployments, d.Name, "spec", "replicas"),
+		})
+	}
+	unowned, _ := step.Others(req, requirementDeployments, o.Pool.UID)
+	for _, u := range unowned {
+		d, err := step.As[machinev1alpha1.MachineDeployment](u)
+		if err != nil {
+			return false, err
+		}
+		o.Deployments = append(o.Deployments, pool.Deployment{MachineDeployment: d, ScaledByOthers: true})
+	}
+	return true, nil
+}
+
+func respondPool(req *fnv1.RunFunctionRequest, rsp step.Response, d pool.Decision) error {
+	for _, c := range d.Deployments {
+		if err := rsp.Compose(c.Name, c.MachineDeployment, c.Ready); err != nil {
+			return err
+		}
+		if c.OmitReplicas {
+			rsp.Omit(c.Name, "spec", "replicas")
+		}
+	}
+	// The kind is that of a platform of its own where the pool is claimed.
+	if err := rsp.Report(step.CompositeKind(req), &d.Status, d.Report); err != nil {
+		return err
+	}
+	rsp.IfUnchanged(req)
+	return nil
+}

@@ -1,0 +1,101 @@
+package pool
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/names"
+)
+
+// desired is the MachineDeployment of a member as it shall be by the decisions of before.
+func (f *fleet) desired(m *member) *machinev1alpha1.MachineDeployment {
+	d := &machinev1alpha1.MachineDeployment{
+		TypeMeta: metav1.TypeMeta{
+			APIVersion: machinev1alpha1.SchemeGroupVersion.String(),
+			Kind:       machinev1alpha1.MachineDeploymentGroupVersionKind.Kind,
+		},
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace:   f.Namespace,
+			Name:        m.name,
+			Labels:      map[string]string{machinev1alpha1.LabelNodePool: f.Pool.Name},
+			Annotations: map[string]string{},
+			Finalizers:  []string{machinev1alpha1.FinalizerTerminator},
+		},
+	}
+	switch {
+	case f.problem == nil && m.wanted:
+		d.Spec = f.spec(m)
+		d.Annotations[machinev1alpha1.AnnotationAppliedHash] = hashOf(d.Spec)
+	case m.is != nil:
+		d.Spec = *m.is.Spec.DeepCopy()
+		d.Annotations[machinev1alpha1.AnnotationAppliedHash] = m.is.Annotations[machinev1alpha1.AnnotationAppliedHash]
+	}
+	d.Spec.Replicas = m.decided.DesiredReplicas
+	d.Annotations[machinev1alpha1.AnnotationPoolDecision] = strconv.FormatInt(m.decided.Decision, 10)
+	if m.decided.MaxSize != nil && m.wanted {
+		d.Annotations[machinev1alpha1.AnnotationNodeGroupMinSize] = strconv.Itoa(int(ptr.Deref(m.decided.MinSize, 0)))
+		d.Annotations[machinev1alpha1.AnnotationNodeGroupMaxSize] = strconv.Itoa(int(*m.decided.MaxSize))
+		d.Annotations[machinev1alpha1.AnnotationCapacityLabels] = labelsOf(d.Spec.Template.Spec.Metadata.Labels)
+	}
+	return d
+}
+
+func (f *fleet) spec(m *member) machinev1alpha1.MachineDeploymentSpec {
+	// The selector of one that exists cannot change.
+	selector := map[string]machinev1alpha1.LabelValue{machinev1alpha1.LabelDeployment: machinev1alpha1.LabelValue(m.name)}
+	if m.is != nil {
+		selector = maps.Clone(m.is.Spec.Selector.MatchLabels)
+	}
+	labels := maps.Clone(selector)
+	labels[machinev1alpha1.LabelNodePool] = machinev1alpha1.LabelValue(f.Pool.Name)
+	s := machinev1alpha1.MachineDeploymentSpec{
+		Selector: machinev1alpha1.Selector{MatchLabels: selector},
+		Strategy: f.Pool.Spec.Strategy,
+		Paused:   f.Pool.Spec.Paused,
+		Template: machinev1alpha1.MachineTemplate{
+			Metadata: machinev1alpha1.TemplateMetadata{Labels: labels},
+			Spec: machinev1alpha1.MachineSpec{
+				ClassRef:      f.taken.class.ClassRef,
+				Version:       f.taken.version,
+				ClusterRef:    f.Offer.ClusterRef,
+				Metadata:      machinev1alpha1.NodeMetadata{Labels: f.taken.labels},
+				Taints:        f.taken.taints,
+				StartupTaints: f.taken.class.StartupTaints,
+				Drain:         ptr.Deref(f.Offer.Drain, machinev1alpha1.Drain{}),
+				Health:        ptr.Deref(f.Offer.Health, machinev1alpha1.Health{}),
+			},
+		},
+		Remediation: ptr.Deref(f.Offer.Remediation, machinev1alpha1.Remediation{}),
+	}
+	if m.domain != "" {
+		s.Template.Spec.FailureDomain = ptr.To(m.domain)
+	}
+	return s
+}
+
+// hashOf all of a spec but its replicas.
+func hashOf(s machinev1alpha1.MachineDeploymentSpec) string {
+	s.Replicas = 0
+	b, err := json.Marshal(s)
+	if err != nil {
+		// Strings, numbers and maps of strings always encode.
+		panic(err)
+	}
+	return names.Hash(string(b))
+}
+
+// labelsOf Nodes as the cluster-autoscaler wants them.
+func labelsOf(labels map[string]string) string {
+	var out []string
+	for _, k := range slices.Sorted(maps.Keys(labels)) {
+		out = append(out, k+"="+labels[k])
+	}
+	return strings.Join(out, ",")
+}

@@ -1,0 +1,52 @@
+package pool
+
+import (
+	"cmp"
+	"slices"
+)
+
+// goals of n over the members, which is what the stages come nearer to. The keeper says how many a
+// failure domain keeps that is exhausted; current is how many a member has now, so that what is
+// left over by a division moves as little as possible.
+func (f *fleet) goals(n int32, keeps, current func(*member) int32) map[*member]int32 {
+	out := map[*member]int32{}
+	wanted := slices.DeleteFunc(slices.Clone(f.members), func(m *member) bool { return !m.wanted })
+	isOpen := func(m *member) bool { return m.exhausted() == nil }
+	divide(n, wanted, current, out)
+	if !slices.ContainsFunc(wanted, isOpen) {
+		// None is better than another: a number that moved would wait there, too.
+		if sum(wanted, current) == n {
+			for _, m := range wanted {
+				out[m] = current(m)
+			}
+		}
+		return out
+	}
+	var open []*member
+	for _, m := range wanted {
+		if isOpen(m) {
+			open = append(open, m)
+			continue
+		}
+		out[m] = min(out[m], keeps(m))
+		n -= out[m]
+	}
+	divide(n, open, current, out)
+	return out
+}
+
+// divide n evenly. What is left over goes to those that have most, in their order.
+func divide(n int32, over []*member, current func(*member) int32, into map[*member]int32) {
+	if len(over) == 0 {
+		return
+	}
+	sorted := slices.Clone(over)
+	slices.SortStableFunc(sorted, func(a, b *member) int { return cmp.Compare(current(b), current(a)) })
+	each, rest := n/int32(len(over)), n%int32(len(over)) //nolint:gosec // At most MaxFailureDomains, and few that are left.
+	for i, m := range sorted {
+		into[m] = each
+		if int32(i) < rest { //nolint:gosec // As above.
+			into[m]++
+		}
+	}
+}

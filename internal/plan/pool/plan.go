@@ -1,0 +1,166 @@
+package pool
+
+import (
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	fn "github.com/drover-dev/drover/apis/fn/v1alpha1"
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	shared "github.com/drover-dev/drover/internal/plan"
+)
+
+// A Deployment is a MachineDeployment of the pool.
+type Deployment struct {
+	*machinev1alpha1.MachineDeployment
+	// Observed is false for a MachineDeployment that the pool's references do not name. See
+	// shared.Child.
+	Observed bool
+	// Terminating means that the MachineDeployment is being deleted.
+	Terminating bool
+	// ScaledByOthers means that somebody but the pool owns spec.replicas.
+	ScaledByOthers bool
+}
+
+// Observed is what the step sees.
+type Observed struct {
+	Pool *machinev1alpha1.NodePool
+	// Namespace of the MachineDeployments.
+	Namespace string
+	// Offer of the platform.
+	Offer fn.Pool
+	// Deployments that the pool controls, in any order, and those without an owner that have its
+	// label.
+	Deployments []Deployment
+}
+
+// A Desired MachineDeployment.
+type Desired struct {
+	*machinev1alpha1.MachineDeployment
+	// OmitReplicas means that somebody else decides on spec.replicas.
+	OmitReplicas bool
+	Ready        bool
+}
+
+// A Decision is what the step wants.
+type Decision struct {
+	Deployments []Desired
+	Status      machinev1alpha1.NodePoolStatus
+	shared.Report
+}
+
+// stages of a plan, in their order. Each does nothing for a pool of the other kind.
+var stages = []func(*plan){(*plan).resize, (*plan).divideBounds}
+
+// Plan decides.
+func Plan(now time.Time, o Observed) Decision {
+	p := &plan{fleet: fleetOf(now, o)}
+	for _, m := range p.members {
+		next := m.decided
+		next.Name, next.MachineDeployment = m.domain, m.name
+		p.next = append(p.next, next)
+	}
+	for _, decide := range stages {
+		decide(p)
+	}
+	for i, m := range p.members {
+		if p.differs(i, m) {
+			p.next[i].Decision++
+		}
+	}
+	return p.decide()
+}
+
+// A plan is what the stages have decided so far.
+type plan struct {
+	*fleet
+
+	// goal of each failure domain. It is nil for a pool that is not valid.
+	goal map[*member]int32
+	// next decision about each member, in the order of the members.
+	next []machinev1alpha1.PoolDomain
+}
+
+func (p *plan) time() *metav1.Time {
+	t := metav1.NewTime(p.now.Truncate(time.Second))
+	return &t
+}
+
+func (p *plan) decide() Decision {
+	d := Decision{}
+	for _, m := range p.members {
+		// What was not decided before has nothing to be composed of yet, and what is gone is
+		// deleted.
+		if m.is == nil && !m.isRecorded || m.isGone() {
+			continue
+		}
+		d.Deployments = append(d.Deployments, Desired{
+			MachineDeployment: m.desired, Ready: m.isComplete(),
+			OmitReplicas: p.isScaledByOthers(m),
+		})
+	}
+	d.Status = p.status()
+	d.Ready = p.isComplete()
+	d.Conditions = p.conditions(d.Status)
+	d.Events = p.events(d.Conditions)
+	d.CallAgain = p.callAgain(d.Status)
+	return d
+}
+
+// hasDecided reports whether a decision is still to be carried out.
+func (p *plan) hasDecided() bool {
+	for i, m := range p.members {
+		if !m.isRecorded || p.differs(i, m) {
+			return true
+		}
+	}
+	return false
+}
+
+// differs reports whether the next decision about a member is another one than was read back.
+func (p *plan) differs(i int, m *member) bool {
+	n, was := p.next[i], m.decided
+	return n.DesiredReplicas != was.DesiredReplicas && !p.isScaledByOthers(m) || !equal(n.MaxSize, was.MaxSize) || !equal(n.MinSize, was.MinSize)
+}
+
+func equal(a, b *int32) bool { return a == nil && b == nil || a != nil && b != nil && *a == *b }
+
+// isComplete reports whether the pool is as its spec says, and as its goals say while failure
+// domains are exhausted.
+func (p *plan) isComplete() bool {
+	if p.problem != nil || p.hasDecided() {
+		return false
+	}
+	for _, m := range p.members {
+		if !m.wanted || !m.isComplete() || !p.isAtGoal(m) {
+			return false
+		}
+	}
+	return true
+}
+
+// isAtGoal reports whether nothing is to move to or from a failure domain.
+func (p *plan) isAtGoal(m *member) bool {
+	if p.isAutoscaled() {
+		return m.decided.MaxSize != nil && *m.decided.MaxSize == p.goal[m] && m.offered() == p.goal[m]
+	}
+	return m.decided.DesiredReplicas == p.goal[m]
+}
+
+func (p *plan) callAgain(s machinev1alpha1.NodePoolStatus) time.Duration {
+	// A generation is reported as observed by the plan after the one that decided by it.
+	if s.ObservedGeneration < p.Pool.Generation || p.hasDecided() {
+		return shared.Soonest
+	}
+	again := shared.AtRest
+	if !p.isComplete() || s.TerminatingReplicas > 0 {
+		again = shared.InFlight
+	}
+	for _, m := range p.members {
+		// The room that a failure domain lost is then handed on.
+		if t := m.decided.LoweredTime; t != nil && p.isAutoscaled() && m.decided.Most > 0 && !m.isLowered(p.now) {
+			again = min(again, max(shared.Soonest, t.Add(autoscalerDelay).Sub(p.now)))
+		}
+	}
+	return again
+}

@@ -1,0 +1,79 @@
+package pool
+
+import "k8s.io/utils/ptr"
+
+// resize decides on the next number of Machines of each failure domain of a pool with a size.
+func (p *plan) resize() {
+	if p.problem != nil || p.isAutoscaled() {
+		return
+	}
+	p.goal = p.goals(p.size(), (*member).kept, (*member).decidedReplicas)
+	room := p.size() + p.surge - sum(p.members, (*member).most)
+	spare := sum(p.members, (*member).available) - (p.size() - p.unavailable)
+	for i, m := range p.members {
+		next := &p.next[i]
+		next.MinSize, next.MaxSize = nil, nil
+		if m.hasActed() {
+			next.Most, next.Least = 0, nil
+		}
+		if up := min(p.goal[m]-m.decided.DesiredReplicas, room); up > 0 {
+			next.Most, next.Least = m.most()+up, ptr.To(m.least())
+			next.DesiredReplicas += up
+			room -= up
+		}
+	}
+	// Those that are left come last in the list of members, and go first.
+	for i := len(p.members) - 1; i >= 0; i-- {
+		m := p.members[i]
+		down := m.decided.DesiredReplicas - p.goal[m]
+		if down <= 0 {
+			continue
+		}
+		// A MachineDeployment deletes Machines that are not available first.
+		missing := min(down, m.decided.DesiredReplicas-m.available())
+		taken := max(0, min(down-missing, spare))
+		spare -= taken
+		p.lower(i, m, missing+taken)
+	}
+}
+
+// lower the number of Machines of a member.
+func (p *plan) lower(i int, m *member, by int32) {
+	if by <= 0 {
+		return
+	}
+	next := &p.next[i]
+	next.Most, next.Least = m.most(), nil
+	next.DesiredReplicas -= by
+	if least := m.least(); least < next.DesiredReplicas {
+		next.Least = &least
+	}
+	next.LoweredTime = p.time()
+}
+
+// least is how many Machines there are at least in the failure domain.
+func (m *member) least() int32 {
+	if m.hasActed() {
+		return m.decided.DesiredReplicas
+	}
+	return min(m.decided.DesiredReplicas, ptr.Deref(m.decided.Least, m.decided.DesiredReplicas))
+}
+
+func (m *member) decidedReplicas() int32 { return m.decided.DesiredReplicas }
+
+// most is how many Machines there may be in the failure domain, with those that are terminating.
+func (m *member) most() int32 {
+	s := m.status()
+	n := max(m.decided.DesiredReplicas, s.Replicas) + s.TerminatingReplicas
+	if !m.hasActed() {
+		n = max(n, m.decided.Most, m.replicas())
+	}
+	return n
+}
+
+// kept is how many Machines a failure domain keeps that is exhausted: those that the cloud has
+// given.
+func (m *member) kept() int32 {
+	s := m.status()
+	return max(0, s.Replicas-s.UnhealthyReplicas, s.AvailableReplicas)
+}

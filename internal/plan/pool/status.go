@@ -1,0 +1,71 @@
+package pool
+
+import (
+	"slices"
+
+	"k8s.io/utils/ptr"
+
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	shared "github.com/drover-dev/drover/internal/plan"
+)
+
+func (p *plan) status() machinev1alpha1.NodePoolStatus {
+	was := p.Pool.Status
+	s := machinev1alpha1.NodePoolStatus{
+		ObservedGeneration: shared.ObservedGeneration(p.Pool.Generation, was.ObservedGeneration, was.Conditions),
+		Selector:           machinev1alpha1.LabelNodePool + "=" + p.Pool.Name,
+		Version:            was.Version,
+	}
+	if p.problem == nil {
+		s.Version = p.taken.version
+	}
+	for i, m := range p.members {
+		if m.isGone() {
+			continue
+		}
+		is, next := m.status(), p.next[i]
+		next.Replicas, next.AvailableReplicas, next.UpdatedReplicas = is.Replicas, is.AvailableReplicas, p.updated(m)
+		next.Exhausted = m.exhausted()
+		s.FailureDomains = append(s.FailureDomains, next)
+		s.DesiredReplicas += next.DesiredReplicas
+		s.Replicas += is.Replicas
+		s.UpdatedReplicas += next.UpdatedReplicas
+		s.ReadyReplicas += is.ReadyReplicas
+		s.AvailableReplicas += is.AvailableReplicas
+		s.TerminatingReplicas += is.TerminatingReplicas
+		s.UnhealthyReplicas += is.UnhealthyReplicas
+	}
+	return s
+}
+
+// updated Machines of a member. As long as the MachineDeployment has not taken the template on,
+// none is.
+func (p *plan) updated(m *member) int32 {
+	if !m.wanted || !m.isApplied() || m.status().ObservedGeneration != m.is.Generation {
+		return 0
+	}
+	return m.status().UpdatedReplicas
+}
+
+// isUpdated reports whether no Machine is of another template.
+func (p *plan) isUpdated() bool {
+	return !slices.ContainsFunc(p.members, func(m *member) bool { return m.wanted && (m.is == nil || p.updated(m) != m.status().Replicas) })
+}
+
+// isMoving reports whether a number of Machines moves to or from a failure domain.
+func (p *plan) isMoving() bool {
+	if p.goal == nil {
+		return false
+	}
+	up := slices.ContainsFunc(p.members, func(m *member) bool { return p.goal[m] > p.recorded(m) })
+	down := slices.ContainsFunc(p.members, func(m *member) bool { return p.goal[m] < p.recorded(m) })
+	return up && down || slices.ContainsFunc(p.members, func(m *member) bool { return !m.wanted })
+}
+
+// recorded number of a member that its goal is compared with.
+func (p *plan) recorded(m *member) int32 {
+	if p.isAutoscaled() {
+		return ptr.Deref(m.decided.MaxSize, 0)
+	}
+	return m.decided.DesiredReplicas
+}

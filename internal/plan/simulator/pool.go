@@ -1,0 +1,422 @@
+package simulator
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
+
+	fn "github.com/drover-dev/drover/apis/fn/v1alpha1"
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/plan"
+	nodepool "github.com/drover-dev/drover/internal/plan/pool"
+)
+
+// PoolName of the one NodePool.
+const PoolName = "web"
+
+// exhaustedFor is how long a MachineDeployment takes a failure domain to be exhausted where no
+// Machine waits for a VM any more.
+const exhaustedFor = 10 * time.Minute
+
+// States of a Machine of a pool.
+type poolMachineState string
+
+const (
+	poolWaiting     poolMachineState = "Waiting" // for room in its failure domain
+	poolStarting    poolMachineState = "Starting"
+	poolAvailable   poolMachineState = "Available"
+	poolTerminating poolMachineState = "Terminating"
+)
+
+// A PoolCluster is a cluster with one NodePool. Its MachineDeployments behave as their planner
+// does, each at its own time: they scale, delete what is not available first, and report after
+// that.
+type PoolCluster struct {
+	Now   time.Time
+	Offer fn.Pool
+	// Full failure domains have no room for a VM.
+	Full map[string]bool
+	// Crash says, before each write of a reconcile, whether to break off.
+	Crash func() bool
+	// Order in which n MachineDeployments are written.
+	Order  func(n int) []int
+	Events []plan.Event
+	// Broken is the first broken promise.
+	Broken string
+
+	pools       *store[*machinev1alpha1.NodePool]
+	deployments *store[*machinev1alpha1.MachineDeployment]
+	poolView    *cache[*machinev1alpha1.NodePool]
+	childView   *cache[*machinev1alpha1.MachineDeployment]
+	composer    composer[*machinev1alpha1.NodePool, *machinev1alpha1.MachineDeployment]
+
+	machines map[string][]poolMachineState
+	// scaled names the MachineDeployments whose replicas somebody else owns.
+	scaled map[string]bool
+	// most and least are the bounds of all specs since the pool was settled last.
+	most, least int32
+	// read is what the autoscaler read of each group, and when.
+	read      map[string]poolBounds
+	callAgain time.Duration
+	uids      int
+}
+
+type poolBounds struct {
+	lo, hi int32
+	at     time.Time
+}
+
+// NewPool returns a cluster with a NodePool that was not reconciled yet.
+func NewPool(spec machinev1alpha1.NodePoolSpec, offer fn.Pool) *PoolCluster {
+	c := &PoolCluster{
+		Now:         time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC),
+		Offer:       offer,
+		Full:        map[string]bool{},
+		Crash:       func() bool { return false },
+		Order:       ascending,
+		pools:       newStore[*machinev1alpha1.NodePool](),
+		deployments: newStore[*machinev1alpha1.MachineDeployment](),
+		machines:    map[string][]poolMachineState{},
+		scaled:      map[string]bool{},
+		read:        map[string]poolBounds{},
+	}
+	c.poolView, c.childView = newCache(c.pools), newCache(c.deployments)
+	c.composer = composer[*machinev1alpha1.NodePool, *machinev1alpha1.MachineDeployment]{
+		composites: c.pools, children: c.deployments, compositeView: c.poolView, childView: c.childView,
+		plan: c.plan, apply: c.apply,
+		adopts:  func(*machinev1alpha1.NodePool, *machinev1alpha1.MachineDeployment) bool { return true },
+		created: func(d *machinev1alpha1.MachineDeployment) { d.UID = c.uid() },
+		deleted: func(d *machinev1alpha1.MachineDeployment) {
+			if n := len(c.machines[d.Name]); n > 0 {
+				c.breaks("MachineDeployment %s is deleted with %d Machines", d.Name, n)
+			}
+		},
+	}
+	p := &machinev1alpha1.NodePool{Spec: spec}
+	p.Name, p.Namespace, p.UID, p.Generation = PoolName, "default", c.uid(), 1
+	c.pools.put(p, nil)
+	c.note()
+	return c
+}
+
+func (c *PoolCluster) uid() types.UID {
+	c.uids++
+	return types.UID(fmt.Sprintf("uid-%d", c.uids))
+}
+
+func (c *PoolCluster) breaks(format string, args ...any) {
+	c.Broken = cmp.Or(c.Broken, fmt.Sprintf(format, args...))
+}
+
+func (c *PoolCluster) plan(p *machinev1alpha1.NodePool, children []child[*machinev1alpha1.MachineDeployment]) ([]*machinev1alpha1.MachineDeployment, func(*machinev1alpha1.NodePool)) {
+	o := nodepool.Observed{Pool: p, Namespace: p.Namespace, Offer: c.Offer}
+	for _, ch := range children {
+		o.Deployments = append(o.Deployments, nodepool.Deployment{MachineDeployment: ch.object, Observed: ch.observed, Terminating: ch.terminating, ScaledByOthers: c.scaled[ch.object.Name]})
+	}
+	d := nodepool.Plan(c.Now, o)
+	c.callAgain = d.CallAgain
+	var desired []*machinev1alpha1.MachineDeployment
+	for _, md := range d.Deployments {
+		out := md.MachineDeployment.DeepCopy()
+		if md.OmitReplicas {
+			out.Spec.Replicas = omitted
+		}
+		desired = append(desired, out)
+	}
+	return desired, func(p *machinev1alpha1.NodePool) {
+		c.Events = append(c.Events, d.Events...)
+		conditions := setConditions(p.Generation, append(d.Conditions, ready(d.Ready)))
+		p.Status = d.Status
+		p.Status.Conditions = conditions
+	}
+}
+
+// omitted replicas stay as they are.
+const omitted = -1
+
+func (c *PoolCluster) apply(existing, desired *machinev1alpha1.MachineDeployment) bool {
+	applyMeta(existing, desired)
+	// What is not applied any more is taken off.
+	for _, key := range []string{machinev1alpha1.AnnotationNodeGroupMinSize, machinev1alpha1.AnnotationNodeGroupMaxSize} {
+		if _, ok := desired.Annotations[key]; !ok {
+			delete(existing.Annotations, key)
+		}
+	}
+	replicas := desired.Spec.Replicas
+	if replicas == omitted {
+		replicas = existing.Spec.Replicas
+	} else {
+		delete(c.scaled, existing.Name)
+	}
+	was := existing.Spec.DeepCopy()
+	desired.Spec.DeepCopyInto(&existing.Spec)
+	existing.Spec.Replicas = replicas
+	return !equal(*was, existing.Spec)
+}
+
+// Pool as it is.
+func (c *PoolCluster) Pool() *machinev1alpha1.NodePool {
+	e, _ := c.pools.get(PoolName)
+	return e.object
+}
+
+// Deployments as they are.
+func (c *PoolCluster) Deployments() []*machinev1alpha1.MachineDeployment { return c.deployments.list() }
+
+// Update the NodePool as a user does.
+func (c *PoolCluster) Update(change func(*machinev1alpha1.NodePool)) {
+	e, _ := c.pools.get(PoolName)
+	before := e.object.DeepCopy()
+	change(e.object)
+	if equal(before.Spec, e.object.Spec) {
+		return
+	}
+	e.object.Generation++
+	c.pools.put(e.object, e.refs)
+	c.note()
+}
+
+// note the bounds of a spec.
+func (c *PoolCluster) note() {
+	s := c.Pool().Spec
+	lo, hi := ptr.Deref(s.Size, 0), ptr.Deref(s.Size, 0)
+	if s.Autoscaling != nil {
+		lo, hi = 0, s.Autoscaling.Max
+	}
+	c.most, c.least = max(c.most, hi), min(c.least, lo)
+}
+
+// Reconcile the pool by its views.
+func (c *PoolCluster) Reconcile() {
+	_ = c.composer.reconcile(PoolName, c.Crash, c.Order)
+}
+
+// See at most n writes of pools and of MachineDeployments.
+func (c *PoolCluster) See(pools, deployments int) {
+	c.poolView.advance(pools)
+	c.childView.advance(deployments)
+}
+
+// counts of the Machines of a MachineDeployment.
+func (c *PoolCluster) count(name string, states ...poolMachineState) (n int32) {
+	for _, s := range c.machines[name] {
+		if slices.Contains(states, s) {
+			n++
+		}
+	}
+	return n
+}
+
+func (c *PoolCluster) total(states ...poolMachineState) (n int32) {
+	for name := range c.machines {
+		n += c.count(name, states...)
+	}
+	return n
+}
+
+// Act as a MachineDeployment does: by one Machine at most.
+func (c *PoolCluster) Act(name string) {
+	e, ok := c.deployments.get(name)
+	if !ok {
+		return
+	}
+	d := e.object
+	if d.DeletionTimestamp != nil {
+		if len(c.machines[name]) == 0 {
+			c.deployments.remove(name)
+		}
+		return
+	}
+	is := c.count(name, poolWaiting, poolStarting, poolAvailable)
+	switch {
+	case is < d.Spec.Replicas:
+		state := poolStarting
+		if c.Full[domain(d)] {
+			state = poolWaiting
+		}
+		c.machines[name] = append(c.machines[name], state)
+		c.checkMost()
+	case is > d.Spec.Replicas:
+		for _, s := range []poolMachineState{poolWaiting, poolStarting, poolAvailable} {
+			if i := slices.Index(c.machines[name], s); i >= 0 {
+				c.machines[name][i] = poolTerminating
+				c.checkLeast(s)
+				break
+			}
+		}
+	}
+	c.report(e)
+}
+
+// report the status of a MachineDeployment, as its planner does.
+func (c *PoolCluster) report(e entry[*machinev1alpha1.MachineDeployment]) {
+	d := e.object
+	s := machinev1alpha1.MachineDeploymentStatus{
+		ObservedGeneration: d.Generation, DesiredReplicas: ptr.To(d.Spec.Replicas),
+		Replicas:            c.count(d.Name, poolWaiting, poolStarting, poolAvailable),
+		AvailableReplicas:   c.count(d.Name, poolAvailable),
+		ReadyReplicas:       c.count(d.Name, poolAvailable),
+		TerminatingReplicas: c.count(d.Name, poolTerminating),
+		UnhealthyReplicas:   c.count(d.Name, poolWaiting),
+	}
+	s.UpdatedReplicas = s.Replicas
+	if s.UnhealthyReplicas > 0 {
+		s.Exhausted = []machinev1alpha1.Exhaustion{{FailureDomain: domain(d), Code: string(fn.ErrorCapacityExhausted), Since: metav1.NewTime(c.Now)}}
+	} else if was := d.Status.Exhausted; len(was) > 0 {
+		x := was[0]
+		if x.Until == nil {
+			x.Until = ptr.To(metav1.NewTime(c.Now.Add(exhaustedFor)))
+		}
+		if c.Now.Before(x.Until.Time) {
+			s.Exhausted = []machinev1alpha1.Exhaustion{x}
+		}
+	}
+	isReady := s.Replicas == d.Spec.Replicas && s.AvailableReplicas == s.Replicas && s.TerminatingReplicas == 0
+	s.Conditions = setConditions(d.Generation, []plan.Condition{ready(isReady)})
+	if !equal(d.Status, s) {
+		d.Status = s
+		c.deployments.put(d, e.refs)
+	}
+}
+
+// Progress of one Machine of a MachineDeployment, the nth of those that can.
+func (c *PoolCluster) Progress(name string, n int) {
+	e, ok := c.deployments.get(name)
+	if !ok {
+		return
+	}
+	can := []int{}
+	for i, s := range c.machines[name] {
+		if s == poolStarting || s == poolTerminating || s == poolWaiting && !c.Full[domain(e.object)] {
+			can = append(can, i)
+		}
+	}
+	if len(can) == 0 {
+		return
+	}
+	i := can[n%len(can)]
+	switch c.machines[name][i] {
+	case poolWaiting:
+		c.machines[name][i] = poolStarting
+	case poolStarting:
+		c.machines[name][i] = poolAvailable
+	default:
+		c.machines[name] = slices.Delete(c.machines[name], i, i+1)
+	}
+}
+
+// Read the bounds of a group, as the autoscaler does.
+func (c *PoolCluster) Read(name string) {
+	e, ok := c.deployments.get(name)
+	if !ok || e.object.DeletionTimestamp != nil {
+		delete(c.read, name)
+		return
+	}
+	number := func(key string) int32 {
+		n, _ := strconv.Atoi(e.object.Annotations[key])
+		return int32(n) //nolint:gosec // The planner wrote it.
+	}
+	c.read[name] = poolBounds{number(machinev1alpha1.AnnotationNodeGroupMinSize), number(machinev1alpha1.AnnotationNodeGroupMaxSize), c.Now}
+}
+
+// autoscalerActs is how long after it read a group the autoscaler may still act on that.
+const autoscalerActs = 20 * time.Second
+
+// Scale a group to a part of the bounds that the autoscaler read, in percent.
+func (c *PoolCluster) Scale(name string, percent int32) {
+	b, ok := c.read[name]
+	e, exists := c.deployments.get(name)
+	if !ok || !exists || b.hi == 0 || e.object.DeletionTimestamp != nil || c.Now.Sub(b.at) > autoscalerActs {
+		return
+	}
+	e.object.Spec.Replicas = b.lo + (b.hi-b.lo)*percent/100
+	e.object.Generation++
+	c.scaled[name] = true
+	c.deployments.put(e.object, e.refs)
+	sum := int32(0)
+	for _, d := range c.Deployments() {
+		sum += d.Spec.Replicas
+	}
+	if sum > c.most {
+		c.breaks("the autoscaler could scale to %d of %d", sum, c.most)
+	}
+}
+
+func domain(d *machinev1alpha1.MachineDeployment) string {
+	return ptr.Deref(d.Spec.Template.Spec.FailureDomain, "")
+}
+
+// moves returns the bounds within which the pool moves Machines.
+func (c *PoolCluster) moves() (surge, unavailable int32) {
+	number := func(v *intstr.IntOrString, or int) int32 {
+		return int32(ptr.Deref(v, intstr.FromInt(or)).IntVal)
+	}
+	b := c.Pool().Spec.Strategy.RollingUpdate
+	return number(b.MaxSurge, 1), number(b.MaxUnavailable, 0)
+}
+
+func (c *PoolCluster) checkMost() {
+	if c.Pool().Spec.Autoscaling != nil {
+		return
+	}
+	surge, _ := c.moves()
+	if n := c.total(poolWaiting, poolStarting, poolAvailable, poolTerminating); n > c.most+surge {
+		c.breaks("there are %d Machines of %d and maxSurge %d", n, c.most, surge)
+	}
+}
+
+func (c *PoolCluster) checkLeast(was poolMachineState) {
+	s := c.Pool().Spec
+	if s.Autoscaling != nil || was != poolAvailable {
+		return
+	}
+	_, unavailable := c.moves()
+	least := c.least - unavailable
+	if n := c.total(poolAvailable); n < least {
+		c.breaks("an available Machine is deleted, and %d are left of %d", n, least)
+	}
+}
+
+// IsReady reports whether the pool says so of its generation.
+func (c *PoolCluster) IsReady() bool {
+	p := c.Pool()
+	return plan.IsReadyFor(p.Generation, p.Status.Conditions) && p.Status.ObservedGeneration == p.Generation
+}
+
+// Settle lets everything happen until nothing does.
+func (c *PoolCluster) Settle() {
+	c.Crash, c.Order = func() bool { return false }, ascending
+	for range 2000 {
+		c.See(1000, 1000)
+		c.Reconcile()
+		for _, d := range c.Deployments() {
+			c.Act(d.Name)
+			c.Progress(d.Name, 0)
+			c.Act(d.Name)
+		}
+		c.Now = c.Now.Add(time.Second)
+		if c.IsReady() && c.poolView.lag() == 0 && c.childView.lag() == 0 {
+			break
+		}
+	}
+	c.most, c.least = 0, 1<<30
+	c.note()
+}
+
+// Spread is how many available Machines each failure domain has.
+func (c *PoolCluster) Spread() map[string]int32 {
+	out := map[string]int32{}
+	for _, d := range c.Deployments() {
+		out[domain(d)] += c.count(d.Name, poolAvailable)
+	}
+	maps.DeleteFunc(out, func(_ string, n int32) bool { return n == 0 })
+	return out
+}

@@ -1,0 +1,266 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/localcloud"
+	"github.com/drover-dev/drover/test/kit"
+)
+
+// offerZones offers two classes at three zones.
+func offerZones(t *testing.T, f kit.Fleet) {
+	t.Helper()
+	must(t, f.Client.Create(t.Context(), f.Class("large", "local", `{"image":"ubuntu-24.04","size":"small"}`)))
+	class := func(name string) map[string]any {
+		return map[string]any{
+			"name": name, "classRef": map[string]any{"name": name}, "failureDomains": []any{"zone-a", "zone-b", "zone-c"},
+			"labels": map[string]any{"example.org/class": name}, "maxSize": int64(8),
+		}
+	}
+	f.Offer(t, map[string]any{"versions": []any{kit.OldVersion, kit.NewVersion}, "classes": []any{class("small"), class("large")}})
+}
+
+// sellOut a zone for the Machines of a pool, and return what gives it room again.
+func sellOut(t *testing.T, f kit.Fleet, pool, zone string) (giveRoom func()) {
+	t.Helper()
+	fault, err := f.Cloud.CreateFault(t.Context(), localcloud.Fault{
+		Kind: localcloud.FaultCreateFails, Code: localcloud.CodeCapacityExhausted, Message: "sold out", Count: 1000,
+		Match: localcloud.FaultMatch{Name: pool + "-" + zone + "-*", Tags: map[string]string{machinev1alpha1.TagNamespace: f.Namespace}},
+	})
+	must(t, err)
+	return func() { must(t, f.Cloud.DeleteFault(t.Context(), fault.ID)) }
+}
+
+// tryAgain ends the time for which zones are taken to be exhausted.
+func tryAgain(t *testing.T, f kit.Fleet) {
+	t.Helper()
+	kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+		sets := &machinev1alpha1.MachineSetList{}
+		if err := f.Client.List(ctx, sets, client.InNamespace(f.Namespace)); err != nil {
+			return err.Error()
+		}
+		for i := range sets.Items {
+			if e := sets.Items[i].Status.Exhausted; e != nil && (e.Until == nil || time.Until(e.Until.Time) > 0) {
+				patch := fmt.Sprintf(`{"status":{"exhausted":{"until":%q}}}`, time.Now().UTC().Add(-time.Second).Format(time.RFC3339))
+				f.PatchStatusIn(t, f.Control, &sets.Items[i], patch)
+				return "MachineSet " + sets.Items[i].Name + " is exhausted"
+			}
+		}
+		return ""
+	})
+}
+
+// TestANodePool is the life of a pool of fixed size over three zones.
+func TestANodePool(t *testing.T) {
+	t.Parallel()
+	f := plane.NewFleet(t)
+	offerZones(t, f)
+	pool := f.Pool(t, "web", map[string]any{"class": "small", "size": int64(4), "labels": map[string]any{"example.org/tier": "web"}})
+	zones := func(want map[string]int) func(context.Context) string {
+		return func(ctx context.Context) string {
+			if is, err := f.Zones(ctx); err != nil || !maps.Equal(is, want) {
+				return fmt.Sprintf("VMs by zone %v, want %v: %v", is, want, err)
+			}
+			return ""
+		}
+	}
+	patch := func(t *testing.T, spec string) { f.Patch(t, pool, `{"spec":`+spec+`}`) }
+
+	step(t, "FourNodesOverThreeZones", func(t *testing.T) {
+		f.AwaitPool(t, pool, zones(map[string]int{"zone-a": 2, "zone-b": 1, "zone-c": 1}))
+		if s := pool.Status; s.AvailableReplicas != 4 || s.Version != kit.OldVersion || len(s.FailureDomains) != 3 {
+			t.Errorf("status %+v", s)
+		}
+		nodes, err := f.Nodes(t.Context())
+		must(t, err)
+		for _, n := range nodes {
+			for k, v := range map[string]string{"example.org/tier": "web", "example.org/class": "small", machinev1alpha1.LabelNodePool: "web"} {
+				if n.Labels[k] != v {
+					t.Errorf("Node %s has labels %v, want %s=%s", n.Name, n.Labels, k, v)
+				}
+			}
+		}
+	})
+	step(t, "WhatAnExhaustedZoneLacksComesFromTheOthers", func(t *testing.T) {
+		giveRoom := sellOut(t, f, "web", "zone-b")
+		bounds := f.Guard(t, kit.Bounds{MaxMachines: 7 + 1, MinAvailable: 4})
+		patch(t, `{"size":7}`)
+		f.AwaitPool(t, pool, zones(map[string]int{"zone-a": 3, "zone-b": 1, "zone-c": 3}))
+		bounds.Done(t, 4)
+		if c := meta.FindStatusCondition(pool.Status.Conditions, machinev1alpha1.ConditionCapacityExhausted); c == nil || c.Status != "True" || !strings.Contains(c.Message, "zone-b") {
+			t.Errorf("CapacityExhausted %+v", c)
+		}
+		giveRoom()
+	})
+	step(t, "AZoneWithRoomAgainGetsItsPartBack", func(t *testing.T) {
+		bounds := f.Guard(t, kit.Bounds{MaxMachines: 7 + 1, MinAvailable: 7})
+		tryAgain(t, f)
+		f.AwaitPool(t, pool, zones(map[string]int{"zone-a": 3, "zone-b": 2, "zone-c": 2}))
+		bounds.Done(t, 2)
+	})
+	step(t, "WhatIsNotOfferedChangesNothing", func(t *testing.T) {
+		for spec, message := range map[string]string{
+			`{"class":"huge"}`:              `spec.class: "huge" is not offered: must be one of small, large`,
+			`{"size":9}`:                    `spec.size: "9" is not offered: must be at most 8`,
+			`{"version":"v1.2.3"}`:          `spec.version: "v1.2.3" is not offered: must be one of`,
+			`{"failureDomains":["zone-z"]}`: `spec.failureDomains[0]: "zone-z" is not offered: must be one of zone-a, zone-b, zone-c`,
+		} {
+			patch(t, spec)
+			kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+				if err := f.Client.Get(ctx, client.ObjectKeyFromObject(pool), pool); err != nil {
+					return err.Error()
+				}
+				c := meta.FindStatusCondition(pool.Status.Conditions, machinev1alpha1.ConditionStalled)
+				if pool.Status.ObservedGeneration != pool.Generation || c == nil || c.Status != "True" || !strings.Contains(c.Message, message) {
+					return fmt.Sprintf("Stalled %+v, want %s", c, message)
+				}
+				return ""
+			})
+			must(t, f.Client.Get(t.Context(), client.ObjectKeyFromObject(pool), pool))
+			patch(t, `{"class":"small","size":7,"version":null,"failureDomains":null}`)
+			f.AwaitPool(t, pool, zones(map[string]int{"zone-a": 3, "zone-b": 2, "zone-c": 2}))
+		}
+	})
+	step(t, "AScaleOfThePool", func(t *testing.T) {
+		kubectl(t, f, "scale", "nodepool", "web", "--replicas=3")
+		f.AwaitPool(t, pool, zones(map[string]int{"zone-a": 1, "zone-b": 1, "zone-c": 1}))
+	})
+	step(t, "AnotherClassReplacesTheMachines", func(t *testing.T) {
+		bounds := f.Guard(t, kit.Bounds{MaxMachines: 3 + 3, MinAvailable: 3})
+		patch(t, `{"class":"large"}`)
+		f.AwaitPool(t, pool, zones(map[string]int{"zone-a": 1, "zone-b": 1, "zone-c": 1}))
+		bounds.Done(t, 6)
+		machines, err := f.Machines(t.Context())
+		must(t, err)
+		for _, m := range machines {
+			if m.Spec.ClassRef.Name != "large" {
+				t.Errorf("Machine %s is of the class %s", m.Name, m.Spec.ClassRef.Name)
+			}
+		}
+	})
+	step(t, "AZoneThatIsLeftIsEmptiedAfterTheOthersAreFilled", func(t *testing.T) {
+		bounds := f.Guard(t, kit.Bounds{MaxMachines: 3 + 1, MinAvailable: 3})
+		patch(t, `{"failureDomains":["zone-b","zone-c"]}`)
+		f.AwaitPool(t, pool, zones(map[string]int{"zone-b": 2, "zone-c": 1}))
+		bounds.Done(t, 2)
+		kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+			mds := &machinev1alpha1.MachineDeploymentList{}
+			if err := f.Client.List(ctx, mds, client.InNamespace(f.Namespace)); err != nil || len(mds.Items) != 2 {
+				return fmt.Sprintf("%d MachineDeployments, want 2: %v", len(mds.Items), err)
+			}
+			return ""
+		})
+	})
+	step(t, "ItsDeletionWaitsForTheLastVM", func(t *testing.T) {
+		kubectl(t, f, "delete", "nodepool", "web")
+		if vms, err := f.VMs(t.Context()); err != nil || len(vms) > 0 {
+			t.Errorf("%d VMs are left: %v", len(vms), err)
+		}
+		f.AwaitNothing(t)
+	})
+}
+
+// TestANodePoolWithAutoscaling scales the groups of a pool from zero, as the cluster-autoscaler
+// does, with one zone sold out, within the bounds of the pool.
+func TestANodePoolWithAutoscaling(t *testing.T) {
+	t.Parallel()
+	const most = 4
+	f := plane.NewFleet(t)
+	offerZones(t, f)
+	giveRoom := sellOut(t, f, "batch", "zone-a")
+	pool := f.Pool(t, "batch", map[string]any{"class": "small", "autoscaling": map[string]any{"min": int64(0), "max": int64(most)}, "failureDomains": []any{"zone-a", "zone-b"}})
+	// groups as the autoscaler discovers them: by the annotations.
+	groups := func(ctx context.Context) (out []group, err error) {
+		mds := &machinev1alpha1.MachineDeploymentList{}
+		if err := f.Client.List(ctx, mds, client.InNamespace(f.Namespace)); err != nil {
+			return nil, err
+		}
+		for _, md := range mds.Items {
+			g := group{NodeGroup: &kit.NodeGroup{Fleet: f, Name: md.Name, ProvisionTime: kit.Patience}, size: md.Spec.Replicas}
+			if _, err := fmt.Sscan(md.Annotations[machinev1alpha1.AnnotationNodeGroupMaxSize], &g.max); err == nil && g.max > 0 {
+				out = append(out, g)
+			}
+		}
+		return out, nil
+	}
+	f.AwaitPool(t, pool, func(ctx context.Context) string {
+		if all, err := groups(ctx); err != nil || len(all) != 2 || all[0].max+all[1].max != most || all[0].size+all[1].size != 0 {
+			return fmt.Sprintf("groups %v: %v", all, err)
+		}
+		return ""
+	})
+	// As many as the pool may have are wanted. Failed ones are deleted in each loop.
+	last, backsOff := time.Time{}, false
+	kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+		all, err := groups(ctx)
+		if err != nil {
+			return err.Error()
+		}
+		total, registered := int32(0), 0
+		for _, g := range all {
+			total += g.size
+			instances, err := g.Instances(ctx)
+			if err != nil {
+				return err.Error()
+			}
+			for _, i := range instances {
+				if i.Registered {
+					registered++
+				}
+			}
+		}
+		if total > most {
+			t.Fatalf("the groups have %d replicas, the pool has a maximum of %d", total, most)
+		}
+		if time.Since(last) >= kit.ScanInterval {
+			last = time.Now()
+			for _, g := range all {
+				deleted, err := g.Loop(ctx)
+				if err != nil {
+					return err.Error()
+				}
+				// A group that failed is not scaled up for five minutes.
+				if len(deleted) == 0 && g.size < g.max && !(strings.Contains(g.Name, "zone-a") && backsOff) {
+					if err := g.Resize(ctx, g.max); err != nil {
+						return err.Error()
+					}
+				}
+				backsOff = backsOff || len(deleted) > 0
+			}
+		}
+		if zones, err := f.Zones(ctx); err != nil || registered != most || zones["zone-b"] != most {
+			return fmt.Sprintf("%d Nodes are registered, want %d in zone-b, VMs by zone %v: %v", registered, most, zones, err)
+		}
+		return ""
+	}, f.Describe)
+	giveRoom()
+	// The autoscaler keeps its number when something else of the pool changes.
+	f.Patch(t, pool, `{"spec":{"labels":{"example.org/more":"true"}}}`)
+	f.AwaitPool(t, pool, func(ctx context.Context) string {
+		if pool.Status.DesiredReplicas != most || pool.Status.AvailableReplicas != most {
+			return fmt.Sprintf("status %+v", pool.Status)
+		}
+		return ""
+	})
+	out, err := f.Kubectl(t, "patch", "nodepool", "batch", "--type=merge", "-p", `{"spec":{"size":1}}`)
+	if err == nil || !strings.Contains(out, "exactly one of size and autoscaling must be set") {
+		t.Errorf("a size for a pool with autoscaling: %s, %v", out, err)
+	}
+	kubectl(t, f, "delete", "nodepool", "batch")
+	f.AwaitNothing(t)
+}
+
+// A group of the autoscaler, with its size and its maximum.
+type group struct {
+	*kit.NodeGroup
+	size, max int32
+}
