@@ -30,6 +30,10 @@ func TestUsersOfTheShippedRoles(t *testing.T) {
 	}
 	all, writers, operators := []string{"view", "edit", "admin"}, []string{"edit", "admin"}, []string{"admin"}
 	rights := []may{
+		{"list", "nodepools.machine.drover.dev", all},
+		{"create", "nodepools.machine.drover.dev", writers},
+		{"patch", "nodepools/scale.machine.drover.dev", writers},
+		{"patch", "nodepools/status.machine.drover.dev", nil},
 		{"list", "machinedeployments.machine.drover.dev", all},
 		{"get", "machines.machine.drover.dev", all},
 		{"get", "machinedeployments/scale.machine.drover.dev", all},

@@ -43,7 +43,7 @@ func (p *plan) lower(i int, m *member, by int32) {
 		return
 	}
 	next := &p.next[i]
-	next.Most, next.Least = m.most(), nil
+	next.Most, next.Least = max(next.Most, m.most()), nil
 	next.DesiredReplicas -= by
 	if least := m.least(); least < next.DesiredReplicas {
 		next.Least = &least
