@@ -85,6 +85,9 @@ func respondPool(req *fnv1.RunFunctionRequest, rsp step.Response, d pool.Decisio
 	if err := rsp.Report(step.CompositeKind(req), &d.Status, d.Report); err != nil {
 		return err
 	}
+	if step.Claim(req).Name != "" {
+		rsp.TellClaim()
+	}
 	rsp.IfUnchanged(req)
 	return nil
 }

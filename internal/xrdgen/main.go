@@ -86,15 +86,46 @@ func write(crd *extv1.CustomResourceDefinition, dir string) error {
 		}
 		obj, dir = xrd, "machine/xrds"
 	}
+	if crd.Spec.Names.Kind == claimed {
+		if err := writeClaims(crd); err != nil {
+			return err
+		}
+	}
+	return marshal(obj, filepath.Join(dir, fmt.Sprintf("%s_%s.yaml", crd.Spec.Group, crd.Spec.Names.Plural)))
+}
+
+func marshal(obj any, file string) error {
 	b, err := yaml.Marshal(obj)
 	if err != nil {
 		return err
 	}
-	file := fmt.Sprintf("%s_%s.yaml", crd.Spec.Group, crd.Spec.Names.Plural)
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 		return err
 	}
-	return os.WriteFile(filepath.Join(dir, file), append([]byte(header), b...), 0o644)
+	return os.WriteFile(file, append([]byte(header), b...), 0o644)
+}
+
+// claimed is the kind that an example also offers as a claim.
+const claimed = "NodePool"
+
+// writeClaims writes an XRD of Crossplane v1 with the fields of a kind, and a claim of it.
+func writeClaims(crd *extv1.CustomResourceDefinition) error {
+	const group = "platform.example.org"
+	xrd, err := toXRD(crd, "")
+	if err != nil {
+		return err
+	}
+	spec, ok := xrd["spec"].(map[string]any)
+	if !ok {
+		return fmt.Errorf("the XRD has no spec")
+	}
+	delete(spec, "scope")
+	spec["group"] = group
+	spec["names"] = map[string]any{"kind": "X" + claimed, "plural": "x" + crd.Spec.Names.Plural}
+	spec["claimNames"] = map[string]any{"kind": claimed, "plural": crd.Spec.Names.Plural}
+	spec["defaultCompositeDeletePolicy"] = "Foreground"
+	xrd["apiVersion"], xrd["metadata"] = "apiextensions.crossplane.io/v1", map[string]any{"name": "x" + crd.Spec.Names.Plural + "." + group}
+	return marshal(xrd, "../examples/claims/definition.yaml")
 }
 
 // clean leaves out what only a server writes.

@@ -8,7 +8,10 @@ import (
 	"testing"
 	"time"
 
+	kerrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
@@ -263,4 +266,105 @@ func TestANodePoolWithAutoscaling(t *testing.T) {
 type group struct {
 	*kit.NodeGroup
 	size, max int32
+}
+
+// TestTwoTeamsWithNodePools gives two teams the role edit in a namespace each. Each has its pool,
+// and can neither see nor change that of the other, nor what the platform offers.
+func TestTwoTeamsWithNodePools(t *testing.T) {
+	t.Parallel()
+	type team struct {
+		kit.Fleet
+		client.Client
+		pool *unstructured.Unstructured
+	}
+	var teams []team
+	for range 2 {
+		f := plane.NewFleet(t)
+		offerZones(t, f)
+		is := team{Fleet: f, Client: tenant(t, f, "edit"), pool: &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{
+			"class": "small", "size": int64(1), "crossplane": map[string]any{"compositionRef": map[string]any{"name": f.Namespace}},
+		}}}}
+		is.pool.SetGroupVersionKind(machinev1alpha1.NodePoolGroupVersionKind)
+		is.pool.SetNamespace(f.Namespace)
+		is.pool.SetName("web")
+		must(t, is.Client.Create(t.Context(), is.pool.DeepCopy()))
+		teams = append(teams, is)
+	}
+	for i, is := range teams {
+		other := teams[1-i]
+		pool := &machinev1alpha1.NodePool{}
+		pool.Namespace, pool.Name = is.Namespace, "web"
+		is.AwaitPool(t, pool, func(context.Context) string { return "" })
+		theirs := other.pool.DeepCopy()
+		merge := func(patch string) client.Patch { return client.RawPatch("application/merge-patch+json", []byte(patch)) }
+		composition := &unstructured.Unstructured{}
+		composition.SetAPIVersion("apiextensions.crossplane.io/v1")
+		composition.SetKind("Composition")
+		composition.SetName(is.Namespace)
+		for what, err := range map[string]error{
+			"reads the pool of the other team":   is.Client.Get(t.Context(), client.ObjectKeyFromObject(theirs), theirs),
+			"lists the pools of the other team":  is.Client.List(t.Context(), &machinev1alpha1.NodePoolList{}, client.InNamespace(other.Namespace)),
+			"scales the pool of the other team":  is.Client.Patch(t.Context(), theirs, merge(`{"spec":{"size":0}}`)),
+			"deletes the pool of the other team": is.Client.Delete(t.Context(), other.pool.DeepCopy()),
+			"writes the status of its own pool":  is.Client.Status().Patch(t.Context(), is.pool.DeepCopy(), merge(`{"status":{"replicas":9}}`)),
+			"changes the offer":                  is.Client.Patch(t.Context(), composition, merge(`{"spec":{"pipeline":[]}}`)),
+			"writes a class":                     is.Client.Create(t.Context(), is.Class("mine", "local", `{"image":"ubuntu-24.04","size":"small"}`)),
+			"creates a pool in the other team":   is.Client.Create(t.Context(), theirs.DeepCopy()),
+		} {
+			if !kerrors.IsForbidden(err) {
+				t.Errorf("a team that %s: %v, want Forbidden", what, err)
+			}
+		}
+		must(t, is.Client.Patch(t.Context(), is.pool.DeepCopy(), merge(`{"spec":{"size":2}}`)))
+		is.AwaitPool(t, pool, func(context.Context) string {
+			if pool.Status.AvailableReplicas != 2 {
+				return fmt.Sprintf("%d Machines are available, want 2", pool.Status.AvailableReplicas)
+			}
+			return ""
+		})
+		must(t, is.Client.Delete(t.Context(), is.pool.DeepCopy()))
+		is.AwaitNothing(t)
+	}
+}
+
+// TestAClaimOfANodePool applies the example of a claim of Crossplane v1.
+func TestAClaimOfANodePool(t *testing.T) {
+	t.Parallel()
+	f := plane.NewFleet(t)
+	for _, name := range []string{"definition.yaml", "composition.yaml", "claim.yaml"} {
+		o := f.Example(t, "claims/"+name)
+		if name == "claim.yaml" {
+			o.SetNamespace(f.Namespace)
+		}
+		// The claim's kind is served when Crossplane has made its CRD.
+		kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+			if err := f.Client.Create(ctx, o.DeepCopy()); err != nil {
+				return err.Error()
+			}
+			return ""
+		})
+		t.Cleanup(func() { _ = f.Client.Delete(context.Background(), o.DeepCopy()) })
+	}
+	claim := f.Example(t, "claims/claim.yaml")
+	kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+		if err := f.Client.Get(ctx, client.ObjectKey{Namespace: f.Namespace, Name: "web"}, claim); err != nil {
+			return err.Error()
+		}
+		status := &machinev1alpha1.NodePool{}
+		must(t, runtime.DefaultUnstructuredConverter.FromUnstructured(claim.Object, status))
+		for typ, want := range map[string]string{"Ready": "True", "Reconciling": "False", "Valid": "True"} {
+			if c := meta.FindStatusCondition(status.Status.Conditions, typ); c == nil || string(c.Status) != want {
+				return fmt.Sprintf("%s %+v, want %s: %+v", typ, c, want, status.Status)
+			}
+		}
+		if status.Status.AvailableReplicas != 3 {
+			return fmt.Sprintf("status %+v", status.Status)
+		}
+		return ""
+	}, f.Describe)
+	if zones, err := f.Zones(t.Context()); err != nil || len(zones) != 3 {
+		t.Errorf("VMs by zone %v: %v", zones, err)
+	}
+	kubectl(t, f, "delete", "nodepools.platform.example.org", "web")
+	f.AwaitNothing(t)
 }

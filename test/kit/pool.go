@@ -3,12 +3,15 @@ package kit
 import (
 	"context"
 	"fmt"
+	"os"
+	"path/filepath"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/plan"
@@ -86,4 +89,29 @@ func (f Fleet) Zones(ctx context.Context) (map[string]int, error) {
 		out[vm.Zone]++
 	}
 	return out, err
+}
+
+// Example reads a file of the examples. Steps of NodePools in it offer the fleet's cluster.
+func (f Fleet) Example(t testing.TB, file string) *unstructured.Unstructured {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join(Root(), "examples", file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := &unstructured.Unstructured{}
+	if err := yaml.Unmarshal(b, &o.Object); err != nil {
+		t.Fatalf("%s: %v", file, err)
+	}
+	steps, _, _ := unstructured.NestedSlice(o.Object, "spec", "pipeline")
+	for _, s := range steps {
+		if input, ok := s.(map[string]any)["input"].(map[string]any); ok {
+			input["clusterRef"] = f.offerOf(nil)["clusterRef"]
+		}
+	}
+	if len(steps) > 0 {
+		if err := unstructured.SetNestedSlice(o.Object, steps, "spec", "pipeline"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return o
 }

@@ -122,6 +122,16 @@ func (r Response) SetConditions(conditions ...plan.Condition) {
 	}
 }
 
+// TellClaim lets the claim of the XR have the conditions and events, too.
+func (r Response) TellClaim() {
+	for _, c := range r.RunFunctionResponse.Conditions {
+		c.Target = fnv1.Target_TARGET_COMPOSITE_AND_CLAIM.Enum()
+	}
+	for _, e := range r.Results {
+		e.Target = fnv1.Target_TARGET_COMPOSITE_AND_CLAIM.Enum()
+	}
+}
+
 // Report sets the status of an XR of the kind, and all else that a planner reports of it.
 func (r Response) Report(kind schema.GroupVersionKind, status any, report plan.Report) error {
 	r.Ready(report.Ready)

@@ -63,6 +63,9 @@ type PoolCluster struct {
 	scaled map[string]bool
 	// most and least are the bounds of all specs since the pool was settled last.
 	most, least int32
+	// seen is the smallest number of available Machines that a decision to take some was made by.
+	// What becomes available after that may be taken.
+	seen int32
 	// read is what the autoscaler read of each group, and when.
 	read      map[string]poolBounds
 	callAgain time.Duration
@@ -103,7 +106,7 @@ func NewPool(spec machinev1alpha1.NodePoolSpec, offer fn.Pool) *PoolCluster {
 	p := &machinev1alpha1.NodePool{Spec: spec}
 	p.Name, p.Namespace, p.UID, p.Generation = PoolName, "default", c.uid(), 1
 	c.pools.put(p, nil)
-	c.note()
+	c.forget()
 	return c
 }
 
@@ -133,6 +136,13 @@ func (c *PoolCluster) plan(p *machinev1alpha1.NodePool, children []child[*machin
 	}
 	return desired, func(p *machinev1alpha1.NodePool) {
 		c.Events = append(c.Events, d.Events...)
+		for _, is := range d.Status.FailureDomains {
+			if slices.ContainsFunc(p.Status.FailureDomains, func(was machinev1alpha1.PoolDomain) bool {
+				return was.MachineDeployment == is.MachineDeployment && was.DesiredReplicas > is.DesiredReplicas
+			}) {
+				c.seen = min(c.seen, d.Status.AvailableReplicas)
+			}
+		}
 		conditions := setConditions(p.Generation, append(d.Conditions, ready(d.Ready)))
 		p.Status = d.Status
 		p.Status.Conditions = conditions
@@ -379,7 +389,7 @@ func (c *PoolCluster) checkLeast(was poolMachineState) {
 		return
 	}
 	_, unavailable := c.moves()
-	least := c.least - unavailable
+	least := min(c.least-unavailable, c.seen)
 	if n := c.total(poolAvailable); n < least {
 		c.breaks("an available Machine is deleted, and %d are left of %d", n, least)
 	}
@@ -407,7 +417,12 @@ func (c *PoolCluster) Settle() {
 			break
 		}
 	}
-	c.most, c.least = 0, 1<<30
+	c.forget()
+}
+
+// forget the bounds of before.
+func (c *PoolCluster) forget() {
+	c.most, c.least, c.seen = 0, 1<<30, 1<<30
 	c.note()
 }
 
