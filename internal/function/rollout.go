@@ -44,12 +44,13 @@ func observeDeployment(req *fnv1.RunFunctionRequest, rsp step.Response, d *machi
 	if _, err := step.Context(req, step.ContextSafety, &o.Safety); err != nil {
 		return o, false, err
 	}
-	class, _, looked := rsp.Class(req, next, "spec.template.spec.classRef.name")
+	class, problem, looked := rsp.Class(req, next, "spec.template.spec.classRef.name")
 	children, looked2 := step.Children(req, requirementSets, machinev1alpha1.MachineSetGroupVersionKind.Kind, d.UID)
 	if !looked || !looked2 {
 		return o, false, nil
 	}
-	o.ClassFound = class != nil
+	o.ClassFound = class != nil || problem.Reason != machinev1alpha1.ReasonClassNotFound
+	o.ClassProblem = problem
 	for _, c := range children {
 		s, err := step.As[machinev1alpha1.MachineSet](c.Object)
 		if err != nil {
@@ -82,7 +83,7 @@ func observeDeployment(req *fnv1.RunFunctionRequest, rsp step.Response, d *machi
 // is to say of it is said then.
 func proven(sets []deployment.Set, next *machinev1alpha1.Machine) bool {
 	return slices.ContainsFunc(sets, func(s deployment.Set) bool {
-		return s.Spec.Template.Spec.ClassRef == next.Spec.ClassRef && s.Spec.InPlaceUpdate == nil && s.Status.ReadyReplicas > 0
+		return s.Spec.Template.Spec.ClassRef.Equal(next.Spec.ClassRef) && s.Spec.InPlaceUpdate == nil && s.Status.ReadyReplicas > 0
 	})
 }
 

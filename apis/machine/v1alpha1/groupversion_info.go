@@ -26,6 +26,7 @@ var (
 	MachineClassGroupVersionKind      = SchemeGroupVersion.WithKind("MachineClass")
 	OrphanCollectorGroupVersionKind   = SchemeGroupVersion.WithKind("OrphanCollector")
 
+	ClusterMachineClassGroupVersionKind    = SchemeGroupVersion.WithKind("ClusterMachineClass")
 	OperatingSystemProfileGroupVersionKind = SchemeGroupVersion.WithKind("OperatingSystemProfile")
 )
 
@@ -37,6 +38,7 @@ func AddToScheme(s *runtime.Scheme) error {
 		&Machine{}, &MachineList{},
 		&MachineGroup{}, &MachineGroupList{},
 		&MachineClass{}, &MachineClassList{},
+		&ClusterMachineClass{}, &ClusterMachineClassList{},
 		&OrphanCollector{}, &OrphanCollectorList{},
 		&OperatingSystemProfile{}, &OperatingSystemProfileList{},
 	)

@@ -102,7 +102,7 @@ func (p *plan) isClassProven(s *set) bool {
 	of := s.Spec.Template.Spec
 	return slices.ContainsFunc(p.othersThan(s), func(other *set) bool {
 		by := other.Spec.Template.Spec
-		return other.Status.AvailableReplicas > 0 && by.ClassRef == of.ClassRef && equality.Semantic.DeepEqual(by.FailureDomain, of.FailureDomain)
+		return other.Status.AvailableReplicas > 0 && by.ClassRef.Equal(of.ClassRef) && equality.Semantic.DeepEqual(by.FailureDomain, of.FailureDomain)
 	})
 }
 

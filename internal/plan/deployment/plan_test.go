@@ -805,6 +805,8 @@ func TestHash(t *testing.T) {
 		rolls  bool
 	}{
 		"Class":           {func(t *machinev1alpha1.MachineTemplate) { t.Spec.ClassRef.Name = "large" }, true},
+		"KindOfTheClass":  {func(t *machinev1alpha1.MachineTemplate) { t.Spec.ClassRef.Kind = "ClusterMachineClass" }, true},
+		"DefaultKind":     {func(t *machinev1alpha1.MachineTemplate) { t.Spec.ClassRef.Kind = "MachineClass" }, false},
 		"Version":         {func(t *machinev1alpha1.MachineTemplate) { t.Spec.Version = "v3" }, true},
 		"Cluster":         {func(t *machinev1alpha1.MachineTemplate) { t.Spec.ClusterRef.Name = "other" }, true},
 		"FailureDomain":   {func(t *machinev1alpha1.MachineTemplate) { t.Spec.FailureDomain = ptr.To("zone-b") }, true},
