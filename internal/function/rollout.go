@@ -10,6 +10,7 @@ import (
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/function/step"
 	"github.com/drover-dev/drover/internal/plan/deployment"
+	"github.com/drover-dev/drover/internal/plan/nodetemplate"
 )
 
 const requirementSets = "machine-sets"
@@ -32,11 +33,18 @@ func runRollout(now time.Time, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionR
 	rsp.RequireByLabels(requirementSets, machinev1alpha1.SchemeGroupVersion.String(), machinev1alpha1.MachineSetGroupVersionKind.Kind,
 		d.Namespace, map[string]string{machinev1alpha1.LabelDeployment: d.Name})
 
+	there, lookedForTemplate := requireNodeTemplate(req, rsp, d, template.Spec.InfrastructureRef)
 	o, looked, err := observeDeployment(req, rsp, d, next)
-	if err != nil || !looked {
+	if err != nil || !looked || !lookedForTemplate {
 		return rsp.RunFunctionResponse, err
 	}
-	return rsp.RunFunctionResponse, respondDeployment(req, rsp, deployment.Plan(now, o))
+	if err := respondDeployment(req, rsp, deployment.Plan(now, o)); err != nil {
+		return nil, err
+	}
+	class, _, _ := rsp.Class(req, next, "spec.template.spec.classRef.name")
+	return rsp.RunFunctionResponse, respondNodeTemplate(rsp, nodetemplate.Observed{
+		Owner: d, Kind: machinev1alpha1.MachineDeploymentGroupVersionKind.Kind, Ref: template.Spec.InfrastructureRef, Class: class, There: there,
+	})
 }
 
 func observeDeployment(req *fnv1.RunFunctionRequest, rsp step.Response, d *machinev1alpha1.MachineDeployment, next *machinev1alpha1.Machine) (deployment.Observed, bool, error) {

@@ -750,7 +750,7 @@ func injectedClusterIdentity(t *testing.T, a *attacker) {
 
 // clusterClassOfOthers is one that does not serve the namespace, at first and again later.
 func clusterClassOfOthers(t *testing.T, a *attacker) {
-	class := a.f.ClusterClass("of-others-"+a.f.Namespace, a.victim.f.Namespace, a.f.Namespace+"-2")
+	class := a.f.ClusterClass(a.f.Namespace, a.victim.f.Namespace, a.f.Namespace+"-2")
 	must(t, a.f.Client.Create(t.Context(), class))
 	t.Cleanup(func() { _ = a.f.Client.Delete(context.Background(), class) })
 	mine := a.useTarget(t)

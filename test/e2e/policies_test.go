@@ -45,8 +45,6 @@ func TestATenantWithTheGeneratedRoleCannotWriteWhatIsNotItsOwn(t *testing.T) {
 		status, component, operator, sizes = "drover-status-writers", "drover-component-kinds", "drover-operator-kinds", "drover-autoscaler-sizes"
 		machines, clusters, local          = "machine.drover.dev/v1alpha1", "cluster.drover.dev/v1alpha1", "local.drover.dev/v1alpha1"
 	)
-	// The generated role in all namespaces allows to write what has none.
-	everyone := everywhere(t, f, "crossplane-edit")
 	class := object(machines, "MachineClass", f.Namespace, "small")
 	pool := object(machines, "MachineDeployment", f.Namespace, "pool")
 	cases := map[string]struct {
@@ -94,9 +92,6 @@ func TestATenantWithTheGeneratedRoleCannotWriteWhatIsNotItsOwn(t *testing.T) {
 		}},
 		"AMachineClass": {operator, "machineclasses are for operators: bind the ClusterRole drover:operator", func(ctx context.Context) error {
 			return as.Create(ctx, object(machines, "MachineClass", f.Namespace, "huge", "spec", map[string]any{"provider": "local"}))
-		}},
-		"AClusterMachineClass": {operator, "clustermachineclasses are for operators: bind the ClusterRole drover:operator", func(ctx context.Context) error {
-			return everyone.Create(ctx, object(machines, "ClusterMachineClass", "", "huge-"+f.Namespace, "spec", map[string]any{"provider": "local", "allowedNamespaces": []any{"*"}}))
 		}},
 		"TheDeletionOfAMachineClass": {operator, "machineclasses", func(ctx context.Context) error { return as.Delete(ctx, class) }},
 		"AConfigurationOfATargetCluster": {operator, "providerconfigs are for operators", func(ctx context.Context) error {
@@ -150,6 +145,9 @@ func TestATenantWithTheGeneratedRoleCannotWriteWhatIsNotItsOwn(t *testing.T) {
 			return ""
 		})
 		must(t, operators.Create(t.Context(), collector.DeepCopy(), client.DryRunAll))
+		class := f.ClusterClass("huge-"+f.Namespace, "*")
+		refused(t, editor.Create(t.Context(), class.DeepCopy()), "'drover-operator-kinds'", "clustermachineclasses are for operators: bind the ClusterRole drover:operator")
+		must(t, operators.Create(t.Context(), class.DeepCopy(), client.DryRunAll))
 		// Crossplane may write all ConfigMaps, as all providers may.
 		record := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: machinev1alpha1.NamespaceOfInstallations, Name: machinev1alpha1.ConfigMapOfInstallations}}
 		forged := patch(`{"data":{"another-that-runs":"Lost"}}`)

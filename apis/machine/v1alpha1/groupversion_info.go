@@ -27,6 +27,7 @@ var (
 	OrphanCollectorGroupVersionKind   = SchemeGroupVersion.WithKind("OrphanCollector")
 
 	ClusterMachineClassGroupVersionKind    = SchemeGroupVersion.WithKind("ClusterMachineClass")
+	NodeTemplateGroupVersionKind           = SchemeGroupVersion.WithKind("NodeTemplate")
 	OperatingSystemProfileGroupVersionKind = SchemeGroupVersion.WithKind("OperatingSystemProfile")
 )
 
@@ -39,6 +40,7 @@ func AddToScheme(s *runtime.Scheme) error {
 		&MachineGroup{}, &MachineGroupList{},
 		&MachineClass{}, &MachineClassList{},
 		&ClusterMachineClass{}, &ClusterMachineClassList{},
+		&NodeTemplate{}, &NodeTemplateList{},
 		&OrphanCollector{}, &OrphanCollectorList{},
 		&OperatingSystemProfile{}, &OperatingSystemProfileList{},
 	)

@@ -138,6 +138,9 @@ const (
 	// UserDataOfCluster is the value for ClusterMachineClasses.
 	UserDataOfCluster = "cluster"
 
+	// ResourceNodeTemplate is the name of the NodeTemplate among composed resources.
+	ResourceNodeTemplate = "node-template"
+
 	// AnnotationTemplate on a Machine of a MachineSet is the name of the template in the
 	// MachineGroup that it was last made like.
 	AnnotationTemplate = Group + "/template"

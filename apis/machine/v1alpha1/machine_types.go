@@ -494,6 +494,7 @@ type Machine struct {
 	// +kubebuilder:validation:XValidation:rule="self.clusterRef.kind == oldSelf.clusterRef.kind && self.clusterRef.name == oldSelf.clusterRef.name",message="clusterRef is immutable"
 	// +kubebuilder:validation:XValidation:rule="has(self.failureDomain) == has(oldSelf.failureDomain) && (!has(self.failureDomain) || self.failureDomain == oldSelf.failureDomain)",message="failureDomain is immutable"
 	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.providerID) || (has(self.providerID) && self.providerID == oldSelf.providerID)",message="providerID cannot change once it is set"
+	// +kubebuilder:validation:XValidation:rule="!has(self.infrastructureRef)",message="infrastructureRef is a template's: a Machine must leave it empty"
 	Spec   MachineSpec   `json:"spec"`
 	Status MachineStatus `json:"status,omitempty"`
 }

@@ -105,6 +105,13 @@ type MachineSpec struct {
 	// +kubebuilder:validation:Pattern=`^([0-9]+([.][0-9]+)?(ms|s|m|h))+$`
 	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1s')",message="capacityTimeout must be at least 1s"
 	CapacityTimeout *metav1.Duration `json:"capacityTimeout,omitempty"`
+
+	// InfrastructureRef of a template names what the cluster-autoscaler reads the capacity of the
+	// Nodes from, before there are any. With the kind NodeTemplate and the name of the
+	// MachineDeployment or MachineSet, Drover makes that object from the class. A change rolls
+	// nothing. A Machine has none.
+	// +optional
+	InfrastructureRef *InfrastructureReference `json:"infrastructureRef,omitempty"`
 }
 
 // A ClassReference names a class.

@@ -22,6 +22,21 @@ const (
 	//   - Do: Add the namespace to spec.allowedNamespaces of the class, or name another class in
 	//     spec.classRef.
 	ReasonClassNotAllowed = "ClassNotAllowed"
+	// ReasonNodeCapacityKnown means that the class has the cpu and the memory of its Nodes.
+	//   - Kinds: MachineSet, MachineDeployment
+	//   - Of: ScalesFromZero=True
+	ReasonNodeCapacityKnown = "NodeCapacityKnown"
+	// ReasonNodeCapacityUnknown means that the class lacks the cpu or the memory of its Nodes.
+	//   - Kinds: MachineSet, MachineDeployment
+	//   - Of: ScalesFromZero=False
+	//   - Do: Create a class with spec.nodeCapacity.capacity, and name it in the template.
+	ReasonNodeCapacityUnknown = "NodeCapacityUnknown"
+	// ReasonInfrastructureRefInvalid means that the template names a NodeTemplate that is not the
+	// object's own.
+	//   - Kinds: MachineSet, MachineDeployment
+	//   - Of: ScalesFromZero=False
+	//   - Do: Correct the name in spec.template.spec.infrastructureRef, or rename the object.
+	ReasonInfrastructureRefInvalid = "InfrastructureRefInvalid"
 	// ReasonCompositionNotFound means that no Composition of Machines has the label of the
 	// provider of the class.
 	//   - Kinds: Machine, MachineSet, MachineDeployment

@@ -52,6 +52,8 @@ func (p *plan) composed(s *set) *machinev1alpha1.MachineSet {
 	if s.Annotations[machinev1alpha1.AnnotationClassProven] == "true" || s.isMissing && p.isClassProven(s) {
 		annotations[machinev1alpha1.AnnotationClassProven] = "true"
 	}
+	// The NodeTemplate is the deployment's: a set and its Machines need not be written for it.
+	t.Spec.InfrastructureRef = nil
 	t.Spec.CapacityTimeout = machinev1alpha1.CapacityTimeoutOf(d, t.Spec)
 	creation := machinev1alpha1.CreationEnabled
 	if d.Spec.Strategy.Type == machinev1alpha1.OnDelete && s != p.newSet && !p.isTemplateHeld() {

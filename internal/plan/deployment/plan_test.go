@@ -816,7 +816,10 @@ func TestHash(t *testing.T) {
 		"Taints":          {func(t *machinev1alpha1.MachineTemplate) { t.Spec.Taints = []machinev1alpha1.Taint{{Key: "k"}} }, false},
 		"Drain":           {func(t *machinev1alpha1.MachineTemplate) { t.Spec.Drain.Timeout.Duration = time.Hour }, false},
 		"CreationTimeout": {func(t *machinev1alpha1.MachineTemplate) { t.Spec.CreationTimeout.Duration = time.Hour }, false},
-		"ProviderID":      {func(t *machinev1alpha1.MachineTemplate) { t.Spec.ProviderID = ptr.To("x") }, false},
+		"Infrastructure": {func(t *machinev1alpha1.MachineTemplate) {
+			t.Spec.InfrastructureRef = &machinev1alpha1.InfrastructureReference{Name: "web"}
+		}, false},
+		"ProviderID": {func(t *machinev1alpha1.MachineTemplate) { t.Spec.ProviderID = ptr.To("x") }, false},
 	}
 	for name, tc := range changes {
 		t.Run(fmt.Sprintf("%sRolls/%t", name, tc.rolls), func(t *testing.T) {
