@@ -80,6 +80,7 @@ func (f *flags) setup(ctx context.Context, mgr ctrl.Manager, o controller.Option
 		clusterv1alpha1.ClusterProviderConfigGroupVersionKind,
 		machinev1alpha1.MachineGroupVersionKind,
 		machinev1alpha1.MachineClassGroupVersionKind,
+		machinev1alpha1.ClusterMachineClassGroupVersionKind,
 		machinev1alpha1.MachineGroupGroupVersionKind,
 	)
 	// The XRDs of sets come with another package, and later.

@@ -12,6 +12,7 @@ import (
 	"github.com/drover-dev/drover/internal/function/step"
 	"github.com/drover-dev/drover/internal/plan"
 	"github.com/drover-dev/drover/internal/plan/group"
+	"github.com/drover-dev/drover/internal/plan/nodetemplate"
 	"github.com/drover-dev/drover/internal/plan/set"
 )
 
@@ -45,14 +46,21 @@ func runReplicas(now time.Time, req *fnv1.RunFunctionRequest) (*fnv1.RunFunction
 			s.Namespace, map[string]string{machinev1alpha1.LabelSet: s.Name})
 	}
 
+	there, lookedForTemplate := requireNodeTemplate(req, rsp, s, next.Spec.InfrastructureRef)
 	o, looked, err := observeSet(req, rsp, s, next)
-	if err != nil || !looked {
+	if err != nil || !looked || !lookedForTemplate {
 		return rsp.RunFunctionResponse, err
 	}
 	if err := expectGroup(req, rsp, &o); err != nil {
 		return nil, err
 	}
 	if err := respondSet(req, rsp, s, set.Plan(now, o)); err != nil {
+		return nil, err
+	}
+	class, _, _ := rsp.Class(req, next, "spec.template.spec.classRef.name")
+	if err := respondNodeTemplate(rsp, nodetemplate.Observed{
+		Owner: s, Kind: machinev1alpha1.MachineSetGroupVersionKind.Kind, Ref: next.Spec.InfrastructureRef, Class: class, There: there,
+	}); err != nil {
 		return nil, err
 	}
 	// The set is woken by its MachineGroup, which tells of Machines in batches.

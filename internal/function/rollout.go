@@ -10,6 +10,7 @@ import (
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/function/step"
 	"github.com/drover-dev/drover/internal/plan/deployment"
+	"github.com/drover-dev/drover/internal/plan/nodetemplate"
 )
 
 const requirementSets = "machine-sets"
@@ -32,11 +33,18 @@ func runRollout(now time.Time, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionR
 	rsp.RequireByLabels(requirementSets, machinev1alpha1.SchemeGroupVersion.String(), machinev1alpha1.MachineSetGroupVersionKind.Kind,
 		d.Namespace, map[string]string{machinev1alpha1.LabelDeployment: d.Name})
 
+	there, lookedForTemplate := requireNodeTemplate(req, rsp, d, template.Spec.InfrastructureRef)
 	o, looked, err := observeDeployment(req, rsp, d, next)
-	if err != nil || !looked {
+	if err != nil || !looked || !lookedForTemplate {
 		return rsp.RunFunctionResponse, err
 	}
-	return rsp.RunFunctionResponse, respondDeployment(req, rsp, deployment.Plan(now, o))
+	if err := respondDeployment(req, rsp, deployment.Plan(now, o)); err != nil {
+		return nil, err
+	}
+	class, _, _ := rsp.Class(req, next, "spec.template.spec.classRef.name")
+	return rsp.RunFunctionResponse, respondNodeTemplate(rsp, nodetemplate.Observed{
+		Owner: d, Kind: machinev1alpha1.MachineDeploymentGroupVersionKind.Kind, Ref: template.Spec.InfrastructureRef, Class: class, There: there,
+	})
 }
 
 func observeDeployment(req *fnv1.RunFunctionRequest, rsp step.Response, d *machinev1alpha1.MachineDeployment, next *machinev1alpha1.Machine) (deployment.Observed, bool, error) {
@@ -44,12 +52,13 @@ func observeDeployment(req *fnv1.RunFunctionRequest, rsp step.Response, d *machi
 	if _, err := step.Context(req, step.ContextSafety, &o.Safety); err != nil {
 		return o, false, err
 	}
-	class, _, looked := rsp.Class(req, next, "spec.template.spec.classRef.name")
+	class, problem, looked := rsp.Class(req, next, "spec.template.spec.classRef.name")
 	children, looked2 := step.Children(req, requirementSets, machinev1alpha1.MachineSetGroupVersionKind.Kind, d.UID)
 	if !looked || !looked2 {
 		return o, false, nil
 	}
-	o.ClassFound = class != nil
+	o.ClassFound = class != nil || problem.Reason != machinev1alpha1.ReasonClassNotFound
+	o.ClassProblem = problem
 	for _, c := range children {
 		s, err := step.As[machinev1alpha1.MachineSet](c.Object)
 		if err != nil {
@@ -82,7 +91,7 @@ func observeDeployment(req *fnv1.RunFunctionRequest, rsp step.Response, d *machi
 // is to say of it is said then.
 func proven(sets []deployment.Set, next *machinev1alpha1.Machine) bool {
 	return slices.ContainsFunc(sets, func(s deployment.Set) bool {
-		return s.Spec.Template.Spec.ClassRef == next.Spec.ClassRef && s.Spec.InPlaceUpdate == nil && s.Status.ReadyReplicas > 0
+		return s.Spec.Template.Spec.ClassRef.Equal(next.Spec.ClassRef) && s.Spec.InPlaceUpdate == nil && s.Status.ReadyReplicas > 0
 	})
 }
 

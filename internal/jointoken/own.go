@@ -42,18 +42,25 @@ func (k *Keeper) readOwn(ctx context.Context, m *machinev1alpha1.Machine, r Requ
 		return nil, nil
 	}
 	problem := func(reason, format string, args ...any) error {
-		return &ProblemError{plan.Problem{Reason: reason, Message: fmt.Sprintf("class %q: spec.userData.secretRef: Secret %q", m.Spec.ClassRef.Name, o.SecretName) + fmt.Sprintf(format, args...)}}
+		return &ProblemError{plan.Problem{Reason: reason, Message: fmt.Sprintf("class %q: spec.userData.secretRef: Secret %q", m.Spec.ClassRef.Key(), o.SecretName) + fmt.Sprintf(format, args...)}}
+	}
+	namespace, label := m.GetNamespace(), machinev1alpha1.UserDataOfNamespace
+	if m.Spec.ClassRef.IsCluster() {
+		// Never the Machine's namespace by default: whoever writes there would choose what the VMs
+		// of the class run. A Secret that is meant for MachineClasses of its own namespace is not
+		// meant for the Machines of others.
+		namespace, label = o.SecretNamespace, machinev1alpha1.UserDataOfCluster
 	}
 	s := &corev1.Secret{}
-	err := k.Live.Get(ctx, types.NamespacedName{Namespace: m.GetNamespace(), Name: o.SecretName}, s)
+	err := k.Live.Get(ctx, types.NamespacedName{Namespace: namespace, Name: o.SecretName}, s)
 	switch {
 	case kerrors.IsNotFound(err):
-		return nil, problem(machinev1alpha1.ReasonUserDataNotFound, ": not found in the namespace %s", m.GetNamespace())
+		return nil, problem(machinev1alpha1.ReasonUserDataNotFound, ": not found in the namespace %s", namespace)
 	case err != nil:
 		return nil, fmt.Errorf("cannot read Secret %q: %w", o.SecretName, err)
-	case s.GetLabels()[machinev1alpha1.LabelUserData] != "true":
+	case s.GetLabels()[machinev1alpha1.LabelUserData] != label:
 		// Before anything of its content is reported.
-		return nil, problem(machinev1alpha1.ReasonUserDataNotAllowed, ": must have the label %s: \"true\", because its content is brought onto VMs", machinev1alpha1.LabelUserData)
+		return nil, problem(machinev1alpha1.ReasonUserDataNotAllowed, ": must have the label %s: %q, because its content is brought onto VMs", machinev1alpha1.LabelUserData, label)
 	}
 	key, err := keyOf(s, o.Key)
 	if err != nil {
@@ -69,7 +76,7 @@ func (k *Keeper) readOwn(ctx context.Context, m *machinev1alpha1.Machine, r Requ
 	}
 	return &source{
 		OwnUserData: OwnUserData{
-			UserDataStatus: machinev1alpha1.UserDataStatus{SecretName: o.SecretName, Key: key, Hash: hashOf(content, s.GetUID())},
+			UserDataStatus: machinev1alpha1.UserDataStatus{SecretName: o.SecretName, SecretNamespace: o.SecretNamespace, Key: key, Hash: hashOf(content, s.GetUID())},
 			HasToken:       hasToken,
 		},
 		content: string(content),

@@ -32,7 +32,7 @@ func (f *fixture) own(data map[string]string, changes ...func(*corev1.Secret)) {
 		c(s)
 	}
 	was := &corev1.Secret{}
-	err := f.Live.Get(f.Context(), types.NamespacedName{Namespace: "ns", Name: "mine"}, was)
+	err := f.Live.Get(f.Context(), types.NamespacedName{Namespace: s.Namespace, Name: s.Name}, was)
 	if err == nil {
 		s.ResourceVersion = was.ResourceVersion
 		err = f.Client.Update(f.Context(), s)
@@ -140,6 +140,55 @@ func TestWhatIsWrongWithASecretOfTheUserIsAProblemBeforeThereIsAToken(t *testing
 				t.Error("there is a token, or a Secret")
 			}
 		})
+	}
+}
+
+// TestOnlyTheSecretThatAClusterMachineClassNamesIsItsUserData has a Secret of the same name in the
+// Machine's namespace, where a tenant writes: it must never reach a VM of the class.
+func TestOnlyTheSecretThatAClusterMachineClassNamesIsItsUserData(t *testing.T) {
+	cases := map[string]struct {
+		reason    string
+		label     string
+		namespace string
+		want      string
+	}{
+		"OfThePlatform":    {"Its label is for ClusterMachineClasses.", "cluster", "platform", ""},
+		"OfMachineClasses": {"It is meant for Machines of its own namespace.", "true", "platform", `UserDataNotAllowed: class "ClusterMachineClass/small": spec.userData.secretRef: Secret "mine": must have the label machine.drover.dev/user-data: "cluster"`},
+		"Unlabelled":       {"It is any Secret.", "", "platform", "UserDataNotAllowed: "},
+		"ThatIsNotThere":   {"The tenant's is not taken instead.", "cluster", "elsewhere", `UserDataNotFound: class "ClusterMachineClass/small": spec.userData.secretRef: Secret "mine": not found in the namespace platform`},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t)
+			f.m.Spec.ClassRef = machinev1alpha1.ClassReference{Kind: "ClusterMachineClass", Name: "small"}
+			f.own(map[string]string{"userData": "#!/bin/sh\nevil $(token)\n"}, func(s *corev1.Secret) { s.Labels[machinev1alpha1.LabelUserData] = "cluster" })
+			f.own(map[string]string{"userData": "#!/bin/sh\ngood $(token)\n"}, func(s *corev1.Secret) {
+				s.Namespace, s.Labels[machinev1alpha1.LabelUserData] = tc.namespace, tc.label
+			})
+			s, err := f.tryApply(ofSecret, func(r *Request) { r.OwnUserData.SecretNamespace = "platform" })
+			if tc.want == "" {
+				if err != nil || s.OwnUserData.SecretNamespace != "platform" || !strings.Contains(string(f.secret().Data["userData"]), "good") {
+					t.Errorf("%s: state %+v, error %v", tc.reason, s, err)
+				}
+				return
+			}
+			if p := ProblemOf(err); p == nil || !strings.HasPrefix(p.Reason+": "+p.Message, tc.want) {
+				t.Errorf("%s\nwant %q, got %v", tc.reason, tc.want, err)
+			}
+			if f.token() != nil || f.secret() != nil {
+				t.Error("there is a token, or a Secret")
+			}
+		})
+	}
+}
+
+// TestAMachineClassReadsNoSecretOfAnotherNamespace has a pipeline context that names one.
+func TestAMachineClassReadsNoSecretOfAnotherNamespace(t *testing.T) {
+	f := newFixture(t)
+	f.own(map[string]string{"userData": "#!/bin/sh\nforeign $(token)\n"}, func(s *corev1.Secret) { s.Namespace = "other" })
+	_, err := f.tryApply(ofSecret, func(r *Request) { r.OwnUserData.SecretNamespace = "other" })
+	if p := ProblemOf(err); p == nil || p.Reason != machinev1alpha1.ReasonUserDataNotFound {
+		t.Errorf("error %v", err)
 	}
 }
 

@@ -69,7 +69,7 @@ func newPublication(m *machinev1alpha1.Machine, c Cluster, r Request, own *sourc
 		return p, nil
 	}
 	if err != nil {
-		return p, &ProblemError{plan.Problem{Reason: userdata.ReasonOf(err), Message: fmt.Sprintf("class %q: %v", m.Spec.ClassRef.Name, err)}}
+		return p, &ProblemError{plan.Problem{Reason: userdata.ReasonOf(err), Message: fmt.Sprintf("class %q: %v", m.Spec.ClassRef.Key(), err)}}
 	}
 	p.data[clusterv1alpha1.ConnectionUserData] = filled
 	return p, nil

@@ -13,11 +13,13 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1alpha1 "github.com/drover-dev/drover/apis/cluster/v1alpha1"
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/plan"
 )
 
 // A reference to an object that users write.
@@ -96,10 +98,10 @@ func (m *Move) missing(ctx context.Context, o Objects) ([]string, error) {
 	}
 	var out []string
 	for _, ref := range slices.SortedFunc(maps.Keys(wanted), func(a, b reference) int { return strings.Compare(a.String(), b.String()) }) {
-		is := &metav1.PartialObjectMetadata{}
-		is.SetGroupVersionKind(ref.kind)
-		err := m.Destination.Get(ctx, client.ObjectKey{Namespace: ref.namespace, Name: ref.name}, is)
+		refused, err := m.find(ctx, ref)
 		switch {
+		case refused != "":
+			out = append(out, "the destination: "+refused)
 		case kerrors.IsNotFound(err) || meta.IsNoMatchError(err):
 			out = append(out, fmt.Sprintf("the destination has no %s: create it there first", ref))
 		case err != nil:
@@ -118,14 +120,45 @@ func (m *Move) missing(ctx context.Context, o Objects) ([]string, error) {
 	return out, nil
 }
 
+// find what is referred to in the destination. It returns the refusal of a ClusterMachineClass
+// that does not serve the namespace there.
+func (m *Move) find(ctx context.Context, ref reference) (refused string, err error) {
+	key := client.ObjectKey{Namespace: ref.namespace, Name: ref.name}
+	if ref.kind != machinev1alpha1.ClusterMachineClassGroupVersionKind {
+		is := &metav1.PartialObjectMetadata{}
+		is.SetGroupVersionKind(ref.kind)
+		return "", m.Destination.Get(ctx, key, is)
+	}
+	u, class := &unstructured.Unstructured{}, &machinev1alpha1.ClusterMachineClass{}
+	u.SetGroupVersionKind(ref.kind)
+	if err := m.Destination.Get(ctx, key, u); err != nil {
+		return "", err
+	}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, class); err != nil {
+		return "", err
+	}
+	machine := &machinev1alpha1.Machine{}
+	machine.Namespace = m.Namespace
+	machine.Spec.ClassRef = class.AsMachineClass().Reference()
+	if problem := plan.Admit(class, machine, "classRef.name"); problem != nil {
+		return problem.Message, nil
+	}
+	return "", nil
+}
+
 // refer to what a Machine's spec names.
 func (m *Move) refer(wanted map[reference]bool, u *unstructured.Unstructured, path ...string) {
 	field := func(names ...string) string {
 		s, _, _ := unstructured.NestedString(u.Object, append(slices.Clone(path), names...)...)
 		return s
 	}
-	if class := field("classRef", "name"); class != "" {
-		wanted[reference{kind: machinev1alpha1.SchemeGroupVersion.WithKind("MachineClass"), namespace: m.Namespace, name: class}] = true
+	class := machinev1alpha1.ClassReference{Kind: field("classRef", "kind"), Name: field("classRef", "name")}
+	switch {
+	case class.Name == "":
+	case class.IsCluster():
+		wanted[reference{kind: machinev1alpha1.ClusterMachineClassGroupVersionKind, name: class.Name}] = true
+	default:
+		wanted[reference{kind: machinev1alpha1.MachineClassGroupVersionKind, namespace: m.Namespace, name: class.Name}] = true
 	}
 	cluster := field("clusterRef", "name")
 	switch kind := field("clusterRef", "kind"); {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	xpmeta "github.com/crossplane/crossplane-runtime/v2/pkg/meta"
 	kerrors "k8s.io/apimachinery/pkg/api/errors"
@@ -111,14 +112,31 @@ func (i *Import) setAndClass(ctx context.Context) (*machinev1alpha1.MachineSet, 
 	if err := i.get(ctx, machinev1alpha1.MachineSetGroupVersionKind, i.Set, set); err != nil {
 		return nil, nil, err
 	}
-	return set, class, i.get(ctx, machinev1alpha1.SchemeGroupVersion.WithKind("MachineClass"), set.Spec.Template.Spec.ClassRef.Name, class)
+	ref := set.Spec.Template.Spec.ClassRef
+	if !ref.IsCluster() {
+		return set, class, i.get(ctx, machinev1alpha1.MachineClassGroupVersionKind, ref.Name, class)
+	}
+	cluster := &machinev1alpha1.ClusterMachineClass{}
+	if err := i.get(ctx, machinev1alpha1.ClusterMachineClassGroupVersionKind, ref.Name, cluster); err != nil {
+		return nil, nil, err
+	}
+	m := &machinev1alpha1.Machine{Spec: set.Spec.Template.Spec}
+	m.Namespace = i.Namespace
+	if problem := plan.Admit(cluster, m, fmt.Sprintf("MachineSet %s: spec.template.spec.classRef.name", i.Set)); problem != nil {
+		return nil, nil, errors.New(problem.Message)
+	}
+	return set, cluster.AsMachineClass(), nil
 }
 
 func (i *Import) get(ctx context.Context, kind schema.GroupVersionKind, name string, into any) error {
 	u := &unstructured.Unstructured{}
 	u.SetGroupVersionKind(kind)
-	if err := i.Client.Get(ctx, client.ObjectKey{Namespace: i.Namespace, Name: name}, u); err != nil {
-		return fmt.Errorf("cannot read %s %s/%s: %w", kind.Kind, i.Namespace, name, err)
+	key := client.ObjectKey{Namespace: i.Namespace, Name: name}
+	if kind == machinev1alpha1.ClusterMachineClassGroupVersionKind {
+		key.Namespace = ""
+	}
+	if err := i.Client.Get(ctx, key, u); err != nil {
+		return fmt.Errorf("cannot read %s %s: %w", kind.Kind, strings.TrimPrefix(key.String(), "/"), err)
 	}
 	return runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, into)
 }
@@ -170,7 +188,7 @@ func (i *Import) one(ctx context.Context, o inventoryv1alpha1.UnclaimedVirtualMa
 	forProvider := map[string]any{}
 	if raw := class.Spec.ForProvider; raw != nil && len(raw.Raw) > 0 {
 		if err := kjson.UnmarshalCaseSensitivePreserveInts(raw.Raw, &forProvider); err != nil {
-			return fmt.Errorf("MachineClass %s: spec.forProvider: must be an object: %w", class.GetName(), err)
+			return fmt.Errorf("%s: spec.forProvider: must be an object: %w", class.Reference(), err)
 		}
 	}
 	node := names.OfMachine(o.Machine, types.UID(o.MachineUID))

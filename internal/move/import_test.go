@@ -29,7 +29,7 @@ func orphaned(t *testing.T, orphan map[string]any, objs ...client.Object) client
 	t.Helper()
 	s := runtime.NewScheme()
 	for _, kind := range []schema.GroupVersionKind{
-		machinev1alpha1.MachineGroupVersionKind, machinev1alpha1.MachineSetGroupVersionKind, machinev1alpha1.SchemeGroupVersion.WithKind("MachineClass"), serverKind, compositionKind, inventoryKind,
+		machinev1alpha1.MachineGroupVersionKind, machinev1alpha1.MachineSetGroupVersionKind, machinev1alpha1.MachineClassGroupVersionKind, machinev1alpha1.ClusterMachineClassGroupVersionKind, serverKind, compositionKind, inventoryKind,
 	} {
 		s.AddKnownTypeWithName(kind, &unstructured.Unstructured{})
 		s.AddKnownTypeWithName(kind.GroupVersion().WithKind(kind.Kind+"List"), &unstructured.UnstructuredList{})
@@ -125,6 +125,42 @@ func TestAnImportChangesNothingIfSomethingStandsAgainstIt(t *testing.T) {
 			}
 			if l, err := list(t.Context(), c, serverKind, "ns"); err != nil || len(l) > 0 {
 				t.Errorf("%d VM resources, error %v", len(l), err)
+			}
+		})
+	}
+}
+
+func TestAnOrphanIsImportedWithTheFieldsOfAClusterMachineClass(t *testing.T) {
+	for name, tc := range map[string]struct {
+		allowed []any
+		want    string
+	}{
+		"ThatServesTheNamespace": {[]any{"n*"}, ""},
+		"ThatServesOthers":       {[]any{"other"}, `MachineSet web-a: spec.template.spec.classRef.name: ClusterMachineClass "small": Machines of namespace "ns" may not use it`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := orphaned(t, anOrphan(nil), object(machinev1alpha1.ClusterMachineClassGroupVersionKind, "small", clusterScoped, with(map[string]any{
+				"provider": "cloud", "providerConfigRef": map[string]any{"kind": "ClusterProviderConfig", "name": "default"}, "forProvider": map[string]any{"size": "of-the-cluster"}, "allowedNamespaces": tc.allowed,
+			}, "spec")))
+			set := read(t, c, machinev1alpha1.MachineSetGroupVersionKind, "web-a")
+			with("ClusterMachineClass", "spec", "template", "spec", "classRef", "kind")(set)
+			if err := c.Update(t.Context(), set); err != nil {
+				t.Fatal(err)
+			}
+			i := Import{Client: c, Namespace: "ns", Set: "web-a", VMs: []string{"vm-1"}, Log: t.Logf}
+			err := i.Run(t.Context())
+			vms, _ := list(t.Context(), c, serverKind, "ns")
+			if tc.want != "" {
+				if err == nil || !strings.Contains(err.Error(), tc.want) || len(vms) > 0 {
+					t.Errorf("%d VM resources, error %v", len(vms), err)
+				}
+				return
+			}
+			if err != nil || len(vms) != 1 {
+				t.Fatalf("%d VM resources, error %v", len(vms), err)
+			}
+			if size, _, _ := unstructured.NestedString(vms[0].Object, "spec", "forProvider", "size"); size != "of-the-cluster" {
+				t.Errorf("size %q", size)
 			}
 		})
 	}

@@ -238,7 +238,9 @@ func (m *Move) letGo(ctx context.Context) error {
 	// that is started again finds its kind.
 	for _, part := range []func(Objects) []*unstructured.Unstructured{
 		func(o Objects) []*unstructured.Unstructured { return o.Resources },
-		func(o Objects) []*unstructured.Unstructured { return slices.Concat(o.Pools, o.Deployments, o.Sets, o.Machines) },
+		func(o Objects) []*unstructured.Unstructured {
+			return slices.Concat(o.Pools, o.Deployments, o.Sets, o.Machines)
+		},
 	} {
 		if err := m.remove(ctx, part); err != nil {
 			return err

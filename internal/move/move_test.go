@@ -255,6 +255,10 @@ func fleet() []*unstructured.Unstructured {
 	return out
 }
 
+func ofClusterClass(u *unstructured.Unstructured) {
+	with("ClusterMachineClass", "spec", "classRef", "kind")(u)
+}
+
 func here(t *testing.T, left *int, objs ...*unstructured.Unstructured) *cluster {
 	t.Helper()
 	all := installed("here")
@@ -365,7 +369,14 @@ func TestNothingMovesWhileSomethingStandsAgainstIt(t *testing.T) {
 		change func(*[]*unstructured.Unstructured, *[]client.Object)
 		want   string
 	}{
-		"WithoutTheClass":   {without("MachineClass"), "the destination has no MachineClass ns/small: create it there first"},
+		"WithoutTheClass":               {without("MachineClass"), "the destination has no MachineClass ns/small: create it there first"},
+		"WithoutTheClusterMachineClass": {edit("Machine", ofClusterClass), "the destination has no ClusterMachineClass small: create it there first"},
+		"WithAClusterMachineClassForOthers": {func(source *[]*unstructured.Unstructured, destination *[]client.Object) {
+			edit("MachineDeployment", func(u *unstructured.Unstructured) {
+				with("ClusterMachineClass", "spec", "template", "spec", "classRef", "kind")(u)
+			})(source, nil)
+			*destination = append(*destination, object(machinev1alpha1.ClusterMachineClassGroupVersionKind, "small", clusterScoped, with([]any{"other"}, "spec", "allowedNamespaces")))
+		}, `the destination: classRef.name: ClusterMachineClass "small": Machines of namespace "ns" may not use it`},
 		"WithoutTheCluster": {without("ClusterProviderConfig"), "the destination has no ClusterProviderConfig eu: create it there first"},
 		"WithoutDrover":     {without("CompositeResourceDefinition"), "destination: cannot read the CompositeResourceDefinition orphancollectors.machine.drover.dev: is the Configuration drover installed?"},
 		"WhatIsPausedAlready": {edit("MachineSet", func(u *unstructured.Unstructured) {

@@ -8,6 +8,7 @@ import (
 
 	fn "github.com/drover-dev/drover/apis/fn/v1alpha1"
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/allow"
 )
 
 // NoClass is the problem of a Machine without a class. The field is the one that the
@@ -15,7 +16,32 @@ import (
 func NoClass(m *machinev1alpha1.Machine, field string) *Problem {
 	return &Problem{
 		Reason:  machinev1alpha1.ReasonClassNotFound,
-		Message: fmt.Sprintf("%s: there is no MachineClass %q in namespace %q", field, m.Spec.ClassRef.Name, m.Namespace),
+		Message: fmt.Sprintf("%s: there is no %s", field, placeOf(m)),
+	}
+}
+
+// placeOf the class of a Machine, as messages name it.
+func placeOf(m *machinev1alpha1.Machine) string {
+	if m.Spec.ClassRef.IsCluster() {
+		return m.Spec.ClassRef.String()
+	}
+	return fmt.Sprintf("%s in namespace %q", m.Spec.ClassRef, m.Namespace)
+}
+
+// Admit returns the problem of a Machine whose ClusterMachineClass does not serve its
+// namespace, nil if it does.
+func Admit(class *machinev1alpha1.ClusterMachineClass, m *machinev1alpha1.Machine, field string) *Problem {
+	patterns := make([]string, 0, len(class.Spec.AllowedNamespaces))
+	for _, p := range class.Spec.AllowedNamespaces {
+		patterns = append(patterns, string(p))
+	}
+	if allow.Namespace(patterns, m.Namespace) {
+		return nil
+	}
+	return &Problem{
+		Reason: machinev1alpha1.ReasonClassNotAllowed,
+		Message: fmt.Sprintf("%s: %s: Machines of namespace %q may not use it: add %q, or a pattern that matches it, to its spec.allowedNamespaces",
+			field, m.Spec.ClassRef, m.Namespace, m.Namespace),
 	}
 }
 
@@ -23,8 +49,8 @@ func NoClass(m *machinev1alpha1.Machine, field string) *Problem {
 func NoComposition(class *machinev1alpha1.MachineClass) *Problem {
 	return &Problem{
 		Reason: machinev1alpha1.ReasonCompositionNotFound,
-		Message: fmt.Sprintf("MachineClass %q has spec.provider %q, for which there is no Composition of Machines: one must have the label %s: %s",
-			class.Name, class.Spec.Provider, machinev1alpha1.LabelProvider, class.Spec.Provider),
+		Message: fmt.Sprintf("%s has spec.provider %q, for which there is no Composition of Machines: one must have the label %s: %s",
+			class.Reference(), class.Spec.Provider, machinev1alpha1.LabelProvider, class.Spec.Provider),
 	}
 }
 
@@ -32,8 +58,8 @@ func NoComposition(class *machinev1alpha1.MachineClass) *Problem {
 func NoProfile(class *machinev1alpha1.MachineClass, builtIn []string) *Problem {
 	return &Problem{
 		Reason: machinev1alpha1.ReasonProfileNotFound,
-		Message: fmt.Sprintf("MachineClass %q has spec.operatingSystem.profile %q: there is no OperatingSystemProfile of this name, and the built-in ones are %s",
-			class.Name, class.Spec.OperatingSystem.Profile, strings.Join(builtIn, ", ")),
+		Message: fmt.Sprintf("%s has spec.operatingSystem.profile %q: there is no OperatingSystemProfile of this name, and the built-in ones are %s",
+			class.Reference(), class.Spec.OperatingSystem.Profile, strings.Join(builtIn, ", ")),
 	}
 }
 

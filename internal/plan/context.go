@@ -64,10 +64,11 @@ func (r JoinRequest) Template() string {
 	return r.UserData
 }
 
-// OwnUserData is user data that Drover does not write: a Secret in the namespace of the
-// Machine.
+// OwnUserData is user data that Drover does not write: a Secret.
 type OwnUserData struct {
 	SecretName string `json:"secretName"`
+	// SecretNamespace is set for a ClusterMachineClass. Otherwise it is that of the Machine.
+	SecretNamespace string `json:"secretNamespace,omitempty"`
 	// Key of the Secret, empty for the default.
 	Key string `json:"key,omitempty"`
 	// Format that the class wants, empty for any.

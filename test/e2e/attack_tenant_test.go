@@ -17,6 +17,7 @@ import (
 	certificatesv1 "k8s.io/api/certificates/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -432,6 +433,7 @@ func TestATenantCannot(t *testing.T) {
 		{"HaveMarksThatAreNotAllowed", marksOutside},
 		{"WriteAStatus", writeStatuses},
 		{"UseAClassOfAnotherNamespace", classOfOthers},
+		{"UseAClusterMachineClassOfOthers", clusterClassOfOthers},
 		{"UseASecretOfAnotherNamespace", secretOfOthers},
 		{"HaveAnHTTPServerRead", readHTTP},
 		{"HaveAnInsecureServerRead", readInsecure},
@@ -744,6 +746,72 @@ func injectedClusterIdentity(t *testing.T, a *attacker) {
 	_ = a.make(t, a.machine("node-of-control", ref))
 	a.refusedBy(t, ref.Kind, ref.Name, "InjectedIdentity")
 	a.nothing(t, a.noToken)
+}
+
+// clusterClassOfOthers is one that does not serve the namespace, at first and again later.
+func clusterClassOfOthers(t *testing.T, a *attacker) {
+	class := a.f.ClusterClass(a.f.Namespace, a.victim.f.Namespace, a.f.Namespace+"-2")
+	must(t, a.f.Client.Create(t.Context(), class))
+	t.Cleanup(func() { _ = a.f.Client.Delete(context.Background(), class) })
+	mine := a.useTarget(t)
+	use := func(m *machinev1alpha1.Machine) *machinev1alpha1.Machine {
+		m.Spec.ClassRef = machinev1alpha1.ClassReference{Kind: "ClusterMachineClass", Name: class.Name}
+		return m
+	}
+	intruder := a.member("intruder")
+	if err := a.make(t, use(a.machine(intruder.name, mine))); err != nil {
+		t.Fatalf("a tenant may name the class, which refuses it: %v", err)
+	}
+	// A pipeline that the tenant selects resolves the class itself.
+	selects := use(a.machine("selects", mine))
+	selects.Spec.Crossplane = &machinev1alpha1.CompositionSelection{CompositionSelector: &machinev1alpha1.CompositionSelector{MatchLabels: map[string]string{"provider": "local"}}}
+	_ = a.make(t, selects)
+	refused := func(name string) func(ctx context.Context) string {
+		return func(ctx context.Context) string {
+			return a.isRefused(ctx, name, machinev1alpha1.ReasonClassNotAllowed, fmt.Sprintf("ClusterMachineClass %q: Machines of namespace %q may not use it", class.Name, a.f.Namespace))
+		}
+	}
+	a.awaits(t, refused(intruder.name))
+	a.awaits(t, refused("selects"))
+	noVMs := func(ctx context.Context) string {
+		if vms, err := a.f.VMs(ctx); err != nil || len(vms) > 0 {
+			return fmt.Sprintf("VMs %v, %v", vms, err)
+		}
+		return ""
+	}
+	a.nothing(t, a.noToken, noVMs)
+	// To serve itself, a tenant would write the class.
+	err := a.As.Patch(t.Context(), class.DeepCopy(), client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"allowedNamespaces":["*"]}}`)))
+	if !kit.Refused(err) {
+		t.Errorf("the tenant serves itself: %v", err)
+	}
+	// What was served keeps its VM, and gets no other one.
+	a.f.Patch(t, class, fmt.Sprintf(`{"spec":{"allowedNamespaces":[%q]}}`, a.f.Namespace))
+	intruder.awaitRunning(t)
+	a.f.Patch(t, class, `{"spec":{"allowedNamespaces":null}}`)
+	_ = a.make(t, use(a.machine("late", mine)))
+	a.awaits(t, refused("late"))
+	before := intruder.machine(t)
+	a.nothing(t, func(ctx context.Context) string {
+		vms, err := a.f.VMs(ctx)
+		if now := intruder.machine(t); err != nil || now.UID != before.UID || now.Status.Phase != machinev1alpha1.MachineRunning || len(vms) > 2 {
+			return fmt.Sprintf("the Machine that was served is %s, VMs %v, %v", now.Status.Phase, vms, err)
+		}
+		return refused("late")(ctx)
+	})
+}
+
+// isRefused reports how a Machine is not refused for a reason and with a message.
+func (a *attacker) isRefused(ctx context.Context, name, reason, message string) string {
+	m := &machinev1alpha1.Machine{}
+	if err := a.f.Client.Get(ctx, client.ObjectKey{Namespace: a.f.Namespace, Name: name}, m); err != nil {
+		return err.Error()
+	}
+	c := meta.FindStatusCondition(m.Status.Conditions, machinev1alpha1.ConditionValid)
+	if c == nil || c.Reason != reason || !strings.Contains(c.Message, message) {
+		return fmt.Sprintf("Machine %s: Valid is %+v", name, c)
+	}
+	return ""
 }
 
 // configurationOfOthers is one that does not allow the namespace.

@@ -8,8 +8,10 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	kerrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -22,7 +24,9 @@ import (
 // offerZones offers two classes at three zones.
 func offerZones(t *testing.T, f kit.Fleet) {
 	t.Helper()
-	must(t, f.Client.Create(t.Context(), f.Class("large", "local", `{"image":"ubuntu-24.04","size":"small"}`)))
+	large := f.Class("large", "local", `{"image":"ubuntu-24.04","size":"small"}`)
+	large.Spec.NodeCapacity = &machinev1alpha1.NodeCapacity{Capacity: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1"), corev1.ResourceMemory: resource.MustParse("2Gi")}}
+	must(t, f.Client.Create(t.Context(), large))
 	class := func(name string) map[string]any {
 		return map[string]any{
 			"name": name, "classRef": map[string]any{"name": name}, "failureDomains": []any{"zone-a", "zone-b", "zone-c"},
@@ -180,7 +184,7 @@ func TestANodePoolWithAutoscaling(t *testing.T) {
 	f := plane.NewFleet(t)
 	offerZones(t, f)
 	giveRoom := sellOut(t, f, "batch", "zone-a")
-	pool := f.Pool(t, "batch", map[string]any{"class": "small", "autoscaling": map[string]any{"min": int64(0), "max": int64(most)}, "failureDomains": []any{"zone-a", "zone-b"}})
+	pool := f.Pool(t, "batch", map[string]any{"class": "large", "autoscaling": map[string]any{"min": int64(0), "max": int64(most)}, "failureDomains": []any{"zone-a", "zone-b"}})
 	// groups as the autoscaler discovers them: by the annotations.
 	groups := func(ctx context.Context) (out []group, err error) {
 		mds := &machinev1alpha1.MachineDeploymentList{}
@@ -189,6 +193,11 @@ func TestANodePoolWithAutoscaling(t *testing.T) {
 		}
 		for _, md := range mds.Items {
 			g := group{NodeGroup: &kit.NodeGroup{Fleet: f, Name: md.Name, ProvisionTime: kit.Patience}, size: md.Spec.Replicas}
+			// From zero it reads what the object has that the template names.
+			of := &machinev1alpha1.NodeTemplate{}
+			if ref := md.Spec.Template.Spec.InfrastructureRef; ref == nil || f.Client.Get(ctx, client.ObjectKey{Namespace: f.Namespace, Name: ref.Name}, of) != nil || of.Status.Capacity.Cpu().IsZero() {
+				return nil, fmt.Errorf("MachineDeployment %s tells no capacity: %+v", md.Name, of.Status)
+			}
 			if _, err := fmt.Sscan(md.Annotations[machinev1alpha1.AnnotationNodeGroupMaxSize], &g.max); err == nil && g.max > 0 {
 				out = append(out, g)
 			}
@@ -254,7 +263,7 @@ func TestANodePoolWithAutoscaling(t *testing.T) {
 		}
 		return ""
 	})
-	out, err := f.Kubectl(t, "patch", "nodepool", "batch", "--type=merge", "-p", `{"spec":{"size":1}}`)
+	out, err := f.Kubectl(t, "patch", "nodepool", "batch", "-n", f.Namespace, "--type=merge", "-p", `{"spec":{"size":1}}`)
 	if err == nil || !strings.Contains(out, "exactly one of size and autoscaling must be set") {
 		t.Errorf("a size for a pool with autoscaling: %s, %v", out, err)
 	}

@@ -145,6 +145,9 @@ func TestATenantWithTheGeneratedRoleCannotWriteWhatIsNotItsOwn(t *testing.T) {
 			return ""
 		})
 		must(t, operators.Create(t.Context(), collector.DeepCopy(), client.DryRunAll))
+		class := f.ClusterClass("huge-"+f.Namespace, "*")
+		refused(t, editor.Create(t.Context(), class.DeepCopy()), "'drover-operator-kinds'", "clustermachineclasses are for operators: bind the ClusterRole drover:operator")
+		must(t, operators.Create(t.Context(), class.DeepCopy(), client.DryRunAll))
 		// Crossplane may write all ConfigMaps, as all providers may.
 		record := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: machinev1alpha1.NamespaceOfInstallations, Name: machinev1alpha1.ConfigMapOfInstallations}}
 		forged := patch(`{"data":{"another-that-runs":"Lost"}}`)

@@ -44,6 +44,7 @@ func TestUsersOfTheShippedRoles(t *testing.T) {
 		{"patch", "machinedeployments/scale.machine.drover.dev", writers},
 		{"update", "machinesets/scale.machine.drover.dev", writers},
 		{"create", "machineclasses.machine.drover.dev", operators},
+		{"create", "clustermachineclasses.machine.drover.dev", operators},
 		{"update", "machineclasses.guard.machine.drover.dev", operators},
 		{"create", "providerconfigs.cluster.drover.dev", operators},
 		{"create", "providerconfigs.local.drover.dev", operators},

@@ -3,11 +3,15 @@ package kit
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -29,6 +33,9 @@ type NodeGroup struct {
 	MinSize int32
 	// ProvisionTime is --max-node-provision-time: how long a Node may not be registered.
 	ProvisionTime time.Duration
+	// As is the client of the autoscaler in the control cluster, with its rights there. Without
+	// one, the group is that of an administrator.
+	As client.Client
 
 	unregistered map[string]time.Time
 }
@@ -54,7 +61,7 @@ func (g *NodeGroup) Instances(ctx context.Context) ([]Instance, error) {
 		selector[k] = string(v)
 	}
 	machines := &machinev1alpha1.MachineList{}
-	if err := g.Client.List(ctx, machines, client.InNamespace(g.Namespace), client.MatchingLabels(selector)); err != nil {
+	if err := g.control().List(ctx, machines, client.InNamespace(g.Namespace), client.MatchingLabels(selector)); err != nil {
 		return nil, err
 	}
 	nodes := &corev1.NodeList{}
@@ -118,6 +125,15 @@ func (g *NodeGroup) Loop(ctx context.Context) ([]string, error) {
 	return deleted, nil
 }
 
+// Delete the Machine of an instance, as the autoscaler does when its Node is not needed.
+func (g *NodeGroup) Delete(ctx context.Context, machine string) error {
+	done, err := g.delete(ctx, machine)
+	if err == nil && !done {
+		err = fmt.Errorf("the group has its minimum, or the Machine %s is gone", machine)
+	}
+	return err
+}
+
 // delete a Machine: mark it by an update of the whole object, and lower replicas by one.
 func (g *NodeGroup) delete(ctx context.Context, name string) (bool, error) {
 	replicas, err := g.Size(ctx)
@@ -125,14 +141,14 @@ func (g *NodeGroup) delete(ctx context.Context, name string) (bool, error) {
 		return false, err
 	}
 	m := &machinev1alpha1.Machine{}
-	if err := g.Client.Get(ctx, types.NamespacedName{Namespace: g.Namespace, Name: name}, m); err != nil {
+	if err := g.control().Get(ctx, types.NamespacedName{Namespace: g.Namespace, Name: name}, m); err != nil {
 		return false, client.IgnoreNotFound(err)
 	}
 	if m.Annotations == nil {
 		m.Annotations = map[string]string{}
 	}
 	m.Annotations[machinev1alpha1.AnnotationDeleteMachine] = time.Now().String()
-	if err := g.Client.Update(ctx, m); err != nil {
+	if err := g.control().Update(ctx, m); err != nil {
 		return false, err
 	}
 	return true, g.Resize(ctx, replicas-1)
@@ -141,19 +157,99 @@ func (g *NodeGroup) delete(ctx context.Context, name string) (bool, error) {
 // Size is spec.replicas, by the subresource scale.
 func (g *NodeGroup) Size(ctx context.Context) (int32, error) {
 	s := &autoscalingv1.Scale{}
-	err := g.Client.SubResource("scale").Get(ctx, g.object(), s)
+	err := g.control().SubResource("scale").Get(ctx, g.object(), s)
 	return s.Spec.Replicas, err
 }
 
 // Resize the group by a merge patch of the subresource scale.
 func (g *NodeGroup) Resize(ctx context.Context, replicas int32) error {
-	return g.Client.SubResource("scale").Patch(ctx, g.object(), client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, replicas)),
+	return g.control().SubResource("scale").Patch(ctx, g.object(), client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, replicas)),
 		client.WithSubResourceBody(&autoscalingv1.Scale{}))
+}
+
+func (g *NodeGroup) control() client.Client {
+	if g.As != nil {
+		return g.As
+	}
+	return g.Client
+}
+
+// Template of the Nodes of a group that has none, as the autoscaler reads it: of the object that
+// infrastructureRef of the template names, whose resource is the kind in lower case with an s, it
+// takes status.capacity and status.nodeInfo. It reads no annotation.
+func (g *NodeGroup) Template(ctx context.Context) (*corev1.Node, error) {
+	md, err := g.raw(ctx, machinev1alpha1.MachineDeploymentGroupVersionKind, g.Name)
+	if err != nil {
+		return nil, err
+	}
+	ref, _, err := unstructured.NestedStringMap(md.Object, "spec", "template", "spec", "infrastructureRef")
+	if err != nil {
+		return nil, err
+	}
+	version, err := schema.ParseGroupVersion(ref["apiVersion"])
+	if err != nil {
+		return nil, err
+	}
+	kind, err := g.control().RESTMapper().KindFor(version.WithResource(strings.ToLower(ref["kind"]) + "s"))
+	if err != nil {
+		return nil, err
+	}
+	// The autoscaler has an informer for the kind.
+	l := &unstructured.UnstructuredList{}
+	l.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
+	if err := g.control().List(ctx, l); err != nil {
+		return nil, err
+	}
+	o, err := g.raw(ctx, kind, ref["name"])
+	if err != nil {
+		return nil, err
+	}
+	capacity, _, err := unstructured.NestedStringMap(o.Object, "status", "capacity")
+	if err != nil {
+		return nil, err
+	}
+	n := &corev1.Node{}
+	n.Status.Capacity = corev1.ResourceList{}
+	for name, value := range capacity {
+		q, err := resource.ParseQuantity(value)
+		if err != nil {
+			return nil, fmt.Errorf("status.capacity[%s]: %w", name, err)
+		}
+		n.Status.Capacity[corev1.ResourceName(name)] = q
+	}
+	n.Status.NodeInfo.Architecture, _, _ = unstructured.NestedString(o.Object, "status", "nodeInfo", "architecture")
+	n.Status.NodeInfo.OperatingSystem, _, _ = unstructured.NestedString(o.Object, "status", "nodeInfo", "operatingSystem")
+	return n, nil
+}
+
+// ScaleUp requests as many Nodes as pods with these requests need, by what is known of a Node.
+func (g *NodeGroup) ScaleUp(ctx context.Context, pods int, requests corev1.ResourceList) error {
+	n, err := g.Template(ctx)
+	if err != nil {
+		return err
+	}
+	fit := int64(-1)
+	for name, each := range requests {
+		has := n.Status.Capacity[name]
+		if fits := has.MilliValue() / each.MilliValue(); fit < 0 || fits < fit {
+			fit = fits
+		}
+	}
+	if fit <= 0 {
+		return fmt.Errorf("no pod fits on a Node with %v", n.Status.Capacity)
+	}
+	return g.Resize(ctx, int32((int64(pods)+fit-1)/fit))
+}
+
+func (g *NodeGroup) raw(ctx context.Context, kind schema.GroupVersionKind, name string) (*unstructured.Unstructured, error) {
+	o := &unstructured.Unstructured{}
+	o.SetGroupVersionKind(kind)
+	return o, g.control().Get(ctx, types.NamespacedName{Namespace: g.Namespace, Name: name}, o)
 }
 
 func (g *NodeGroup) deployment(ctx context.Context) (*machinev1alpha1.MachineDeployment, error) {
 	md := g.object()
-	return md, g.Client.Get(ctx, client.ObjectKeyFromObject(md), md)
+	return md, g.control().Get(ctx, client.ObjectKeyFromObject(md), md)
 }
 
 func (g *NodeGroup) object() *machinev1alpha1.MachineDeployment {

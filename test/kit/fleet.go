@@ -18,6 +18,7 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	clusterv1alpha1 "github.com/drover-dev/drover/apis/cluster/v1alpha1"
 	inventoryv1alpha1 "github.com/drover-dev/drover/apis/inventory/v1alpha1"
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/localcloud"
@@ -165,6 +166,16 @@ func (f Fleet) Class(name, provider, forProvider string) *machinev1alpha1.Machin
 	c := &machinev1alpha1.MachineClass{ObjectMeta: metav1.ObjectMeta{Namespace: f.Namespace, Name: name}}
 	c.Spec.Provider = provider
 	c.Spec.ForProvider = rawJSON(forProvider)
+	return c
+}
+
+// ClusterClass returns a ClusterMachineClass like the class small, for the namespaces.
+func (f Fleet) ClusterClass(name string, namespaces ...string) *machinev1alpha1.ClusterMachineClass {
+	c := &machinev1alpha1.ClusterMachineClass{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	c.Spec.MachineClassSpec = f.Class(name, localProvider, `{"image":"ubuntu-24.04","size":"small"}`).Spec
+	for _, n := range namespaces {
+		c.Spec.AllowedNamespaces = append(c.Spec.AllowedNamespaces, clusterv1alpha1.NamespacePattern(n))
+	}
 	return c
 }
 

@@ -54,7 +54,7 @@ func (c *Cluster) prepare(ctx context.Context) error {
 
 // As returns a client of the cluster as another user, in groups beside
 // system:authenticated.
-func (c *Cluster) As(t testing.TB, user string, groups ...string) client.Client {
+func (c *Cluster) As(t testing.TB, user string, groups ...string) client.WithWatch {
 	t.Helper()
 	return c.clientAs(t, func(cfg *rest.Config) *rest.Config {
 		cfg.Impersonate = rest.ImpersonationConfig{UserName: user, Groups: append([]string{"system:authenticated"}, groups...)}
@@ -72,13 +72,13 @@ func (c *Cluster) WithToken(t testing.TB, token string) client.Client {
 	})
 }
 
-func (c *Cluster) clientAs(t testing.TB, who func(*rest.Config) *rest.Config) client.Client {
+func (c *Cluster) clientAs(t testing.TB, who func(*rest.Config) *rest.Config) client.WithWatch {
 	t.Helper()
 	cfg, err := clientcmd.BuildConfigFromFlags("", c.Kubeconfig)
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, err := client.New(who(cfg), client.Options{Scheme: scheme(), Mapper: c.Client.RESTMapper()})
+	out, err := client.NewWithWatch(who(cfg), client.Options{Scheme: scheme(), Mapper: c.Client.RESTMapper()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -53,6 +53,16 @@ func TestCompositions(t *testing.T) {
 			composed: "MachineSet", events: "ClassNotFound",
 		},
 		{
+			name:        "ADeploymentOfAClassForOtherNamespacesComposesNothingAndSaysWhy",
+			composition: machineDeployment, dir: "machinedeployment-cluster-class-refused",
+			events: "ClassNotAllowed",
+		},
+		{
+			name:        "ASetOfAClassForOtherNamespacesMakesNoMachine",
+			composition: machineSet, dir: "machineset-cluster-class-refused",
+			composed: "MachineGroup(0+0-0)", events: "ClassNotAllowed",
+		},
+		{
 			name:        "ANewSetStartsWithOneMachine",
 			composition: machineSet, dir: "machineset-fresh",
 			composed: "MachineGroup(0+1-0)", events: "CreatedMachine",

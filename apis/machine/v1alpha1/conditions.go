@@ -104,6 +104,15 @@ const (
 	//   - False: There is room again, or it is worth another try.
 	//   - Do: Add a set in another failure domain, or raise the quota.
 	ConditionCapacityExhausted = "CapacityExhausted"
+	// ConditionScalesFromZero reports whether the cluster-autoscaler can know the capacity of the
+	// Nodes before there are any. Objects whose template has no infrastructureRef of the kind
+	// NodeTemplate do not have it.
+	//   - Kinds: MachineSet, MachineDeployment
+	//   - Polarity: True is good
+	//   - True: The NodeTemplate has the capacity of the class.
+	//   - False: The autoscaler does not scale up from zero.
+	//   - Do: Read the message. It names the field.
+	ConditionScalesFromZero = "ScalesFromZero"
 	// ConditionSelectorExclusive reports whether only the set controls the Machines that its
 	// selector matches. Sets that never met others do not have it.
 	//   - Kinds: MachineSet

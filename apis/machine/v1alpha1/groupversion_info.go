@@ -27,6 +27,8 @@ var (
 	OrphanCollectorGroupVersionKind   = SchemeGroupVersion.WithKind("OrphanCollector")
 
 	NodePoolGroupVersionKind               = SchemeGroupVersion.WithKind("NodePool")
+	ClusterMachineClassGroupVersionKind    = SchemeGroupVersion.WithKind("ClusterMachineClass")
+	NodeTemplateGroupVersionKind           = SchemeGroupVersion.WithKind("NodeTemplate")
 	OperatingSystemProfileGroupVersionKind = SchemeGroupVersion.WithKind("OperatingSystemProfile")
 )
 
@@ -39,6 +41,8 @@ func AddToScheme(s *runtime.Scheme) error {
 		&Machine{}, &MachineList{},
 		&MachineGroup{}, &MachineGroupList{},
 		&MachineClass{}, &MachineClassList{},
+		&ClusterMachineClass{}, &ClusterMachineClassList{},
+		&NodeTemplate{}, &NodeTemplateList{},
 		&OrphanCollector{}, &OrphanCollectorList{},
 		&OperatingSystemProfile{}, &OperatingSystemProfileList{},
 	)

@@ -137,9 +137,16 @@ const (
 	AnnotationOrphanInstallation = Group + "/orphan-of-installation"
 	AnnotationOrphanCluster      = Group + "/orphan-of-cluster"
 
-	// LabelUserData with the value "true" on a Secret lets MachineClasses of its namespace name
-	// it in spec.userData: its content is brought onto VMs.
+	// LabelUserData on a Secret lets classes name it in spec.userData: its content is brought
+	// onto VMs, and into the namespaces of their Machines.
 	LabelUserData = Group + "/user-data"
+	// UserDataOfNamespace is the value for MachineClasses of the Secret's namespace.
+	UserDataOfNamespace = "true"
+	// UserDataOfCluster is the value for ClusterMachineClasses.
+	UserDataOfCluster = "cluster"
+
+	// ResourceNodeTemplate is the name of the NodeTemplate among composed resources.
+	ResourceNodeTemplate = "node-template"
 
 	// AnnotationTemplate on a Machine of a MachineSet is the name of the template in the
 	// MachineGroup that it was last made like.
@@ -217,7 +224,8 @@ const (
 	LabelUpdateTo = Group + "/update-to"
 	// AnnotationUpdateVersion is set by Drover: the kubelet version that is wanted.
 	AnnotationUpdateVersion = Group + "/update-version"
-	// AnnotationUpdateClass is set by Drover: the MachineClass that is wanted.
+	// AnnotationUpdateClass is set by Drover: the class that is wanted: the name
+	// of a MachineClass, or ClusterMachineClass/ and the name.
 	AnnotationUpdateClass = Group + "/update-class"
 
 	// LabelUpdateSelected on a Node, or as an annotation of its Machine, selects it for

@@ -489,11 +489,12 @@ type Machine struct {
 
 	// Spec of the Machine. What its VM was created from cannot change.
 	//
-	// +kubebuilder:validation:XValidation:rule="self.classRef.name == oldSelf.classRef.name || has(oldSelf.inPlaceUpdate) && self.classRef.name == oldSelf.inPlaceUpdate.classRef.name",message="classRef is immutable: a VM keeps the class that it was created from, or was updated to in place"
+	// +kubebuilder:validation:XValidation:rule="self.classRef.kind == oldSelf.classRef.kind && self.classRef.name == oldSelf.classRef.name || has(oldSelf.inPlaceUpdate) && self.classRef.kind == oldSelf.inPlaceUpdate.classRef.kind && self.classRef.name == oldSelf.inPlaceUpdate.classRef.name",message="classRef is immutable: a VM keeps the class that it was created from, or was updated to in place"
 	// +kubebuilder:validation:XValidation:rule="self.version == oldSelf.version || has(oldSelf.inPlaceUpdate) && self.version == oldSelf.inPlaceUpdate.version",message="version is immutable: replace the Machine to get another version, or update it in place through its MachineSet"
 	// +kubebuilder:validation:XValidation:rule="self.clusterRef.kind == oldSelf.clusterRef.kind && self.clusterRef.name == oldSelf.clusterRef.name",message="clusterRef is immutable"
 	// +kubebuilder:validation:XValidation:rule="has(self.failureDomain) == has(oldSelf.failureDomain) && (!has(self.failureDomain) || self.failureDomain == oldSelf.failureDomain)",message="failureDomain is immutable"
 	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.providerID) || (has(self.providerID) && self.providerID == oldSelf.providerID)",message="providerID cannot change once it is set"
+	// +kubebuilder:validation:XValidation:rule="!has(self.infrastructureRef)",message="infrastructureRef is a template's: a Machine must leave it empty"
 	Spec   MachineSpec   `json:"spec"`
 	Status MachineStatus `json:"status,omitempty"`
 }

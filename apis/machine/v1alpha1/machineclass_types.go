@@ -155,6 +155,7 @@ type MachineClass struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
+	// +kubebuilder:validation:XValidation:rule="!has(self.userData) || !has(self.userData.secretRef.__namespace__)",fieldPath=".userData.secretRef",message="namespace must be absent: the Secret of a MachineClass is in the namespace of the class"
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="a MachineClass is immutable: create a new one and change classRef to roll over to it"
 	Spec MachineClassSpec `json:"spec"`
 }

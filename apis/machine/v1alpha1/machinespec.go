@@ -19,8 +19,8 @@ type MachineSpec struct {
 	// +optional
 	Crossplane *CompositionSelection `json:"crossplane,omitempty"`
 
-	// ClassRef names the MachineClass, in the same namespace, that says what VM
-	// this Machine gets.
+	// ClassRef names the class that says what VM this Machine gets: a MachineClass of the
+	// same namespace, or a ClusterMachineClass.
 	ClassRef ClassReference `json:"classRef"`
 
 	// Version of the kubelet, like v1.35.4.
@@ -105,11 +105,25 @@ type MachineSpec struct {
 	// +kubebuilder:validation:Pattern=`^([0-9]+([.][0-9]+)?(ms|s|m|h))+$`
 	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1s')",message="capacityTimeout must be at least 1s"
 	CapacityTimeout *metav1.Duration `json:"capacityTimeout,omitempty"`
+
+	// InfrastructureRef of a template names what the cluster-autoscaler reads the capacity of the
+	// Nodes from, before there are any. With the kind NodeTemplate and the name of the
+	// MachineDeployment or MachineSet, Drover makes that object from the class. A change rolls
+	// nothing. A Machine has none.
+	// +optional
+	InfrastructureRef *InfrastructureReference `json:"infrastructureRef,omitempty"`
 }
 
-// A ClassReference names a MachineClass.
+// A ClassReference names a class.
 type ClassReference struct {
-	// Name of the MachineClass.
+	// Kind of the class: a MachineClass of the same namespace, or a ClusterMachineClass whose
+	// spec.allowedNamespaces has the namespace.
+	// +optional
+	// +kubebuilder:validation:Enum=MachineClass;ClusterMachineClass
+	// +kubebuilder:default=MachineClass
+	Kind string `json:"kind,omitempty"`
+
+	// Name of the class.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	Name string `json:"name"`

@@ -10,11 +10,33 @@ const (
 	//   - Kinds: Machine, MachineSet, MachineDeployment, NodePool
 	//   - Of: Valid=True, AnnotationsValid=True
 	ReasonValid = "Valid"
-	// ReasonClassNotFound means that the MachineClass does not exist.
+	// ReasonClassNotFound means that the MachineClass or ClusterMachineClass does not exist.
 	//   - Kinds: Machine, MachineSet, MachineDeployment
 	//   - Of: Valid=False, ReplicaFailure=True, Progressing=False, Stalled=True
 	//   - Do: Create the class, or name another one in spec.classRef.
 	ReasonClassNotFound = "ClassNotFound"
+	// ReasonClassNotAllowed means that the ClusterMachineClass does not serve the namespace of the
+	// Machine.
+	//   - Kinds: Machine, MachineSet, MachineDeployment
+	//   - Of: Valid=False, ReplicaFailure=True, Progressing=False, Stalled=True
+	//   - Do: Add the namespace to spec.allowedNamespaces of the class, or name another class in
+	//     spec.classRef.
+	ReasonClassNotAllowed = "ClassNotAllowed"
+	// ReasonNodeCapacityKnown means that the class has the cpu and the memory of its Nodes.
+	//   - Kinds: MachineSet, MachineDeployment
+	//   - Of: ScalesFromZero=True
+	ReasonNodeCapacityKnown = "NodeCapacityKnown"
+	// ReasonNodeCapacityUnknown means that the class lacks the cpu or the memory of its Nodes.
+	//   - Kinds: MachineSet, MachineDeployment
+	//   - Of: ScalesFromZero=False
+	//   - Do: Create a class with spec.nodeCapacity.capacity, and name it in the template.
+	ReasonNodeCapacityUnknown = "NodeCapacityUnknown"
+	// ReasonInfrastructureRefInvalid means that the template names a NodeTemplate that is not the
+	// object's own.
+	//   - Kinds: MachineSet, MachineDeployment
+	//   - Of: ScalesFromZero=False
+	//   - Do: Correct the name in spec.template.spec.infrastructureRef, or rename the object.
+	ReasonInfrastructureRefInvalid = "InfrastructureRefInvalid"
 	// ReasonCompositionNotFound means that no Composition of Machines has the label of the
 	// provider of the class.
 	//   - Kinds: Machine, MachineSet, MachineDeployment
@@ -73,7 +95,7 @@ const (
 	//   - Do: Create the Secret, or add the key. Drover looks again within 15 seconds.
 	ReasonUserDataNotFound = "UserDataNotFound"
 	// ReasonUserDataNotAllowed means that the Secret that spec.userData of the class names lacks
-	// the label machine.drover.dev/user-data.
+	// the label machine.drover.dev/user-data, or has another value than the kind of the class needs.
 	//   - Kinds: Machine, MachineSet, MachineDeployment
 	//   - Of: Valid=False (Machine), ReplicaFailure=True, Stalled=True
 	//   - Do: If the Secret is meant to be brought onto VMs, label it. Drover looks again within

@@ -17,6 +17,7 @@ const (
 	setXRD        = "../xrds/machine.drover.dev_machinesets.yaml"
 	machineCRD    = "../../../package/provider-drover/crds/machine.drover.dev_machines.yaml"
 	profileCRD    = "../../../package/provider-drover/crds/machine.drover.dev_operatingsystemprofiles.yaml"
+	clusterCRD    = "../../../package/provider-drover/crds/machine.drover.dev_clustermachineclasses.yaml"
 	classCRD      = "../../../package/provider-drover/crds/machine.drover.dev_machineclasses.yaml"
 )
 
@@ -107,6 +108,18 @@ func TestBadInputIsRefusedByTheSchema(t *testing.T) {
 			[]string{"spec.strategy.rollingUpdate.maxSurge", "must be a number from 0 to 10000, or a percentage"}},
 		"UnavailableOfMoreThanAll": {deploymentXRD, deployment, map[string]any{"spec.strategy.rollingUpdate.maxUnavailable": "120%"},
 			[]string{"spec.strategy.rollingUpdate.maxUnavailable", "percentage from 0% to 100%"}},
+		"ClassOfAnUnknownKind": {deploymentXRD, deployment, map[string]any{"spec.template.spec.classRef.kind": "Class"},
+			[]string{"spec.template.spec.classRef.kind", "Class", "ClusterMachineClass"}},
+		"UserDataOfAMachineClassInAnotherNamespace": {classCRD, class, map[string]any{"spec.userData": map[string]any{"secretRef": map[string]any{"name": "a", "namespace": "other"}}},
+			[]string{"spec.userData.secretRef", "namespace must be absent"}},
+		"UserDataOfAClusterMachineClassWithoutANamespace": {clusterCRD, clusterClass, map[string]any{"spec.userData": map[string]any{"secretRef": map[string]any{"name": "a"}}},
+			[]string{"spec.userData.secretRef", "namespace must be set"}},
+		"AllowedNamespaceThatIsNone": {clusterCRD, clusterClass, map[string]any{"spec.allowedNamespaces": []any{"team-[ab]"}},
+			[]string{"spec.allowedNamespaces[0]", "team-[ab]"}},
+		"InfrastructureRefOfAMachine": {machineCRD, machine, map[string]any{"spec.infrastructureRef": map[string]any{"name": "workers"}},
+			[]string{"spec", "infrastructureRef is a template's: a Machine must leave it empty"}},
+		"InfrastructureRefWithoutAName": {deploymentXRD, deployment, map[string]any{"spec.template.spec.infrastructureRef": map[string]any{"kind": "NodeTemplate"}},
+			[]string{"spec.template.spec.infrastructureRef.name", "Required value"}},
 		"UnknownStrategy": {deploymentXRD, deployment, map[string]any{"spec.strategy.type": "BigBang"},
 			[]string{"spec.strategy.type", "BigBang", "RollingUpdate"}},
 		"InPlaceSurgeAndUnavailableBothZero": {deploymentXRD, deployment, map[string]any{"spec.strategy.inPlaceUpdate": map[string]any{"maxSurge": int64(0), "maxUnavailable": "0%"}},
@@ -232,6 +245,7 @@ func TestWhatAVMWasMadeFromCannotChange(t *testing.T) {
 	}{
 		"MachineVersion":         {machineCRD, machine, "spec.version", "v1.36.0", "version is immutable"},
 		"MachineClass":           {machineCRD, machine, "spec.classRef.name", "large", "classRef is immutable"},
+		"KindOfTheMachineClass":  {machineCRD, machine, "spec.classRef.kind", "ClusterMachineClass", "classRef is immutable"},
 		"MachineFailureDomain":   {machineCRD, machine, "spec.failureDomain", "zone-b", "failureDomain is immutable"},
 		"MachineCluster":         {machineCRD, machine, "spec.clusterRef.name", "other", "clusterRef is immutable"},
 		"DeploymentSelector":     {deploymentXRD, deployment, "spec.selector.matchLabels", map[string]any{"team": "a"}, "selector is immutable"},
@@ -269,6 +283,7 @@ func TestGoodInputIsAcceptedAndDefaulted(t *testing.T) {
 			"spec.deletion.order":                        "Newest",
 			"spec.progressDeadlineSeconds":               int64(1800),
 			"spec.revisionHistoryLimit":                  int64(10),
+			"spec.template.spec.classRef.kind":           "MachineClass",
 			"spec.template.spec.clusterRef.kind":         "ClusterProviderConfig",
 			"spec.template.spec.clusterRef.name":         "default",
 			"spec.template.spec.drain.timeout":           "2h",

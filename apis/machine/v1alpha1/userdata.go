@@ -7,8 +7,10 @@ type UserData struct {
 	SecretRef UserDataSecretReference `json:"secretRef"`
 }
 
-// A UserDataSecretReference names a Secret with user data in the namespace of the class. The
-// Secret must have the label machine.drover.dev/user-data: "true".
+// A UserDataSecretReference names a Secret with user data. That of a MachineClass is in the
+// namespace of the class and must have the label machine.drover.dev/user-data: "true". That of
+// a ClusterMachineClass is in the namespace that the reference names and must have the label
+// machine.drover.dev/user-data: cluster.
 //
 // The value is cloud-init or Ignition user data as text. A key format of the Secret, which is
 // cloud-config or ignition, says which, and must agree with operatingSystem.provisioning.
@@ -17,6 +19,12 @@ type UserDataSecretReference struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	Name string `json:"name"`
+
+	// Namespace of the Secret. A ClusterMachineClass must have it, and a MachineClass must not.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	Namespace string `json:"namespace,omitempty"`
 
 	// Key of the Secret that has the user data. The default is userData, as for Gardener's
 	// machine-controller-manager, or else value, as for Cluster API.
@@ -44,6 +52,10 @@ const (
 type UserDataStatus struct {
 	// SecretName is the name of the Secret of the class.
 	SecretName string `json:"secretName"`
+	// SecretNamespace is that of the Secret of a ClusterMachineClass. The Secret of a MachineClass is
+	// in the namespace of the Machine.
+	// +optional
+	SecretNamespace string `json:"secretNamespace,omitempty"`
 	// Key of the Secret that the user data was read from.
 	Key string `json:"key"`
 	// Hash of the value, before placeholders were filled in: the first 32 hexadecimal digits of

@@ -106,25 +106,49 @@ func (r *Reconciler) compositionsFor(ctx context.Context, m *machinev1alpha1.Mac
 			notFound: fmt.Sprintf("spec.crossplane.compositionSelector.matchLabels: there is no Composition of Machines with the labels %s", labels.Set(s.CompositionSelector.MatchLabels)),
 		}, nil, nil
 	}
-	class := &machinev1alpha1.MachineClass{}
-	err := r.client.Get(ctx, types.NamespacedName{Namespace: m.GetNamespace(), Name: m.Spec.ClassRef.Name}, class)
+	class, problem, err := r.classOf(ctx, m)
 	switch {
-	case err == nil:
+	case err != nil:
+		return compositionQuery{}, nil, err
+	case class != nil:
 		return compositionQuery{
 			labels:   map[string]string{machinev1alpha1.LabelProvider: class.Spec.Provider},
 			notFound: plan.NoComposition(class).Message,
 		}, nil, nil
-	case !kerrors.IsNotFound(err):
-		return compositionQuery{}, nil, err
 	}
-	// A Machine keeps its Composition when its class is deleted.
+	// A Machine keeps its Composition when its class is deleted, or serves its namespace no longer.
 	if before := r.compositionOf(ctx, m.Status.CompositionRevision); before != "" {
 		return compositionQuery{
 			labels:   map[string]string{labelComposition: before},
 			notFound: fmt.Sprintf("there is no revision of the Composition %q, which the Machine followed", before),
 		}, nil, nil
 	}
-	return compositionQuery{}, plan.NoClass(m, "spec.classRef.name"), nil
+	return compositionQuery{}, problem, nil
+}
+
+// classOf the Machine, or the problem if there is none that serves its namespace.
+func (r *Reconciler) classOf(ctx context.Context, m *machinev1alpha1.Machine) (*machinev1alpha1.MachineClass, *plan.Problem, error) {
+	const field = "spec.classRef.name"
+	ref := m.Spec.ClassRef
+	cluster, class := &machinev1alpha1.ClusterMachineClass{}, &machinev1alpha1.MachineClass{}
+	var err error
+	if ref.IsCluster() {
+		err = r.client.Get(ctx, types.NamespacedName{Name: ref.Name}, cluster)
+	} else {
+		err = r.client.Get(ctx, types.NamespacedName{Namespace: m.GetNamespace(), Name: ref.Name}, class)
+	}
+	switch {
+	case kerrors.IsNotFound(err):
+		return nil, plan.NoClass(m, field), nil
+	case err != nil:
+		return nil, nil, err
+	case !ref.IsCluster():
+		return class, nil, nil
+	}
+	if problem := plan.Admit(cluster, m, field); problem != nil {
+		return nil, problem, nil
+	}
+	return cluster.AsMachineClass(), nil, nil
 }
 
 // compositionOf a revision, empty if it is not there.

@@ -9,12 +9,20 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	clusterv1alpha1 "github.com/drover-dev/drover/apis/cluster/v1alpha1"
 	"github.com/drover-dev/drover/apis/machine/v1alpha1"
 )
 
 func aClass() *v1alpha1.MachineClass {
 	c := &v1alpha1.MachineClass{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "small"}}
 	c.Spec.Provider = "cloud"
+	return c
+}
+
+// aClusterClass for the namespaces of the patterns.
+func aClusterClass(patterns ...clusterv1alpha1.NamespacePattern) *v1alpha1.ClusterMachineClass {
+	c := &v1alpha1.ClusterMachineClass{ObjectMeta: metav1.ObjectMeta{Name: "small"}}
+	c.Spec.Provider, c.Spec.AllowedNamespaces = "cloud", patterns
 	return c
 }
 
@@ -60,6 +68,7 @@ func TestChoose(t *testing.T) {
 		reason    string
 		selection *v1alpha1.CompositionSelection
 		followed  string // by the status
+		cluster   bool   // a ClusterMachineClass is named
 		there     []client.Object
 		want      string
 		pin       bool
@@ -140,6 +149,28 @@ func TestChoose(t *testing.T) {
 			reason: "The Composition is unknown.", followed: "a-1",
 			there: []client.Object{revision("a", 2)}, problem: `spec.classRef.name: there is no MachineClass "small" in namespace "ns"`, because: v1alpha1.ReasonClassNotFound,
 		},
+		"ByTheProviderOfAClusterMachineClass": {
+			reason: "The class serves the namespace.", cluster: true,
+			there: []client.Object{aClusterClass("other", "n*"), revision("a", 1)}, want: "a-1",
+		},
+		"AClusterMachineClassOfOtherNamespaces": {
+			reason: "The message tells what to change.", cluster: true,
+			there:   []client.Object{aClusterClass("other", "ns-*"), aClass(), revision("a", 1)},
+			problem: `spec.classRef.name: ClusterMachineClass "small": Machines of namespace "ns" may not use it: add "ns", or a pattern that matches it, to its spec.allowedNamespaces`,
+			because: v1alpha1.ReasonClassNotAllowed,
+		},
+		"AClusterMachineClassThatServesTheNamespaceNoLonger": {
+			reason: "What exists keeps its Composition.", cluster: true, followed: "a-1",
+			there: []client.Object{aClusterClass(), revision("a", 1)}, want: "a-1",
+		},
+		"NoClusterMachineClass": {
+			reason: "The MachineClass of the same name is another one.", cluster: true, there: []client.Object{aClass(), revision("a", 1)},
+			problem: `spec.classRef.name: there is no ClusterMachineClass "small"`, because: v1alpha1.ReasonClassNotFound,
+		},
+		"NoMachineClassOfTheNameOfAClusterMachineClass": {
+			reason: "The kind is told apart.", there: []client.Object{aClusterClass("*"), revision("a", 1)},
+			problem: `spec.classRef.name: there is no MachineClass "small" in namespace "ns"`, because: v1alpha1.ReasonClassNotFound,
+		},
 		"NoClass": {
 			reason: "The class is named.", there: []client.Object{revision("a", 1)},
 			problem: `spec.classRef.name: there is no MachineClass "small" in namespace "ns"`, because: v1alpha1.ReasonClassNotFound,
@@ -148,6 +179,9 @@ func TestChoose(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			m := aMachine(false)
+			if tc.cluster {
+				m.Spec.ClassRef.Kind = "ClusterMachineClass"
+			}
 			m.Spec.Crossplane, m.Status.CompositionRevision = tc.selection, tc.followed
 			slices.Reverse(tc.there)
 			got, err := newWorld(t, tc.there...).r.choose(t.Context(), m)

@@ -54,7 +54,7 @@ const (
 	byProviderID = "drover.providerID"
 	// byCluster has the configuration.
 	byCluster = "drover.cluster"
-	// byClass has the name of the class.
+	// byClass has the key of the class.
 	byClass = "drover.class"
 )
 
@@ -101,6 +101,7 @@ func Setup(ctx context.Context, mgr ctrl.Manager, o controller.Options, pool *ta
 		WatchesRawSource(source.TypedKind(mgr.GetCache(), &machinev1alpha1.Machine{}, machineHandler(r), changed(r.written))).
 		WatchesRawSource(source.TypedKind(mgr.GetCache(), &machinev1alpha1.MachineGroup{}, handler.TypedEnqueueRequestsFromMapFunc(ofGroup), marksChanged())).
 		WatchesRawSource(source.TypedKind(mgr.GetCache(), &machinev1alpha1.MachineClass{}, handler.TypedEnqueueRequestsFromMapFunc(r.ofClass), createdOnly[*machinev1alpha1.MachineClass]())).
+		WatchesRawSource(source.TypedKind(mgr.GetCache(), &machinev1alpha1.ClusterMachineClass{}, handler.TypedEnqueueRequestsFromMapFunc(r.ofClusterClass), specChanged[*machinev1alpha1.ClusterMachineClass]())).
 		WatchesRawSource(source.TypedKind(mgr.GetCache(), &clusterv1alpha1.ClusterProviderConfig{}, handler.TypedEnqueueRequestsFromMapFunc(ofConfig[*clusterv1alpha1.ClusterProviderConfig](r)), specChanged[*clusterv1alpha1.ClusterProviderConfig]())).
 		WatchesRawSource(source.TypedKind(mgr.GetCache(), &clusterv1alpha1.ProviderConfig{}, handler.TypedEnqueueRequestsFromMapFunc(ofConfig[*clusterv1alpha1.ProviderConfig](r)), specChanged[*clusterv1alpha1.ProviderConfig]())).
 		WatchesRawSource(source.TypedKind(resources, revisions, handler.TypedEnqueueRequestsFromMapFunc(r.ofRevision), createdOnly[*unstructured.Unstructured]())).
@@ -181,7 +182,7 @@ var keys = map[string]func(*machinev1alpha1.Machine) string{
 	byTokenID:    func(m *machinev1alpha1.Machine) string { return refOf(m).String() + " " + identity.TokenID(m) },
 	byProviderID: func(m *machinev1alpha1.Machine) string { return ptr.Deref(m.Spec.ProviderID, "") },
 	byCluster:    func(m *machinev1alpha1.Machine) string { return refOf(m).String() },
-	byClass:      func(m *machinev1alpha1.Machine) string { return m.Spec.ClassRef.Name },
+	byClass:      func(m *machinev1alpha1.Machine) string { return m.Spec.ClassRef.Key() },
 }
 
 func index(ctx context.Context, indexer client.FieldIndexer) error {
@@ -214,6 +215,12 @@ func requestsFor(ctx context.Context, reader client.Reader, opts ...client.ListO
 
 func (r *Reconciler) ofClass(ctx context.Context, c *machinev1alpha1.MachineClass) []reconcile.Request {
 	return requestsFor(ctx, r.client, client.InNamespace(c.GetNamespace()), client.MatchingFields{byClass: c.GetName()})
+}
+
+// ofClusterClass are the Machines of all namespaces: those that the class serves, and those that
+// it served or will serve.
+func (r *Reconciler) ofClusterClass(ctx context.Context, c *machinev1alpha1.ClusterMachineClass) []reconcile.Request {
+	return requestsFor(ctx, r.client, client.MatchingFields{byClass: c.AsMachineClass().Reference().Key()})
 }
 
 // ofRevision are all Machines: a new revision may be the one that they follow.

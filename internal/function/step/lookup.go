@@ -21,11 +21,16 @@ const (
 	requirementProfile      = "profile"
 )
 
-// Class requires a Machine's class. It returns nil and a problem if there is none: the
-// problem names the field of the XR that the class's name stands in. The last result is
-// false while Crossplane has not looked for the class yet.
+// Class requires a Machine's class, of whichever kind. It returns nil and a problem if there is
+// none, or none that serves the Machine's namespace: the problem names the field of the XR that
+// the class's name stands in. The last result is false while Crossplane has not looked for the
+// class yet.
 func (r Response) Class(req *fnv1.RunFunctionRequest, m *machinev1alpha1.Machine, field string) (*machinev1alpha1.MachineClass, *plan.Problem, bool) {
-	r.RequireByName(requirementClass, machinev1alpha1.SchemeGroupVersion.String(), machinev1alpha1.MachineClassGroupVersionKind.Kind, m.Namespace, m.Spec.ClassRef.Name)
+	kind, namespace := machinev1alpha1.MachineClassGroupVersionKind.Kind, m.Namespace
+	if m.Spec.ClassRef.IsCluster() {
+		kind, namespace = m.Spec.ClassRef.Kind, ""
+	}
+	r.RequireByName(requirementClass, machinev1alpha1.SchemeGroupVersion.String(), kind, namespace, m.Spec.ClassRef.Name)
 	found, ok := Required(req, requirementClass)
 	if !ok {
 		return nil, nil, false
@@ -33,11 +38,27 @@ func (r Response) Class(req *fnv1.RunFunctionRequest, m *machinev1alpha1.Machine
 	if len(found) == 0 {
 		return nil, plan.NoClass(m, field), true
 	}
-	c, err := As[machinev1alpha1.MachineClass](found[0])
-	if err != nil {
-		return nil, &plan.Problem{Reason: machinev1alpha1.ReasonClassNotFound, Message: err.Error()}, true
+	c, problem := classOf(found[0], m, field)
+	return c, problem, true
+}
+
+// classOf a required object.
+func classOf(o plan.Object, m *machinev1alpha1.Machine, field string) (*machinev1alpha1.MachineClass, *plan.Problem) {
+	if !m.Spec.ClassRef.IsCluster() {
+		c, err := As[machinev1alpha1.MachineClass](o)
+		if err != nil {
+			return nil, &plan.Problem{Reason: machinev1alpha1.ReasonClassNotFound, Message: err.Error()}
+		}
+		return c, nil
 	}
-	return c, nil, true
+	c, err := As[machinev1alpha1.ClusterMachineClass](o)
+	if err != nil {
+		return nil, &plan.Problem{Reason: machinev1alpha1.ReasonClassNotFound, Message: err.Error()}
+	}
+	if problem := plan.Admit(c, m, field); problem != nil {
+		return nil, problem
+	}
+	return c.AsMachineClass(), nil
 }
 
 // Profile returns the OperatingSystemProfile of a class: a built-in one, or else a required

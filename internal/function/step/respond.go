@@ -75,6 +75,19 @@ func (r Response) Compose(name string, obj any, ready bool) error {
 		return fmt.Errorf("cannot encode %s: %w", name, err)
 	}
 	delete(m, "status")
+	return r.compose(name, m, ready)
+}
+
+// ComposeWithStatus composes a resource whose kind has no subresource status. It is ready.
+func (r Response) ComposeWithStatus(name string, obj any) error {
+	m, err := runtime.DefaultUnstructuredConverter.ToUnstructured(obj)
+	if err != nil {
+		return fmt.Errorf("cannot encode %s: %w", name, err)
+	}
+	return r.compose(name, m, true)
+}
+
+func (r Response) compose(name string, m map[string]any, ready bool) error {
 	dropNulls(m)
 	s, err := structpb.NewStruct(m)
 	if err != nil {

@@ -30,7 +30,7 @@ func ownUserData(c *machinev1alpha1.MachineClass) (*plan.OwnUserData, *plan.Prob
 		return nil, problemOf(c, errs.ToAggregate())
 	}
 	ref := c.Spec.UserData.SecretRef
-	return &plan.OwnUserData{SecretName: ref.Name, Key: ref.Key, Format: c.Spec.OperatingSystem.Provisioning}, nil
+	return &plan.OwnUserData{SecretName: ref.Name, SecretNamespace: ref.Namespace, Key: ref.Key, Format: c.Spec.OperatingSystem.Provisioning}, nil
 }
 
 // withoutEffect returns an error for each field of settings that is set, and not as allowed:

@@ -227,5 +227,5 @@ func Check(composition plan.Object, specimen Observed) *plan.Problem {
 }
 
 func problemOf(class *machinev1alpha1.MachineClass, err error) *plan.Problem {
-	return &plan.Problem{Reason: userdata.ReasonOf(err), Message: fmt.Sprintf("class %q: %v", class.Name, err)}
+	return &plan.Problem{Reason: userdata.ReasonOf(err), Message: fmt.Sprintf("class %q: %v", class.Reference().Key(), err)}
 }

@@ -52,6 +52,8 @@ func (p *plan) composed(s *set) *machinev1alpha1.MachineSet {
 	if s.Annotations[machinev1alpha1.AnnotationClassProven] == "true" || s.isMissing && p.isClassProven(s) {
 		annotations[machinev1alpha1.AnnotationClassProven] = "true"
 	}
+	// The NodeTemplate is the deployment's: a set and its Machines need not be written for it.
+	t.Spec.InfrastructureRef = nil
 	t.Spec.CapacityTimeout = machinev1alpha1.CapacityTimeoutOf(d, t.Spec)
 	creation := machinev1alpha1.CreationEnabled
 	if d.Spec.Strategy.Type == machinev1alpha1.OnDelete && s != p.newSet && !p.isTemplateHeld() {
@@ -102,7 +104,7 @@ func (p *plan) isClassProven(s *set) bool {
 	of := s.Spec.Template.Spec
 	return slices.ContainsFunc(p.othersThan(s), func(other *set) bool {
 		by := other.Spec.Template.Spec
-		return other.Status.AvailableReplicas > 0 && by.ClassRef == of.ClassRef && equality.Semantic.DeepEqual(by.FailureDomain, of.FailureDomain)
+		return other.Status.AvailableReplicas > 0 && by.ClassRef.Equal(of.ClassRef) && equality.Semantic.DeepEqual(by.FailureDomain, of.FailureDomain)
 	})
 }
 

@@ -42,8 +42,8 @@ func classNotFound(d *machinev1alpha1.MachineDeployment, t machinev1alpha1.Machi
 	}
 	return &shared.Problem{
 		Reason: machinev1alpha1.ReasonClassNotFound,
-		Message: fmt.Sprintf("%s: there is no MachineClass %q in namespace %q; the Machines that exist stay as they are until there is",
-			field, t.Spec.ClassRef.Name, d.Namespace),
+		Message: shared.NoClass(&machinev1alpha1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: d.Namespace}, Spec: t.Spec}, field).Message +
+			"; the Machines that exist stay as they are until there is",
 	}
 }
 

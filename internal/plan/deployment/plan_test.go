@@ -805,6 +805,8 @@ func TestHash(t *testing.T) {
 		rolls  bool
 	}{
 		"Class":           {func(t *machinev1alpha1.MachineTemplate) { t.Spec.ClassRef.Name = "large" }, true},
+		"KindOfTheClass":  {func(t *machinev1alpha1.MachineTemplate) { t.Spec.ClassRef.Kind = "ClusterMachineClass" }, true},
+		"DefaultKind":     {func(t *machinev1alpha1.MachineTemplate) { t.Spec.ClassRef.Kind = "MachineClass" }, false},
 		"Version":         {func(t *machinev1alpha1.MachineTemplate) { t.Spec.Version = "v3" }, true},
 		"Cluster":         {func(t *machinev1alpha1.MachineTemplate) { t.Spec.ClusterRef.Name = "other" }, true},
 		"FailureDomain":   {func(t *machinev1alpha1.MachineTemplate) { t.Spec.FailureDomain = ptr.To("zone-b") }, true},
@@ -814,7 +816,10 @@ func TestHash(t *testing.T) {
 		"Taints":          {func(t *machinev1alpha1.MachineTemplate) { t.Spec.Taints = []machinev1alpha1.Taint{{Key: "k"}} }, false},
 		"Drain":           {func(t *machinev1alpha1.MachineTemplate) { t.Spec.Drain.Timeout.Duration = time.Hour }, false},
 		"CreationTimeout": {func(t *machinev1alpha1.MachineTemplate) { t.Spec.CreationTimeout.Duration = time.Hour }, false},
-		"ProviderID":      {func(t *machinev1alpha1.MachineTemplate) { t.Spec.ProviderID = ptr.To("x") }, false},
+		"Infrastructure": {func(t *machinev1alpha1.MachineTemplate) {
+			t.Spec.InfrastructureRef = &machinev1alpha1.InfrastructureReference{Name: "web"}
+		}, false},
+		"ProviderID": {func(t *machinev1alpha1.MachineTemplate) { t.Spec.ProviderID = ptr.To("x") }, false},
 	}
 	for name, tc := range changes {
 		t.Run(fmt.Sprintf("%sRolls/%t", name, tc.rolls), func(t *testing.T) {

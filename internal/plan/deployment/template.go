@@ -33,7 +33,7 @@ func rollingOf(t machinev1alpha1.MachineTemplate) rolling {
 	delete(labels, machinev1alpha1.LabelDeployment)
 	delete(labels, machinev1alpha1.LabelTemplateHash)
 	return rolling{
-		ClassRef:      t.Spec.ClassRef,
+		ClassRef:      t.Spec.ClassRef.Rolling(),
 		Version:       t.Spec.Version,
 		ClusterRef:    t.Spec.ClusterRef,
 		FailureDomain: t.Spec.FailureDomain,

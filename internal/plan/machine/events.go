@@ -67,7 +67,7 @@ var reasonsOfUpdates = map[machinev1alpha1.UpdateState]string{
 func describe(m *machinev1alpha1.Machine, u *machinev1alpha1.UpdateStatus) string {
 	to := u.ID
 	if want := m.Spec.InPlaceUpdate; want != nil {
-		to = fmt.Sprintf("%s, to version %s of class %q", want.ID, want.Version, want.ClassRef.Name)
+		to = fmt.Sprintf("%s, to version %s of class %q", want.ID, want.Version, want.ClassRef.Key())
 	}
 	switch u.State {
 	case machinev1alpha1.UpdateCandidate:

@@ -128,7 +128,7 @@ func onNode(p *workernode.Parameters, want *machinev1alpha1.MachineUpdate, s *ma
 	p.Labels[machinev1alpha1.LabelUpdate] = machinev1alpha1.UpdateLabelCandidate
 	p.Labels[machinev1alpha1.LabelUpdateTo] = want.ID
 	p.Annotations[machinev1alpha1.AnnotationUpdateVersion] = want.Version
-	p.Annotations[machinev1alpha1.AnnotationUpdateClass] = want.ClassRef.Name
+	p.Annotations[machinev1alpha1.AnnotationUpdateClass] = want.ClassRef.Key()
 	if want.Selected && s.State != machinev1alpha1.UpdateDraining {
 		p.Labels[machinev1alpha1.LabelUpdate] = machinev1alpha1.UpdateLabelReady
 	}

@@ -74,6 +74,9 @@ func (f *fleet) spec(m *member) machinev1alpha1.MachineDeploymentSpec {
 		},
 		Remediation: ptr.Deref(f.Offer.Remediation, machinev1alpha1.Remediation{}),
 	}
+	if f.isAutoscaled() {
+		s.Template.Spec.InfrastructureRef = &machinev1alpha1.InfrastructureReference{Name: m.name}
+	}
 	if m.domain != "" {
 		s.Template.Spec.FailureDomain = ptr.To(m.domain)
 	}

@@ -111,7 +111,7 @@ func (f *fleet) templateHash() string {
 	if t.FailureDomain != nil {
 		domain = "in " + *t.FailureDomain
 	}
-	return names.Hash(t.ClassRef.Name, t.Version, t.ClusterRef.Kind, t.ClusterRef.Name, domain)
+	return names.Hash(t.ClassRef.Key(), t.Version, t.ClusterRef.Kind, t.ClusterRef.Name, domain)
 }
 
 // errorCode is the provider's class of a failure or, if it has none, its reason.

@@ -135,7 +135,7 @@ func (p *plan) untilHangs(m Machine) time.Duration {
 func (p *plan) isClassProven() bool {
 	t := p.Set.Spec.Template.Spec
 	return p.Set.Annotations[machinev1alpha1.AnnotationClassProven] == "true" || slices.ContainsFunc(p.kept, func(m Machine) bool {
-		return m.Status.Phase == machinev1alpha1.MachineRunning && m.Spec.ClassRef == t.ClassRef && ptr.Equal(m.Spec.FailureDomain, t.FailureDomain)
+		return m.Status.Phase == machinev1alpha1.MachineRunning && m.Spec.ClassRef.Equal(t.ClassRef) && ptr.Equal(m.Spec.FailureDomain, t.FailureDomain)
 	})
 }
 

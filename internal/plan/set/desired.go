@@ -75,7 +75,7 @@ func ofTemplate(set *machinev1alpha1.MachineSet, name string) Desired {
 		},
 		Spec: t.Spec,
 	}
-	m.Spec.ProviderID, m.Spec.InPlaceUpdate = nil, nil
+	m.Spec.ProviderID, m.Spec.InPlaceUpdate, m.Spec.InfrastructureRef = nil, nil, nil
 	m.Spec.CapacityTimeout = machinev1alpha1.CapacityTimeoutOf(set, t.Spec)
 	return Desired{Machine: m}
 }

@@ -119,7 +119,7 @@ func remakingEvent(early []Machine) shared.Event {
 }
 
 func version(t machinev1alpha1.MachineSpec) string {
-	return fmt.Sprintf("version %s of class %q", t.Version, t.ClassRef.Name)
+	return fmt.Sprintf("version %s of class %q", t.Version, t.ClassRef.Key())
 }
 
 func inDomain(domain string) string {

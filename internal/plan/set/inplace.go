@@ -19,7 +19,7 @@ func (f *fleet) updateID() string {
 		return id
 	}
 	t := f.Set.Spec.Template.Spec
-	return names.Hash(t.Version, t.ClassRef.Name)
+	return names.Hash(t.Version, t.ClassRef.Key())
 }
 
 // updateIDOf is the template's ID as a Machine's agent is told it: another one each
@@ -54,7 +54,7 @@ func (f *fleet) toUpdate(m Machine) bool {
 	}
 	t := f.Set.Spec.Template.Spec
 	other := f.Set.Spec.InPlaceUpdate.ID != "" && hadUpdate(m) != f.updateID()
-	return m.Spec.ClassRef != t.ClassRef || m.Spec.Version != t.Version || other || isSelected(m)
+	return !m.Spec.ClassRef.Equal(t.ClassRef) || m.Spec.Version != t.Version || other || isSelected(m)
 }
 
 // hasUpdated means that the agent has done the update, which the Machine's spec is

@@ -24,7 +24,7 @@ func inError(m Machine) bool {
 
 // differs says whether the Machine was made from something else than the template.
 func differs(m Machine, t machinev1alpha1.MachineSpec) bool {
-	return m.Spec.ClassRef != t.ClassRef || m.Spec.Version != t.Version || m.Spec.ClusterRef != t.ClusterRef ||
+	return !m.Spec.ClassRef.Equal(t.ClassRef) || m.Spec.Version != t.Version || m.Spec.ClusterRef != t.ClusterRef ||
 		!ptr.Equal(m.Spec.FailureDomain, t.FailureDomain)
 }
 

@@ -160,7 +160,7 @@ func (c *Cluster) planRollout(d *machinev1alpha1.MachineDeployment, children []c
 	proven := false
 	for _, ch := range children {
 		o.Sets = append(o.Sets, deployment.Set{MachineSet: ch.object, Observed: ch.observed, Terminating: ch.terminating})
-		proven = proven || ch.object.Spec.Template.Spec.ClassRef == of && ch.object.Spec.InPlaceUpdate == nil && ch.object.Status.ReadyReplicas > 0
+		proven = proven || ch.object.Spec.Template.Spec.ClassRef.Equal(of) && ch.object.Spec.InPlaceUpdate == nil && ch.object.Status.ReadyReplicas > 0
 	}
 	if !proven {
 		// As the step does: a class whose Nodes are there is not checked.

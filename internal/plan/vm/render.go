@@ -231,7 +231,7 @@ func rawClass(c *machinev1alpha1.MachineClass) map[string]any {
 }
 
 func problemOf(reason string, c *machinev1alpha1.MachineClass, message string) *plan.Problem {
-	return &plan.Problem{Reason: reason, Message: truncate(fmt.Sprintf("MachineClass %q: %s", c.Name, message))}
+	return &plan.Problem{Reason: reason, Message: truncate(fmt.Sprintf("%s: %s", c.Reference(), message))}
 }
 
 // some of the messages are enough to go on with.
