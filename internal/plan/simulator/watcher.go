@@ -37,9 +37,9 @@ type watcher struct {
 	// scale-down takes it last. So it excuses as many missing Machines as are preserved, and no
 	// others.
 	spared map[string][]string
-	// outside of a rollout, a scale-down decided on the deletion of these Machines. A set deletes a
-	// moment after it has recorded a decision. If the template changes in between, that turns a
-	// scale-down, which may drain beside new Machines, into no part of the rollout.
+	// outside of a rollout, a scale-down decided on the deletion of these Machines. A set records
+	// a decision a moment before it deletes. If the template changes in between, the scale-down is
+	// no part of the rollout: its Machines drain beside those that the set creates.
 	outside map[string]bool
 	// cancelled Machines were too many because a replacement of their set ended, and because of
 	// no number of replicas.
