@@ -297,3 +297,49 @@ func TestHalfOfAFleetThatIsNotReadyIsNotReplacedAtOnce(t *testing.T) {
 	census.Done(t, 30)
 	f.DeleteDeployment(t, md.Name)
 }
+
+// TestVMsThatAreConfirmedAsLostAreReplacedHoweverMany deletes the VMs of four Machines of five in
+// the cloud, which is more than maxUnhealthy.
+func TestVMsThatAreConfirmedAsLostAreReplacedHoweverMany(t *testing.T) {
+	t.Parallel()
+	f := plane.NewFleet(t)
+	census := f.Census(t)
+	md := f.Deployment("lost", 5, 1, 0)
+	md.Spec.Remediation.MaxUnhealthy = ptr.To(intstr.FromInt32(1))
+	md.Spec.Remediation.MaxInFlight = ptr.To(intstr.FromInt32(2))
+	f.Create(t, md)
+	f.AwaitDeployment(t, md.Name)
+	machines, err := f.Machines(t.Context())
+	must(t, err)
+	lost := machines[:4]
+
+	for i := range lost {
+		strike(t, f, localcloud.FaultVanish, lost[i].Name)
+	}
+	confirmed := map[string]bool{}
+	kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+		for i := range lost {
+			m := &machinev1alpha1.Machine{}
+			switch err := f.Client.Get(ctx, client.ObjectKeyFromObject(&lost[i]), m); {
+			case client.IgnoreNotFound(err) != nil:
+				return err.Error()
+			case err == nil && m.Status.LossConfirmed:
+				confirmed[m.Name] = true
+			}
+		}
+		if len(confirmed) == 0 {
+			return "no loss is confirmed"
+		}
+		names := machineNames(t, f)
+		for i := range lost {
+			if names[lost[i].Name] {
+				return fmt.Sprintf("Machine %s is not replaced", lost[i].Name)
+			}
+		}
+		return ""
+	}, f.Describe)
+	f.AwaitDeployment(t, md.Name)
+	everyMachineHasItsNode(t, f, 5)
+	census.Done(t, 9)
+	f.DeleteDeployment(t, md.Name)
+}

@@ -38,23 +38,46 @@ func TestARealDebianJoinsAndRunsAPod(t *testing.T) {
 
 // TestAMachineWithIgnitionAndAReadOnlyUsrJoinsAndRunsAPod gives Flatcar's user data to an image
 // that starts as Flatcar does: Ignition reads it in the initramfs, and nothing can be written to
-// /usr. The power of the machine is cut while the stages of Ignition run.
+// /usr. The power of the machine is cut while the stages of Ignition run, and once more right after
+// the last one, before the system on the disk starts.
 func TestAMachineWithIgnitionAndAReadOnlyUsrJoinsAndRunsAPod(t *testing.T) {
 	t.Parallel()
 	f := plane.NewRealFleet(t)
 	plugins := map[string]string{"cniURL": "http://" + localcloud.GatewayAddress + "/plugins"}
 	startReal(t, f, f.RealClass("real", localcloud.ImageFlatcarLike, "flatcar-v1", plugins))
-	awaitConsole(t, f, "Ignition finished successfully")
+	awaitConsole(t, f, stageDone)
 	must(t, f.Cloud.RebootVM(t.Context(), realVM(t, f).ID))
+	cutAfterIgnition(t, f)
 	node := awaitRealNode(t, f)
 	if runtime := node.Status.NodeInfo.ContainerRuntimeVersion; !strings.HasPrefix(runtime, "containerd://2.") {
 		t.Errorf("the Node runs %s", runtime)
 	}
-	if n := strings.Count(console(t, f), "Ignition finished successfully"); n < 7 {
-		t.Errorf("%d stages of Ignition are done, want all six once more after the power cut", n)
+	if n := strings.Count(console(t, f), stageDone); n < 1+2*stages {
+		t.Errorf("%d stages of Ignition are done, want all six once more after each power cut", n)
 	}
 	runAPod(t, f, node)
 	endReal(t, f)
+}
+
+// Each of the stages of Ignition ends with a line on the console.
+const (
+	stages    = 6
+	stageDone = "Ignition finished successfully"
+)
+
+// cutAfterIgnition cuts the power as soon as Ignition has written the last file. The system on the
+// disk takes longer to start than the console takes to be read.
+func cutAfterIgnition(t *testing.T, f kit.Fleet) {
+	t.Helper()
+	vm, all := realVM(t, f), strings.Count(console(t, f), stageDone)+stages
+	for deadline := time.Now().Add(realPatience); strings.Count(console(t, f), stageDone) < all; time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("Ignition does not end")
+		}
+	}
+	must(t, f.Cloud.RebootVM(t.Context(), vm.ID))
+	text := console(t, f)
+	t.Logf("the power was cut after:\n%s", text[strings.LastIndex(text, stageDone):])
 }
 
 // TestAMachineOfAUsersProfileJoinsAfterPowerCutsHalfWay has a profile that is an object of a

@@ -190,6 +190,71 @@ func TestWhatAnEtcdSnapshotLacksIsReportedAndKept(t *testing.T) {
 	itIsAFleetLikeAnyOther(t, f, 6)
 }
 
+// TestAVMThatIsYoungerThanTheSnapshotIsKept restores a snapshot in which a Machine has no VM yet, while
+// the VM that it got since is in use. The Machine gets another VM, which must not become the Node
+// of the first one.
+func TestAVMThatIsYoungerThanTheSnapshotIsKept(t *testing.T) {
+	f := here.NewTargetFleet(t)
+	collector := newCollector(t, f)
+	operate(t, here, "stop", "provider-local")
+	md := f.Deployment("web", 1, 1, 0)
+	md.Spec.Template.Spec.CreationTimeout = metav1.Duration{Duration: 90 * time.Second}
+	f.Create(t, md)
+	resources := &metav1.PartialObjectMetadataList{}
+	resources.SetGroupVersionKind(virtualMachine.GroupVersion().WithKind(virtualMachine.Kind + "List"))
+	kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+		if err := f.Client.List(ctx, resources, client.InNamespace(f.Namespace)); err != nil || len(resources.Items) != 1 {
+			return fmt.Sprintf("%d VM resources, error %v", len(resources.Items), err)
+		}
+		return ""
+	}, f.Describe)
+	before := snapshot(t, here)
+	operate(t, here, "start", "provider-local")
+	f.AwaitDeployment(t, md.Name)
+	vms, err := f.VMs(t.Context())
+	if err != nil || len(vms) != 1 {
+		t.Fatalf("%d VMs, error %v", len(vms), err)
+	}
+	first := []string{vms[0].ID}
+	v := keepVigil(t, f, 2)
+
+	nodes, err := f.Nodes(t.Context())
+	if err != nil || len(nodes) != 1 {
+		t.Fatalf("%d Nodes, error %v", len(nodes), err)
+	}
+
+	restore(t, here, before)
+	kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+		if vms, err := f.VMs(ctx); err != nil || len(vms) != 2 {
+			return fmt.Sprintf("%d VMs, error %v", len(vms), err)
+		}
+		return ""
+	}, f.Describe)
+	kit.Throughout(t, time.Minute, func(ctx context.Context) string {
+		is := &corev1.Node{}
+		if err := f.Cluster.Client.Get(ctx, client.ObjectKeyFromObject(&nodes[0]), is); err != nil || !slices.Equal(is.Status.Addresses, nodes[0].Status.Addresses) {
+			return fmt.Sprintf("the Node of the first VM has the addresses %v, and had %v, error %v", is.Status.Addresses, nodes[0].Status.Addresses, err)
+		}
+		return ""
+	})
+	f.AwaitDeployment(t, md.Name)
+	kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+		if left, err := unclaimed(ctx, f); err != nil || !slices.Equal(left, first) {
+			return fmt.Sprintf("VMs without a Machine: %v, want %v, error %v", left, first, err)
+		}
+		return reports(ctx, f, collector, first)
+	}, f.Describe)
+	v.done(t)
+	discard(t, f, collector, first)
+	kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+		if left, err := unclaimed(ctx, f); err != nil || len(left) > 0 {
+			return fmt.Sprintf("no Machine has %v, error %v", left, err)
+		}
+		return f.Unsettled(ctx, md.Name)
+	}, f.Describe)
+	itIsAFleetLikeAnyOther(t, f, 1)
+}
+
 // discard VMs: their Nodes are deleted, and an OrphanCollector gets a confirmation that a person checked them.
 func discard(t *testing.T, f kit.Fleet, c *machinev1alpha1.OrphanCollector, vms []string) {
 	t.Helper()
@@ -223,6 +288,8 @@ func TestSnapshotsOfARolloutLoseNothing(t *testing.T) {
 	f := here.NewTargetFleet(t)
 	collector := newCollector(t, f)
 	md := f.Deployment("web", 4, 1, 1)
+	// A Machine that had no VM in a snapshot, and got one since, cannot join with its next one.
+	md.Spec.Template.Spec.CreationTimeout = metav1.Duration{Duration: 90 * time.Second}
 	f.Create(t, md)
 	f.AwaitDeployment(t, md.Name)
 	versions := []string{kit.NewVersion, kit.OldVersion}

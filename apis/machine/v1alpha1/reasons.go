@@ -672,7 +672,7 @@ const (
 	//   - Type: Warning
 	//   - Do: Find out which client made the request.
 	EventCertificateDenied = "CertificateDenied"
-	// EventCertificateWaits reports that a request for a serving certificate is not approved yet,
+	// EventCertificateWaits reports that a request for a certificate is not approved yet,
 	// and why.
 	//   - Kinds: Machine, Node
 	//   - Type: Warning

@@ -46,6 +46,9 @@ type machine struct {
 	deleting bool
 	// joined is the name of the Node that is proven to be the Machine's, empty while none is.
 	joined string
+	// taken means that a VM has joined as the Node with the Machine's token, and that the Node is
+	// not known to be the Machine's. After a restore it may be a VM that is younger than the backup.
+	taken bool
 	// addresses of the VM, as its cloud and its guest report them.
 	addresses []workernode.Address
 }
@@ -154,6 +157,9 @@ func decideClient(r request, f facts) verdict {
 		return denied("%s is not in the group %s", r.user, bootstrapGroup)
 	case m.joined != "":
 		return denied("the machine has joined already, as the Node %s", m.joined)
+	case m.taken:
+		// With certificates of one name, two VMs would be one Node and run the same pods.
+		return verdict{wait, fmt.Sprintf("a VM has joined as the Node %s already", m.node)}
 	case m.deleting:
 		return denied("the machine is being deleted")
 	case m.unobserved:

@@ -230,6 +230,7 @@ func TestDecide(t *testing.T) {
 		"ButNoOther":                       {form: join(), edit: func(f *form) { f.template.Subject.CommonName = "system:node:b" }, facts: facts{token: &machine{node: "a"}, subject: b}, want: deny, says: "must be system:node:a"},
 		"NorAnAdministrator":               {form: join(), edit: func(f *form) { f.template.Subject.Organization = []string{"system:masters"} }, facts: facts{token: &machine{node: "a"}}, want: deny, says: "system:masters"},
 		"NorItTwice":                       {form: join(), facts: facts{token: a, subject: a}, want: deny, says: "joined already"},
+		"NorWhileAnotherVMIsItsNode":       {form: join(), facts: facts{token: &machine{node: "a", taken: true}}, want: wait, says: "a VM has joined as the Node a already"},
 		"NorOnceItsMachineIsDeleted":       {form: join(), facts: facts{token: &machine{node: "a", deleting: true}}, want: deny, says: "being deleted"},
 		"NorBeforeItsMachineIsReconciled":  {form: join(), facts: facts{token: &machine{node: "a", unobserved: true}}, want: retry, says: "not been reconciled"},
 		"ARenewalNeedsNoReconcile":         {form: renewal(), facts: facts{requestor: &machine{node: "a", unobserved: true}}, want: approve},

@@ -134,7 +134,7 @@ func (r *reconciler) cloudNode(ctx context.Context, c cluster, ref target.Ref, n
 
 // token finds the Machine that a bootstrap token was made for. A token that Drover did not
 // make is not for Drover to decide on.
-func (r *reconciler) token(ctx context.Context, ref target.Ref, id string) (found, error) {
+func (r *reconciler) token(ctx context.Context, c cluster, ref target.Ref, id string) (found, error) {
 	if id == "" {
 		return found{}, nil
 	}
@@ -146,6 +146,14 @@ func (r *reconciler) token(ctx context.Context, ref target.Ref, id string) (foun
 	if f.joined == "" && m.Status.NodeRef != nil {
 		// The Node may be gone since, or was proven before a restart. The token has served.
 		f.joined = m.Status.NodeRef.Name
+	}
+	if f.joined == "" {
+		// A VM has joined that this Machine does not have, as far as is known.
+		uid, err := c.token(ctx, f.node)
+		if err != nil {
+			return found{}, err
+		}
+		f.taken = uid == identity.UID(m)
 	}
 	return f, nil
 }

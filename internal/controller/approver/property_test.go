@@ -40,6 +40,7 @@ func anyMachine(r *rand.Rand) *machine {
 	if m.joined = m.node; r.IntN(4) == 0 {
 		m.joined = pick(r, append(someNodes, ""))
 	}
+	m.taken = m.joined == "" && r.IntN(3) == 0
 	for _, s := range slices.Concat(some(r, someAddresses, 3), some(r, someNames, 3)) {
 		m.addresses = append(m.addresses, workernode.Address{Type: "InternalIP", Address: s, Guest: r.IntN(2) == 0})
 	}
@@ -133,7 +134,7 @@ func approvableClient(req request, f facts) string {
 	name := strings.TrimPrefix(req.asked.Subject.CommonName, nodeUserPrefix)
 	if m := f.token; m != nil {
 		switch {
-		case req.user != bootstrapUser+"abcdef" || m.joined != "" || m.deleting || m.unobserved:
+		case req.user != bootstrapUser+"abcdef" || m.joined != "" || m.taken || m.deleting || m.unobserved:
 			return "the token is used, or of no Machine that joins"
 		case name != m.node && (!m.cloudNamed || !cloudReports(m, name)):
 			return "the name is not the Machine's"

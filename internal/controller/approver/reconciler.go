@@ -133,7 +133,7 @@ func (r *reconciler) reportWait(csr *certificatesv1.CertificateSigningRequest, a
 func (r *reconciler) facts(ctx context.Context, c cluster, ref target.Ref, req request) (facts, *machinev1alpha1.Machine, error) {
 	requestor, err1 := r.node(ctx, c, ref, req.requestor())
 	subject, err2 := r.node(ctx, c, ref, req.subject())
-	token, err3 := r.token(ctx, ref, req.token())
+	token, err3 := r.token(ctx, c, ref, req.token())
 	if err := errors.Join(err1, err2, err3); err != nil {
 		return facts{}, nil, err
 	}

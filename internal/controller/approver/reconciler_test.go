@@ -225,6 +225,8 @@ func TestReconcile(t *testing.T) {
 		"NotIfTheCloudReportsAnotherName":            {form: serving().of("ip-1"), machines: []observation{observe("a", named("ip-1"), hostname("ip-9"))}, again: true},
 		"NotBeforeTheMachineOfTheCloudIsReconciled":  {form: serving().of("ip-1"), machines: []observation{observe("a", named("ip-1"), unknown)}, fails: true},
 		"NotAfterItsNodeWasLeft":                     {form: serving().of("ip-1"), machines: []observation{observe("a", named("ip-1"), leftNode)}},
+		"ATokenWaitsWhileAVMIsItsNode":               {form: tokenAs("a", nodeOfMachine("a")), machines: []observation{observe("a", labelled(nodeOfMachine("a")))}, again: true},
+		"ButNotForANodeOfAnotherName":                {form: tokenAs("a", nodeOfMachine("a")), machines: []observation{observe("a", labelled("another"))}, condition: certificatesv1.CertificateApproved},
 		"ATokenOfACloudMachineHasTheNameOfTheCloud":  {form: tokenAs("a", "ip-1"), machines: []observation{observe("a", named("ip-1"), notJoined)}, condition: certificatesv1.CertificateApproved},
 		"AndNoOtherNameThanTheClouds":                {form: tokenAs("a", "ip-2"), machines: []observation{observe("a", named("ip-1"), notJoined)}, condition: certificatesv1.CertificateDenied, event: "must be of a name that the cloud reports"},
 		"NorTheNameThatIsAnotherMachinesNodeAlready": {form: tokenAs("a", "ip-1"), machines: []observation{observe("a", named("ip-1"), notJoined), observe("b", named("ip-1"), address("10.0.0.2"))}, again: true},

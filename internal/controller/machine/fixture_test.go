@@ -94,8 +94,14 @@ func newScheme(t *testing.T) *runtime.Scheme {
 func newWorld(t *testing.T, objs ...client.Object) *world {
 	t.Helper()
 	w := &world{t: t, events: &recorded{}, now: time.Unix(100, 0), target: kubefake.NewClientset()}
-	w.client = fake.NewClientBuilder().WithScheme(newScheme(t)).WithObjects(objs...).
-		WithStatusSubresource(&v1alpha1.Machine{}).WithIndex(&v1alpha1.Machine{}, byToken, tokenOf).WithInterceptorFuncs(w.interceptors()).Build()
+	builder := fake.NewClientBuilder().WithScheme(newScheme(t)).WithObjects(objs...).
+		WithStatusSubresource(&v1alpha1.Machine{}).WithIndex(&v1alpha1.Machine{}, byToken, tokenOf).WithInterceptorFuncs(w.interceptors())
+	for _, gvk := range []schema.GroupVersionKind{vmKind, cardKind} {
+		obj := &unstructured.Unstructured{}
+		obj.SetGroupVersionKind(gvk)
+		builder = builder.WithIndex(obj, byMachine, machineLabel)
+	}
+	w.client = builder.Build()
 	w.restart()
 	return w
 }
@@ -141,6 +147,7 @@ func (w *world) restart() {
 		w.watched = append(w.watched, gvk)
 		return nil
 	}
+	w.r.watches.index = func(context.Context, schema.GroupVersionKind) error { return nil }
 	w.r.nodes = &nodeTools{record: w.events, now: clock, hooks: hooksOf(w.client), marks: noMarks, connect: func(context.Context, *v1alpha1.Machine) (nodeCluster, error) {
 		return nodeCluster{kube: w.target, nodes: w.nodes, ofVM: w.nodesOfVM, classify: passed}, w.unreachable
 	}}

@@ -139,13 +139,17 @@ func (r *Reconciler) readLive(ctx context.Context, gvk schema.GroupVersionKind, 
 }
 
 // labelled are the resources of a kind that are labelled with the Machine's name, from the cache.
-// They are shared with it: nobody changes them.
+// They are shared with it: nobody changes them. A list by the label itself would look at each
+// resource of the namespace, for each Machine.
 func (r *Reconciler) labelled(ctx context.Context, gvk schema.GroupVersionKind, m *machinev1alpha1.Machine) ([]unstructured.Unstructured, error) {
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
+	if err := r.watches.ensureIndex(ctx, gvk); err != nil {
+		return nil, err
+	}
 	list := &unstructured.UnstructuredList{}
 	list.SetGroupVersionKind(gvk.GroupVersion().WithKind(gvk.Kind + "List"))
-	err := r.resources.List(ctx, list, client.InNamespace(m.GetNamespace()), client.MatchingLabels{machinev1alpha1.LabelMachine: m.GetName()}, client.UnsafeDisableDeepCopy)
+	err := r.resources.List(ctx, list, client.InNamespace(m.GetNamespace()), client.MatchingFields{byMachine: m.GetName()}, client.UnsafeDisableDeepCopy)
 	return list.Items, err
 }
 

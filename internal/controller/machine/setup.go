@@ -58,6 +58,9 @@ const (
 	byClass = "drover.class"
 )
 
+// byMachine is the index of resources that Machines compose: the name in the label of a Machine.
+const byMachine = "drover.machine"
+
 // Options of the controller.
 type Options struct {
 	// Function is the name of the Function whose steps run in this process. The steps of
@@ -92,6 +95,9 @@ func Setup(ctx context.Context, mgr ctrl.Manager, o controller.Options, pool *ta
 		obj := &unstructured.Unstructured{}
 		obj.SetGroupVersionKind(gvk)
 		return c.Watch(source.TypedKind(resources, obj, h))
+	}
+	r.watches.index = func(ctx context.Context, gvk schema.GroupVersionKind) error {
+		return indexByMachine(ctx, resources, gvk)
 	}
 	revisions := &unstructured.Unstructured{}
 	revisions.SetGroupVersionKind(revisionKind)
@@ -196,6 +202,21 @@ func index(ctx context.Context, indexer client.FieldIndexer) error {
 		}); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// indexByMachine the resources of a kind.
+func indexByMachine(ctx context.Context, resources client.FieldIndexer, gvk schema.GroupVersionKind) error {
+	obj := &unstructured.Unstructured{}
+	obj.SetGroupVersionKind(gvk)
+	return resources.IndexField(ctx, obj, byMachine, machineLabel)
+}
+
+// machineLabel is the key of the index byMachine.
+func machineLabel(obj client.Object) []string {
+	if name := obj.GetLabels()[machinev1alpha1.LabelMachine]; name != "" {
+		return []string{name}
 	}
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
+	"golang.org/x/sync/singleflight"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
@@ -26,11 +27,16 @@ type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 // is found out from the pipelines.
 type watches struct {
 	// start the watch of a kind. It does not wait for its cache.
-	start   func(schema.GroupVersionKind, handler.TypedEventHandler[*unstructured.Unstructured, reconcile.Request]) error
+	start func(schema.GroupVersionKind, handler.TypedEventHandler[*unstructured.Unstructured, reconcile.Request]) error
+	// index the resources of a kind by byMachine. It waits for its cache, and is called once.
+	index   func(context.Context, schema.GroupVersionKind) error
 	written *overlay
+	// indexing lets one caller index a kind, and the others wait for that.
+	indexing singleflight.Group
 
 	mu      sync.Mutex
 	started map[schema.GroupVersionKind]bool
+	indexed map[schema.GroupVersionKind]bool
 	// held resources by the names of the Machines that they wait for, with the UIDs of these.
 	held map[types.NamespacedName]map[stray]types.UID
 	// required resources of Machines, by kind.
@@ -38,7 +44,7 @@ type watches struct {
 }
 
 func newWatches(written *overlay) *watches {
-	return &watches{written: written, started: map[schema.GroupVersionKind]bool{}, held: map[types.NamespacedName]map[stray]types.UID{}, required: map[schema.GroupVersionKind]map[types.NamespacedName][]*fnv1.ResourceSelector{}}
+	return &watches{written: written, started: map[schema.GroupVersionKind]bool{}, indexed: map[schema.GroupVersionKind]bool{}, held: map[types.NamespacedName]map[stray]types.UID{}, required: map[schema.GroupVersionKind]map[types.NamespacedName][]*fnv1.ResourceSelector{}}
 }
 
 // ensure that a kind is watched.
@@ -53,6 +59,26 @@ func (w *watches) ensure(gvk schema.GroupVersionKind) error {
 	}
 	w.started[gvk] = true
 	return nil
+}
+
+// ensureIndex of a kind. An index cannot be added twice.
+func (w *watches) ensureIndex(ctx context.Context, gvk schema.GroupVersionKind) error {
+	_, err, _ := w.indexing.Do(gvk.String(), func() (any, error) {
+		w.mu.Lock()
+		done := w.indexed[gvk]
+		w.mu.Unlock()
+		if done {
+			return nil, nil
+		}
+		if err := w.index(ctx, gvk); err != nil {
+			return nil, err
+		}
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.indexed[gvk] = true
+		return nil, nil
+	})
+	return err
 }
 
 // has reports whether a kind is watched.

@@ -1,6 +1,7 @@
 package deployment
 
 import (
+	"slices"
 	"testing"
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
@@ -42,5 +43,37 @@ func TestADeploymentAdoptsTheSetsThatWereMadeForIt(t *testing.T) {
 				t.Errorf("adopted: %t", got)
 			}
 		})
+	}
+}
+
+// TestOfTwoSetsOfOneTemplateTheRestoredOneIsTheNewSet has a deployment that made a set before that of
+// its backup was restored: both have its template and its first revision.
+func TestOfTwoSetsOfOneTemplateTheRestoredOneIsTheNewSet(t *testing.T) {
+	own := machineSet("v2", 1, 4)
+	for name, tc := range map[string]struct {
+		restored string
+		revision int64
+		want     string
+	}{
+		"WhoseNameIsLast":                  {"zzz", 1, "zzz"},
+		"WhoseNameIsFirst":                 {"aaa", 1, "aaa"},
+		"UnlessItsRevisionIsOfATimeGoneBy": {"aaa", 0, own.Name},
+	} {
+		t.Run(name, func(t *testing.T) {
+			restored := machineSet("v2", tc.revision, 4, func(s *Set) { s.Name = tc.restored })
+			sets := []Set{own, restored}
+			for range sets {
+				slices.Reverse(sets)
+				f := fleetOf(now, Observed{Deployment: deployment(4), ClassFound: true, Sets: slices.Clone(sets)})
+				if f.newSet.Name != tc.want || len(f.oldSets) != 1 {
+					t.Errorf("the new set is %s beside %d others, want %s", f.newSet.Name, len(f.oldSets), tc.want)
+				}
+			}
+		})
+	}
+	// Two that were both made here, or both restored, are in the order of their names.
+	first, second := machineSet("v2", 1, 4, func(s *Set) { s.Name = "aaa" }), machineSet("v2", 1, 4, func(s *Set) { s.Name = "bbb" })
+	if f := fleetOf(now, Observed{Deployment: deployment(4), ClassFound: true, Sets: []Set{second, first}}); f.newSet.Name != "bbb" {
+		t.Errorf("the new set is %s", f.newSet.Name)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/names"
 	shared "github.com/drover-dev/drover/internal/plan"
 	"github.com/drover-dev/drover/internal/plan/remediation"
 )
@@ -80,7 +81,9 @@ func (f *fleet) checkClass() {
 	}
 }
 
-// sortSets by what was decided about them before, oldest first.
+// sortSets by what was decided about them before, oldest first. A restored MachineDeployment
+// has forgotten its revisions. If it has made a set before that of the backup was there, both are
+// of one revision, and the one of the backup has the Machines that are in use: it is the newer one.
 func (f *fleet) sortSets() {
 	for _, observed := range f.Sets {
 		s := &set{Set: observed, revision: revisionOf(observed.MachineSet), desired: observed.Spec.Replicas}
@@ -98,8 +101,24 @@ func (f *fleet) sortSets() {
 		}
 	}
 	slices.SortFunc(f.oldSets, func(a, b *set) int {
-		return cmp.Or(cmp.Compare(a.revision, b.revision), cmp.Compare(a.Name, b.Name))
+		return cmp.Or(cmp.Compare(a.revision, b.revision), falseFirst(f.isAdopted(a), f.isAdopted(b)), cmp.Compare(a.Name, b.Name))
 	})
+}
+
+// isAdopted reports whether a set was made for another MachineDeployment, as one was that had the
+// name before a restore.
+func (f *fleet) isAdopted(s *set) bool {
+	return s.Name != names.MachineSet(f.Deployment.Name, f.Deployment.UID, s.Labels[machinev1alpha1.LabelTemplateHash])
+}
+
+func falseFirst(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case b:
+		return -1
+	}
+	return 1
 }
 
 func (f *fleet) chooseNewSet() {

@@ -103,7 +103,7 @@ func (f facts) describeConsole() string {
 	}
 	c := f.VM.Console
 	if p := f.bootstrapProgress(); p != nil {
-		text := describeProgress(p)
+		text := describeProgress(p, f.VM.State == plan.VMFailed)
 		if c.Step != nil && c.Step.Output != "" {
 			text += ": " + c.Step.Output
 		}
@@ -118,14 +118,19 @@ func (f facts) describeConsole() string {
 	return ""
 }
 
-func describeProgress(p *machinev1alpha1.BootstrapProgress) string {
+// describeProgress of a bootstrap. A VM that has ended tries no step again.
+func describeProgress(p *machinev1alpha1.BootstrapProgress, ended bool) string {
 	switch {
+	case p.State == machinev1alpha1.BootstrapFailed && ended:
+		return fmt.Sprintf("bootstrap step %s failed with exit code %d", p.Step, ptr.Deref(p.ExitCode, 0))
 	case p.State == machinev1alpha1.BootstrapFailed:
 		return fmt.Sprintf("bootstrap step %s failed with exit code %d and is tried again", p.Step, ptr.Deref(p.ExitCode, 0))
 	case p.Step == "":
 		return "all its bootstrap steps are done"
 	case p.State == machinev1alpha1.BootstrapDone:
 		return fmt.Sprintf("bootstrap step %s is done", p.Step)
+	case ended:
+		return fmt.Sprintf("bootstrap step %s was running", p.Step)
 	}
 	return fmt.Sprintf("bootstrap step %s is running", p.Step)
 }

@@ -37,7 +37,7 @@ func describeBootstrap(p *machinev1alpha1.BootstrapProgress) string {
 	if p == nil {
 		return ""
 	}
-	return p.Step + " " + describeProgress(p) + " since " + p.Since.Sub(created).String()
+	return p.Step + " " + describeProgress(p, false) + " since " + p.Since.Sub(created).String()
 }
 
 func TestWhatTheConsoleOfALateMachineShows(t *testing.T) {
@@ -230,7 +230,11 @@ func TestAVMThatEndsByItselfSaysWhy(t *testing.T) {
 		},
 		"AStepFailed": {
 			&plan.Console{Excerpt: "x\n", Step: &console.Step{Name: "disks", State: console.Failed, ExitCode: 7}}, phaseIs("Provisioning"),
-			ended + "; bootstrap step disks failed with exit code 7 and is tried again", "BootstrapFailing",
+			ended + "; bootstrap step disks failed with exit code 7", "BootstrapFailing",
+		},
+		"ItPoweredOffInAStep": {
+			&plan.Console{Excerpt: "x\n", Step: &console.Step{Name: "disks", State: console.Running}}, phaseIs("Provisioning"),
+			ended + "; bootstrap step disks was running", "NodeNotJoined",
 		},
 		"ItsKernelPanics":        {&plan.Console{Excerpt: "Kernel panic\n"}, phaseIs("Provisioning"), ended + "; its console ends with: Kernel panic", "NodeNotJoined"},
 		"ItsConsoleIsNotKnown":   {nil, phaseIs("Provisioning"), ended, "NodeNotJoined"},
@@ -239,7 +243,7 @@ func TestAVMThatEndsByItselfSaysWhy(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			o := Observed{Machine: machine(tc.before), VM: plan.VM{State: plan.VMFailed, ProviderID: id, Message: ended, Console: tc.console}}
 			d := Plan(soon, o)
-			if got := d.Status.FailureMessage; !strings.HasPrefix(got, tc.message) || len(got) > len(tc.message) && !strings.Contains(got, "status.join.console") {
+			if got, _, _ := strings.Cut(d.Status.FailureMessage, "; read status.join.console"); got != tc.message {
 				t.Errorf("message %q, want %q", got, tc.message)
 			}
 			if c := conditionOf(d, machinev1alpha1.ConditionNodeReady); c.Reason != tc.reason {

@@ -143,6 +143,63 @@ func TestARestoreOfTenThousandMachinesDeletesNothing(t *testing.T) {
 	}
 }
 
+// TestARestoreOfSetsAfterTheirDeploymentKeepsTheRestoredMachines lets a MachineDeployment make a
+// MachineSet of its own before the MachineSet and the Machines of the backup are there.
+func TestARestoreOfSetsAfterTheirDeploymentKeepsTheRestoredMachines(t *testing.T) {
+	for _, name := range []string{"md-00000", "md-zzzzz"} {
+		t.Run(name, func(t *testing.T) {
+			backup := restored(t, 4)
+			c := New(backup.Deployment().Spec)
+			for range 20 {
+				c.reconcileAll()
+			}
+			if n := len(c.Machines()); n != 4 {
+				t.Fatalf("%d Machines were made before the restore, want 4:\n%s", n, c)
+			}
+			set := backup.Sets()[0].DeepCopy()
+			set.Name, set.UID = name, c.uid()
+			c.sets.put(set, nil)
+			var kept []string
+			for _, m := range backup.Machines() {
+				m.UID, m.OwnerReferences = c.uid(), []metav1.OwnerReference{*metav1.NewControllerRef(set, machinev1alpha1.MachineSetGroupVersionKind)}
+				c.machines.put(m, nil)
+				c.takeOver(m)
+				kept = append(kept, m.Name)
+			}
+			for range 60 {
+				c.reconcileAll()
+			}
+			for _, name := range kept {
+				if e, there := c.machines.last[name]; !there || e.object.DeletionTimestamp != nil {
+					t.Errorf("Machine %s of the backup is deleted:\n%s", name, c)
+				}
+			}
+			if n := len(c.Machines()); n != 4 {
+				t.Errorf("%d Machines are left, want 4:\n%s", n, c)
+			}
+		})
+	}
+}
+
+// reconcileAll lets all that decides look at what there is, and what it decided happen.
+func (c *Cluster) reconcileAll() {
+	c.CatchUp()
+	c.ReconcileDeployment()
+	for _, s := range c.Sets() {
+		c.CatchUp()
+		c.ReconcileSet(s.Name)
+		c.ReconcileGroup(s.Name)
+	}
+	for _, m := range c.Machines() {
+		if m.DeletionTimestamp != nil {
+			c.Finish(m.Name)
+		} else {
+			c.Boot(m.Name)
+		}
+	}
+	c.Now = c.Now.Add(10 * time.Second)
+}
+
 // TestARestoreDeletesNothingUntilAllIsTakenOver does the same to pools of all shapes.
 func TestARestoreDeletesNothingUntilAllIsTakenOver(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

@@ -33,9 +33,13 @@ type watcher struct {
 	// when the deployment recorded the number of replicas by which it does.
 	unavailable map[string]bool
 	// spared names the preserved Machines, which were not available, in whose place a scale-down
-	// deletes a Machine.
+	// deletes a Machine. The user asked for that: a preserved Machine counts as a replica, and a
+	// scale-down takes it last. So it excuses as many missing Machines as are preserved, and no
+	// others.
 	spared map[string][]string
-	// outside of a rollout, a scale-down decided on the deletion of these Machines.
+	// outside of a rollout, a scale-down decided on the deletion of these Machines. A set records
+	// a decision a moment before it deletes. If the template changes in between, the scale-down is
+	// no part of the rollout: its Machines drain beside those that the set creates.
 	outside map[string]bool
 	// cancelled Machines were too many because a replacement of their set ended, and because of
 	// no number of replicas.
@@ -235,7 +239,7 @@ func (w *watcher) onMark(c *Cluster, m *machinev1alpha1.Machine) {
 // order CreateFirst as many more as replacements may be in flight. A Machine that is deleted
 // in a rollout counts until its VM is gone, but with OnDelete, which bounds only those that are
 // not being deleted. One that a user or a replacement deletes is on top
-// of that, and so are one that is deleted outside of a rollout, one that never had a VM, and one
+// of that, and so are one whose deletion was decided outside of a rollout, one that never had a VM, and one
 // that is too many because a replacement is not needed any more. A
 // Machine that takes the place of one that was lost waits for no other to be gone. One that was
 // set aside is no replica. A set creates the Machines of the last number that it has acted on.
