@@ -100,6 +100,16 @@ $(BIN)/plugins: cluster/cloud/go.mod
 	cd cluster/cloud && go build -ldflags "-s -w" -o $@/ $(network_plugins:%=github.com/containernetworking/plugins/plugins/%)
 	@touch $@
 
+# Argo CD, Flux and the Crossplane CLI, whose verdicts test/gitops compares (minutes, the
+# first time).
+.PHONY: gitops-clients
+gitops-clients: $(BIN)/crossplane-cli
+	cd test/gitops/clients && go build -ldflags "-s -w" -o $(BIN)/gitops-judge ./judge
+
+$(BIN)/crossplane-cli: test/gitops/clients/go.mod
+	@mkdir -p $(BIN)
+	cd test/gitops/clients && go build -ldflags "-s -w" -o $@ github.com/crossplane/cli/v2/cmd/crossplane
+
 .PHONY: packages
 packages: binaries ## Build the Configuration, Function and Provider packages into .work/packages.
 	$(BIN)/xpkg build --root $(CURDIR) --bin $(BIN) --out $(PACKAGES) --version $(VERSION)
@@ -153,6 +163,8 @@ VULNDB ?= https://vuln.go.dev
 lint: $(BIN)/staticcheck $(BIN)/govulncheck ## Vet and staticcheck every module, and look for dependencies with known faults.
 	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { echo "gofmt these:"; gofmt -l $$(git ls-files '*.go'); exit 1; }
 	@for m in $(MODULES); do echo "lint $$m"; (cd $$m && go vet ./... && $(BIN)/staticcheck ./...) || exit 1; done
+	@# Staticcheck would analyse all of Argo CD for one file.
+	cd test/gitops/clients && go vet ./judge
 	VULNDB=$(VULNDB) GOVULNCHECK=$(BIN)/govulncheck go test -count=1 ./test/dependencies
 
 $(BIN)/staticcheck: go.mod
@@ -223,7 +235,7 @@ fuzz: ## Give garbage to all that decodes what others wrote, FUZZTIME=30s to eac
 	done
 
 .PHONY: e2e
-e2e: build packages previous-if-possible real-vms-if-possible ## Run the end-to-end tests and the golden renders on a local control plane.
+e2e: build packages gitops-clients previous-if-possible real-vms-if-possible ## Run the end-to-end tests and the golden renders on a local control plane.
 	DROVER_BIN=$(BIN) DROVER_PACKAGES=$(PACKAGES) DROVER_PREVIOUS=$$(ls -d $(previous_dir)/packages 2>/dev/null) DROVER_REAL_VMS=$$(ls -d $(REAL_VMS) 2>/dev/null) \
 		go test -count=1 -parallel 4 -timeout 45m $$(go list ./test/... | grep -v /recovery$$)
 

@@ -136,10 +136,10 @@ func copyOf(o *unstructured.Unstructured) *unstructured.Unstructured {
 	if spec, ok := o.Object["spec"]; ok {
 		out.Object["spec"] = spec
 	}
-	// References that Crossplane keeps belong to the cluster that it wrote them in. Those of a
-	// Machine are its user's own.
+	// References to resources belong to the cluster that they were written in. The revision of
+	// a Machine is its user's own.
+	unstructured.RemoveNestedField(out.Object, "spec", "crossplane", "resourceRefs")
 	if o.GetKind() != machinev1alpha1.MachineGroupVersionKind.Kind {
-		unstructured.RemoveNestedField(out.Object, "spec", "crossplane", "resourceRefs")
 		unstructured.RemoveNestedField(out.Object, "spec", "crossplane", "compositionRevisionRef")
 	}
 	if isInfrastructure(o) {

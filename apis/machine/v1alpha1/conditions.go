@@ -153,7 +153,7 @@ const (
 	//     deployment is paused.
 	//   - Do: Read the reason and the message.
 	ConditionProgressing = "Progressing"
-	// ConditionReconciling is the condition of kstatus that kubectl wait, Argo CD and Flux read
+	// ConditionReconciling is the condition of kstatus that Flux reads, and kubectl wait on request
 	// (https://github.com/kubernetes-sigs/cli-utils/blob/master/pkg/kstatus/README.md).
 	//   - Kinds: MachineSet, MachineDeployment, NodePool
 	//   - Polarity: True means work

@@ -86,6 +86,13 @@ type MachineGroupSpec struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=10000
 	Delete []string `json:"delete,omitempty"`
+
+	// ResourceRefs name the Machines in machines and delete, where "crossplane resource
+	// trace" looks for them. They decide nothing.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=20000
+	ResourceRefs []ResourceReference `json:"resourceRefs,omitempty"`
 }
 
 // MachineGroupStatus says what was done.

@@ -360,6 +360,25 @@ type CompositionSelection struct {
 	// is Automatic.
 	// +optional
 	CompositionUpdatePolicy CompositionUpdatePolicy `json:"compositionUpdatePolicy,omitempty"`
+
+	// ResourceRefs name the VM, its companions, and whatever else the pipeline composed for
+	// the Machine, where "crossplane resource trace" looks for them. Drover writes them with
+	// the providerID, or when the provider reports an error before. They decide nothing:
+	// any other value is overwritten, and that of a template is ignored.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=64
+	ResourceRefs []ResourceReference `json:"resourceRefs,omitempty"`
+}
+
+// A ResourceReference names an object in the namespace of the object that refers to it.
+type ResourceReference struct {
+	// APIVersion of the object.
+	APIVersion string `json:"apiVersion"`
+	// Kind of the object.
+	Kind string `json:"kind"`
+	// Name of the object.
+	Name string `json:"name"`
 }
 
 // A CompositionReference names a Composition or a CompositionRevision.

@@ -121,6 +121,7 @@ func TestTheLifeOfAMachine(t *testing.T) {
 	if m := w.machine(); m.Spec.ProviderID == nil || *m.Spec.ProviderID != id || m.Status.Phase != v1alpha1.MachineJoining {
 		t.Errorf("spec %+v, status %+v", m.Spec, m.Status)
 	}
+	w.wantTraced(vmReference)
 	for _, c := range w.machine().Status.Conditions {
 		if c.ObservedGeneration != w.machine().GetGeneration() {
 			t.Errorf("condition %s is of generation %d, the Machine of %d", c.Type, c.ObservedGeneration, w.machine().GetGeneration())

@@ -152,6 +152,9 @@ func drover(t *testing.T) func(context.Context, *fnRequest) (*fnResponse, error)
 			a.node.Drain.Drain = m.Spec.Drain
 			a.status.ProviderID, a.status.Phase = pid, v1alpha1.MachineJoining
 		}
+		if code := atProvider["error"].GetStringValue(); code != "" {
+			a.vm.ErrorCode = code
+		}
 		vmReady := condition("InfrastructureReady", fnv1.Status_STATUS_CONDITION_FALSE, "VMCreating")
 		if state := atProvider["state"].GetStringValue(); state != "" {
 			vmReady = condition("InfrastructureReady", fnv1.Status_STATUS_CONDITION_TRUE, state)

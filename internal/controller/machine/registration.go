@@ -118,7 +118,7 @@ func (r *Reconciler) recorder(f *facts, d decision, knows bool) recordFunc {
 		if !knows {
 			return errUndecided
 		}
-		if err := r.recordProviderID(ctx, f, d); err != nil {
+		if err := r.recordVM(ctx, f, d); err != nil {
 			return err
 		}
 		f.applying = applied

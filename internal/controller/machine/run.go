@@ -243,7 +243,7 @@ func contextOf(seeds map[string]any) (*structpb.Struct, error) {
 
 // conclude writes what was decided: first to the Machine, then to its resources.
 func (r *Reconciler) conclude(ctx context.Context, f *facts, d decision) (reconcile.Result, error) {
-	if err := r.recordProviderID(ctx, f, d); err != nil {
+	if err := r.recordVM(ctx, f, d); err != nil {
 		return reconcile.Result{}, err
 	}
 	written, err := r.report(ctx, f, d)

@@ -185,14 +185,56 @@ func (r *Reconciler) remember(m *machinev1alpha1.Machine) {
 	r.written.put(m.DeepCopy())
 }
 
-// recordProviderID in the spec, where the cluster-autoscaler reads it, once the VM itself
-// reports it. It comes before the status, which then is about the new generation.
-func (r *Reconciler) recordProviderID(ctx context.Context, f *facts, d decision) error {
+// recordVM in the spec, once the VM itself reports its providerID: the providerID, which the
+// cluster-autoscaler reads, and references to the VM and to all else that was composed, which
+// "crossplane resource trace" follows. It comes before the status, which then is about the
+// new generation.
+//
+// The references are derived, and nothing reads them back. One write has both, so that the
+// references cost a Machine none. Only if the provider reports an error first, they are
+// written for themselves: a user then looks for the resource that has the error.
+func (r *Reconciler) recordVM(ctx context.Context, f *facts, d decision) error {
 	m := f.machine
-	if !d.vm.Confirmed || m.Spec.ProviderID != nil {
+	isNew := d.vm.Confirmed && m.Spec.ProviderID == nil
+	if !isNew && m.Spec.ProviderID == nil && d.vm.ErrorCode == "" {
 		return nil
 	}
-	return r.patchSpec(ctx, m, func(s *machinev1alpha1.MachineSpec) { s.ProviderID = &d.vm.ProviderID })
+	refs, err := traced(f, d)
+	if err != nil {
+		return err
+	}
+	if !isNew && slices.Equal(tracedBefore(m), refs) {
+		return nil
+	}
+	return r.patchSpec(ctx, m, func(s *machinev1alpha1.MachineSpec) {
+		if isNew {
+			s.ProviderID = &d.vm.ProviderID
+		}
+		if s.Crossplane == nil {
+			s.Crossplane = &machinev1alpha1.CompositionSelection{}
+		}
+		s.Crossplane.ResourceRefs = refs
+	})
+}
+
+// traced are the references of status.resourceRefs as Crossplane has them in a spec.
+func traced(f *facts, d decision) ([]machinev1alpha1.ResourceReference, error) {
+	composed, err := references(f, d)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]machinev1alpha1.ResourceReference, 0, len(composed))
+	for _, c := range composed {
+		out = append(out, machinev1alpha1.ResourceReference{APIVersion: c.APIVersion, Kind: c.Kind, Name: c.Name})
+	}
+	return out, nil
+}
+
+func tracedBefore(m *machinev1alpha1.Machine) []machinev1alpha1.ResourceReference {
+	if m.Spec.Crossplane == nil {
+		return nil
+	}
+	return m.Spec.Crossplane.ResourceRefs
 }
 
 // pin a Machine to a revision, as Crossplane does by the policy Manual.

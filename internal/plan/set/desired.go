@@ -76,6 +76,9 @@ func ofTemplate(set *machinev1alpha1.MachineSet, name string) Desired {
 		Spec: t.Spec,
 	}
 	m.Spec.ProviderID, m.Spec.InPlaceUpdate, m.Spec.InfrastructureRef = nil, nil, nil
+	if m.Spec.Crossplane != nil {
+		m.Spec.Crossplane.ResourceRefs = nil
+	}
 	m.Spec.CapacityTimeout = machinev1alpha1.CapacityTimeoutOf(set, t.Spec)
 	return Desired{Machine: m}
 }

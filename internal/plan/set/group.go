@@ -37,7 +37,24 @@ func Group(set *machinev1alpha1.MachineSet, d Decision) (*machinev1alpha1.Machin
 	}
 	slices.SortFunc(g.Spec.Templates, func(a, b machinev1alpha1.GroupTemplate) int { return strings.Compare(a.Name, b.Name) })
 	slices.SortFunc(g.Spec.Machines, func(a, b machinev1alpha1.GroupMember) int { return strings.Compare(a.Name, b.Name) })
+	g.Spec.ResourceRefs = references(d)
 	return g, nil
+}
+
+// references to all Machines of a set, for readers that follow references. A Machine that is
+// being deleted is among them until it is gone.
+func references(d Decision) []machinev1alpha1.ResourceReference {
+	names := slices.Concat(d.Delete, d.Terminating)
+	for _, m := range d.Machines {
+		names = append(names, m.Name)
+	}
+	slices.Sort(names)
+	apiVersion, kind := machinev1alpha1.MachineGroupVersionKind.ToAPIVersionAndKind()
+	out := make([]machinev1alpha1.ResourceReference, 0, len(names))
+	for _, name := range slices.Compact(names) {
+		out = append(out, machinev1alpha1.ResourceReference{APIVersion: apiVersion, Kind: kind, Name: name})
+	}
+	return out
 }
 
 // template of a Machine: all of it but its name. Most Machines of a set have the same.

@@ -41,8 +41,39 @@ func TestAMachineGroupHasTheDecisionCarriedOut(t *testing.T) {
 		want.Spec.Machines = append(want.Spec.Machines, machinev1alpha1.GroupMember{Name: name, Template: same})
 	}
 	want.Spec.Templates = g.Spec.Templates
+	want.Spec.ResourceRefs = referencesTo("a", "b", "c", "d")
 	if diff := cmp.Diff(want, g); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+func referencesTo(names ...string) (out []machinev1alpha1.ResourceReference) {
+	for _, name := range names {
+		out = append(out, machinev1alpha1.ResourceReference{APIVersion: "machine.drover.dev/v1alpha1", Kind: "Machine", Name: name})
+	}
+	return out
+}
+
+func TestAGroupRefersToEachMachineUntilItIsGone(t *testing.T) {
+	s := set(2, func(s *machinev1alpha1.MachineSet) { s.Status.Creating = []string{"ordered"} })
+	g := groupOf(t, s, machine("b", running), machine("a", running, terminating))
+	if d := cmp.Diff(referencesTo("a", "b", "ordered"), g.Spec.ResourceRefs); d != "" {
+		t.Errorf("-want +got:\n%s", d)
+	}
+	if g = groupOf(t, s, machine("b", running)); slices.ContainsFunc(g.Spec.ResourceRefs, func(r machinev1alpha1.ResourceReference) bool { return r.Name == "a" }) {
+		t.Errorf("it refers to a Machine that is gone: %v", g.Spec.ResourceRefs)
+	}
+}
+
+func TestReferencesOfATemplateReachNoMachine(t *testing.T) {
+	s := set(1, func(s *machinev1alpha1.MachineSet) {
+		s.Spec.Template.Spec.Crossplane = &machinev1alpha1.CompositionSelection{
+			CompositionRef: &machinev1alpha1.CompositionReference{Name: "own"}, ResourceRefs: referencesTo("of-another-team"),
+		}
+	})
+	g := groupOf(t, s)
+	if raw := string(g.Spec.Templates[0].Spec.Raw); strings.Contains(raw, "resourceRefs") || !strings.Contains(raw, `"compositionRef":{"name":"own"}`) {
+		t.Errorf("the Machine gets the spec %s", raw)
 	}
 }
 

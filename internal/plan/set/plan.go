@@ -47,9 +47,11 @@ type Desired struct {
 
 // A Decision is what the step wants.
 type Decision struct {
-	// Machines that shall exist, and names of those that shall be deleted.
-	Machines []Desired
-	Delete   []string
+	// Machines that shall exist, names of those that shall be deleted, and of those that are
+	// being deleted already.
+	Machines    []Desired
+	Delete      []string
+	Terminating []string
 
 	Status machinev1alpha1.MachineSetStatus
 	shared.Report
@@ -149,6 +151,10 @@ func (p *plan) decide() Decision {
 	}
 	for _, m := range p.dropping {
 		d.Delete = append(d.Delete, m.Name)
+	}
+
+	for _, m := range p.terminating {
+		d.Terminating = append(d.Terminating, m.Name)
 	}
 
 	d.Ready = p.isComplete(d.Status)

@@ -1,0 +1,101 @@
+// Command judge prints what Argo CD and Flux make of objects: their health, as each of them
+// computes it, and whether Argo CD sees a difference between an object and its manifest.
+//
+// It reads one JSON document from its standard input and writes one to its standard output.
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+
+	"github.com/argoproj/argo-cd/gitops-engine/pkg/health"
+	appv1 "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
+	"github.com/argoproj/argo-cd/v3/util/argo/diff"
+	"github.com/argoproj/argo-cd/v3/util/argo/normalizers"
+	"github.com/argoproj/argo-cd/v3/util/lua"
+	"github.com/fluxcd/cli-utils/pkg/kstatus/status"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+)
+
+// A Request has objects to judge.
+type Request struct {
+	// Customizations is the key resource.customizations of the ConfigMap argocd-cm.
+	Customizations string
+	// IgnoreDifferences of the Application.
+	IgnoreDifferences []appv1.ResourceIgnoreDifferences
+	// Objects of which the health is computed.
+	Objects []*unstructured.Unstructured
+	// Manifests that are compared with Objects, by index. None are compared if it is empty.
+	Manifests []*unstructured.Unstructured
+}
+
+// A Verdict is about one object.
+type Verdict struct {
+	Argo, ArgoMessage string
+	Flux, FluxMessage string
+	// OutOfSync means that Argo CD would apply the manifest.
+	OutOfSync bool
+}
+
+func main() {
+	if err := run(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+func run() error {
+	req := Request{}
+	if err := json.NewDecoder(os.Stdin).Decode(&req); err != nil {
+		return err
+	}
+	// As the settings of Argo CD decode the key.
+	overrides := map[string]appv1.ResourceOverride{}
+	if err := yaml.Unmarshal([]byte(req.Customizations), &overrides); err != nil {
+		return fmt.Errorf("resource.customizations: %w", err)
+	}
+	differ, err := diff.NewDiffConfigBuilder().
+		WithDiffSettings(req.IgnoreDifferences, overrides, false, normalizers.IgnoreNormalizerOpts{}).
+		WithTracking("app.kubernetes.io/instance", string(appv1.TrackingMethodAnnotation)).
+		WithNoCache().Build()
+	if err != nil {
+		return err
+	}
+	out := make([]Verdict, 0, len(req.Objects))
+	for i, o := range req.Objects {
+		v, err := judge(overrides, o)
+		if err != nil {
+			return err
+		}
+		if len(req.Manifests) > 0 {
+			d, err := diff.StateDiff(o, req.Manifests[i], differ)
+			if err != nil {
+				return err
+			}
+			v.OutOfSync = d.Modified
+		}
+		out = append(out, v)
+	}
+	return json.NewEncoder(os.Stdout).Encode(out)
+}
+
+func judge(overrides map[string]appv1.ResourceOverride, o *unstructured.Unstructured) (Verdict, error) {
+	v := Verdict{}
+	h, err := health.GetResourceHealth(o, lua.ResourceHealthOverrides(overrides))
+	if err != nil {
+		return v, fmt.Errorf("%s %s: %w", o.GetKind(), o.GetName(), err)
+	}
+	// An object without a health check does not count for the health of an Application.
+	v.Argo = "none"
+	if h != nil {
+		v.Argo, v.ArgoMessage = string(h.Status), h.Message
+	}
+	r, err := status.Compute(o)
+	if err != nil {
+		return v, fmt.Errorf("%s %s: %w", o.GetKind(), o.GetName(), err)
+	}
+	v.Flux, v.FluxMessage = string(r.Status), r.Message
+	return v, nil
+}

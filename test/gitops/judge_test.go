@@ -1,0 +1,76 @@
+package gitops
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/drover-dev/drover/test/kit"
+)
+
+// A verdict of Argo CD and Flux on one object: see clients/judge.
+type verdict struct {
+	Argo, ArgoMessage string
+	Flux, FluxMessage string
+	OutOfSync         bool
+}
+
+// judge objects as Argo CD does with the shipped health checks, and as Flux does. Manifests,
+// if there are any, are compared with the objects of the same index.
+func judge(t *testing.T, objects, manifests []map[string]any, ignore any) []verdict {
+	t.Helper()
+	cm := struct{ Data map[string]string }{}
+	decode(t, "argocd/argocd-cm.yaml", &cm)
+	customizations := cm.Data["resource.customizations"]
+	if customizations == "" {
+		t.Fatal("examples/argocd/argocd-cm.yaml has no resource.customizations")
+	}
+	in, err := json.Marshal(map[string]any{"customizations": customizations, "ignoreDifferences": ignore, "objects": objects, "manifests": manifests})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), binary("gitops-judge"))
+	cmd.Stdin, cmd.Stderr = bytes.NewReader(in), os.Stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("gitops-judge: %v", err)
+	}
+	var verdicts []verdict
+	if err := json.Unmarshal(out, &verdicts); err != nil {
+		t.Fatalf("gitops-judge: %v\n%s", err, out)
+	}
+	if len(verdicts) != len(objects) {
+		t.Fatalf("%d verdicts on %d objects", len(verdicts), len(objects))
+	}
+	return verdicts
+}
+
+// decode a file of examples.
+func decode(t *testing.T, file string, into any) {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join(kit.Root(), "examples", file))
+	if err == nil {
+		err = yaml.Unmarshal(b, into)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// ignoreDifferences of the shipped Application.
+func ignoreDifferences(t *testing.T) any {
+	t.Helper()
+	app := struct {
+		Spec struct{ IgnoreDifferences []any }
+	}{}
+	decode(t, "argocd/application.yaml", &app)
+	if len(app.Spec.IgnoreDifferences) == 0 {
+		t.Fatal("the Application ignores no differences")
+	}
+	return app.Spec.IgnoreDifferences
+}

@@ -1,0 +1,250 @@
+package gitops
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/test/kit"
+)
+
+var update = flag.Bool("update", false, "write testdata/verdicts.md anew")
+
+// A stage of the life of a MachineDeployment begins with a change.
+type stage struct {
+	name string
+	// broken means that the change is a mistake, or mends one: Machines may be Degraded.
+	broken bool
+	do     func()
+	// revision of the API server when the stage began.
+	revision int64
+}
+
+// TestVerdictsOfArgoCDAndFlux judges every version of every object in the life of a
+// MachineDeployment. The table of verdicts is testdata/verdicts.md.
+func TestVerdictsOfArgoCDAndFlux(t *testing.T) {
+	t.Parallel()
+	f := plane(t).NewFleet(t)
+	md := f.Deployment("workers", 2, 1, 0)
+	r := record(t, f)
+
+	patch := func(p string) {
+		t.Helper()
+		f.Patch(t, md, p)
+	}
+	await := func(what string, ok func(s machinev1alpha1.MachineDeploymentStatus) bool) {
+		t.Helper()
+		kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+			if err := f.Client.Get(ctx, client.ObjectKeyFromObject(md), md); err != nil {
+				return err.Error()
+			}
+			if s := md.Status; s.ObservedGeneration != md.Generation || !ok(s) {
+				return fmt.Sprintf("%s is waited for: %+v", what, s)
+			}
+			return ""
+		}, f.Describe)
+	}
+	is := func(kind, status string) func(s machinev1alpha1.MachineDeploymentStatus) bool {
+		return func(s machinev1alpha1.MachineDeploymentStatus) bool {
+			return slices.ContainsFunc(s.Conditions, func(c metav1.Condition) bool { return c.Type == kind && string(c.Status) == status })
+		}
+	}
+	stages := []*stage{
+		{name: "create 2 Machines", do: func() {
+			f.Create(t, md)
+			f.AwaitDeployment(t, md.Name)
+		}},
+		{name: "scale to 3", do: func() {
+			patch(`{"spec":{"replicas":3}}`)
+			f.AwaitDeployment(t, md.Name)
+		}},
+		{name: "roll to another version", do: func() {
+			patch(fmt.Sprintf(`{"spec":{"template":{"spec":{"version":%q}}}}`, kit.NewVersion))
+			f.AwaitDeployment(t, md.Name)
+		}},
+		{name: "pause", do: func() {
+			patch(`{"spec":{"paused":true}}`)
+			await("the pause", func(machinev1alpha1.MachineDeploymentStatus) bool { return true })
+		}},
+		{name: "change the version while paused", do: func() {
+			patch(fmt.Sprintf(`{"spec":{"template":{"spec":{"version":%q}}}}`, kit.OldVersion))
+			await("Progressing", is("Progressing", "Unknown"))
+		}},
+		{name: "resume", do: func() {
+			patch(`{"spec":{"paused":false}}`)
+			f.AwaitDeployment(t, md.Name)
+		}},
+		{name: "name a class that does not exist", broken: true, do: func() {
+			patch(`{"spec":{"template":{"spec":{"classRef":{"name":"no-such-class"}}}}}`)
+			await("Stalled", is("Stalled", "True"))
+		}},
+		{name: "mend the class", broken: true, do: func() {
+			patch(`{"spec":{"template":{"spec":{"classRef":{"name":"small"}}}}}`)
+			f.AwaitDeployment(t, md.Name)
+		}},
+		{name: "delete", do: func() {
+			if err := f.Client.Delete(t.Context(), md); err != nil {
+				t.Fatal(err)
+			}
+			f.AwaitNothing(t)
+		}},
+	}
+	for _, s := range stages {
+		s.revision = revisionNow(t, f)
+		s.do()
+	}
+
+	history := r.history(t)
+	objects := make([]map[string]any, 0, len(history))
+	for _, v := range history {
+		objects = append(objects, v.Object)
+	}
+	verdicts := judge(t, objects, nil, nil)
+
+	table := newTable()
+	for i, v := range history {
+		at := stageOf(stages, v.revision)
+		if at == nil || v.deleted {
+			continue
+		}
+		said := fmt.Sprintf("%s, %s %s, generation %d, revision %d: Argo CD says %s %q, Flux %s %q", at.name, v.GetKind(), v.GetName(), v.GetGeneration(), v.revision,
+			verdicts[i].Argo, verdicts[i].ArgoMessage, verdicts[i].Flux, verdicts[i].FluxMessage)
+		if isWrong := mistake(v, verdicts[i], at.broken); isWrong != "" {
+			t.Errorf("%s\n  %s\n  status: %v", said, isWrong, v.Object["status"])
+		}
+		if v.GetKind() == "MachineDeployment" {
+			table.add(at.name, verdicts[i])
+		}
+	}
+	golden := filepath.Join("testdata", "verdicts.md")
+	if *update {
+		if err := os.WriteFile(golden, []byte(table.String()), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := table.String(); got != string(want) {
+		t.Errorf("the verdicts differ from %s, got:\n%s", golden, got)
+	}
+	if len(history) < 100 {
+		t.Errorf("only %d versions were judged", len(history))
+	}
+}
+
+// mistake in a verdict, by what is true at that revision, empty if there is none.
+func mistake(v version, got verdict, broken bool) string {
+	isDone := got.Argo == "Healthy" || got.Flux == "Current"
+	// kstatus takes a new object for Current until it has an observedGeneration: docs/gitops.md.
+	if _, isObserved, _ := unstructured.NestedInt64(v.Object, "status", "observedGeneration"); !isObserved {
+		isDone = got.Argo == "Healthy"
+	}
+	if v.GetDeletionTimestamp() != nil && (isDone || got.Argo == "Degraded") {
+		return "it is being deleted"
+	}
+	if !broken && (got.Argo == "Degraded" || got.Flux == "Failed") {
+		return "nothing is wrong"
+	}
+	if got.Argo == "none" || got.Argo == "Unknown" || got.Flux == "Unknown" {
+		return "there is no verdict"
+	}
+	if v.GetKind() != "MachineDeployment" || v.GetDeletionTimestamp() != nil || !isDone {
+		return ""
+	}
+	if paused, _, _ := unstructured.NestedBool(v.Object, "spec", "paused"); paused && got.Argo == "Healthy" {
+		return "it is paused"
+	}
+	replicas, _, _ := unstructured.NestedInt64(v.Object, "spec", "replicas")
+	wanted, _, _ := unstructured.NestedString(v.Object, "spec", "template", "spec", "version")
+	class, _, _ := unstructured.NestedString(v.Object, "spec", "template", "spec", "classRef", "name")
+	if int64(len(v.machines)) != replicas {
+		return fmt.Sprintf("there are %d Machines of %d", len(v.machines), replicas)
+	}
+	for _, m := range v.machines {
+		version, _, _ := unstructured.NestedString(m.Object, "spec", "version")
+		of, _, _ := unstructured.NestedString(m.Object, "spec", "classRef", "name")
+		phase, _, _ := unstructured.NestedString(m.Object, "status", "phase")
+		if version != wanted || of != class || phase != string(machinev1alpha1.MachineRunning) || m.GetDeletionTimestamp() != nil {
+			return fmt.Sprintf("Machine %s of class %s has version %s and is %s", m.GetName(), of, version, phase)
+		}
+	}
+	return ""
+}
+
+// revisionNow of the API server.
+func revisionNow(t *testing.T, f kit.Fleet) int64 {
+	t.Helper()
+	l := &machinev1alpha1.MachineDeploymentList{}
+	if err := f.Client.List(t.Context(), l, client.InNamespace(f.Namespace)); err != nil {
+		t.Fatal(err)
+	}
+	n, err := strconv.ParseInt(l.ResourceVersion, 10, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+func stageOf(stages []*stage, revision int64) *stage {
+	for _, s := range slices.Backward(stages) {
+		if revision > s.revision {
+			return s
+		}
+	}
+	return nil
+}
+
+// A table of the verdicts on one object: what each client says in each stage, in its order.
+type table struct {
+	stages     []string
+	argo, flux map[string][]string
+	message    map[string]string
+}
+
+func newTable() *table {
+	return &table{argo: map[string][]string{}, flux: map[string][]string{}, message: map[string]string{}}
+}
+
+func (b *table) add(stage string, v verdict) {
+	if !slices.Contains(b.stages, stage) {
+		b.stages = append(b.stages, stage)
+	}
+	push := func(all []string, one string) []string {
+		if n := len(all); n > 0 && all[n-1] == one {
+			return all
+		}
+		return append(all, one)
+	}
+	b.argo[stage], b.flux[stage] = push(b.argo[stage], v.Argo), push(b.flux[stage], v.Flux)
+	b.message[stage] = v.ArgoMessage
+}
+
+// named are names that no two runs have in common.
+var named = regexp.MustCompile(`(workers|e2e)-[0-9a-z]+(-[0-9a-z]+)*`)
+
+func (b *table) String() string {
+	out := strings.Builder{}
+	out.WriteString("# What Argo CD and Flux report of a MachineDeployment\n\n" +
+		"<!-- Written by \"go test ./test/gitops -update\". Do not edit. -->\n\n" +
+		"Each client judged each version of the object, with the health checks of examples/argocd. Repetitions are left out.\n\n" +
+		"| change | Argo CD | Flux, and kubectl wait by kstatus | last message of Argo CD |\n|---|---|---|---|\n")
+	for _, s := range b.stages {
+		message := named.ReplaceAllString(b.message[s], "NAME")
+		fmt.Fprintf(&out, "| %s | %s | %s | %s |\n", s, strings.Join(b.argo[s], " → "), strings.Join(b.flux[s], " → "), strings.ReplaceAll(message, "|", "\\|"))
+	}
+	return out.String()
+}
