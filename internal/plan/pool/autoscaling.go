@@ -38,9 +38,8 @@ func (p *plan) divideBounds() {
 			continue
 		}
 		// The number counts until the autoscaler decides.
-		next.DesiredReplicas = min(max(m.decided.DesiredReplicas, *next.MinSize), size)
-		if p.isScaledByOthers(m) {
-			next.DesiredReplicas = m.replicas()
+		if !m.isScaledByOthers() {
+			next.DesiredReplicas = min(max(m.decided.DesiredReplicas, *next.MinSize), size)
 		}
 	}
 }
@@ -66,7 +65,8 @@ func (p *plan) offeredMost(m *member) int32 {
 	return most
 }
 
-// isScaledByOthers reports whether somebody else decides on the number of Machines.
-func (p *plan) isScaledByOthers(m *member) bool {
-	return p.isAutoscaled() && m.wanted && m.is != nil && m.is.ScaledByOthers
+// isScaledByOthers reports whether somebody else decides on the number of Machines. In a pool whose
+// autoscaling ends, that is so until the number is recorded.
+func (m *member) isScaledByOthers() bool {
+	return m.decided.MaxSize != nil && m.is != nil && m.is.ScaledByOthers
 }

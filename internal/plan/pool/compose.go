@@ -30,7 +30,7 @@ func (f *fleet) desired(m *member) *machinev1alpha1.MachineDeployment {
 		},
 	}
 	switch {
-	case f.problem == nil && m.wanted:
+	case f.problem == nil && (m.wanted || m.is == nil):
 		d.Spec = f.spec(m)
 		d.Annotations[machinev1alpha1.AnnotationAppliedHash] = hashOf(d.Spec)
 	case m.is != nil:

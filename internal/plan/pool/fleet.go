@@ -70,11 +70,27 @@ func (f *fleet) findMembers() []*member {
 	for _, d := range existing {
 		out = append(out, &member{domain: domainOf(d), name: d.Name, is: d, wanted: f.problem != nil})
 	}
+	out = append(out, f.unseen(out)...)
 	for _, m := range out {
 		f.recall(m)
 	}
 	// A pool that is not valid gets no other MachineDeployments.
 	return slices.DeleteFunc(out, func(m *member) bool { return f.problem != nil && m.is == nil && !m.isRecorded })
+}
+
+// unseen members were decided on, and their MachineDeployments may exist without being in the view
+// yet. Without them, their Machines would be made a second time elsewhere. The name has to be the one
+// that the pool gives: another one in the status was edited, or restored.
+func (f *fleet) unseen(seen []*member) (out []*member) {
+	for _, d := range f.Pool.Status.FailureDomains {
+		if slices.ContainsFunc(seen, func(m *member) bool { return m.name == d.MachineDeployment }) {
+			continue
+		}
+		if d.DesiredReplicas > 0 && d.MachineDeployment == names.MachineDeployment(f.Pool.Name, f.Pool.UID, d.Name) {
+			out = append(out, &member{domain: d.Name, name: d.MachineDeployment, wanted: f.problem != nil})
+		}
+	}
+	return out
 }
 
 // nameOf the MachineDeployment of a failure domain: that of the one that was decided on, or that
@@ -101,9 +117,25 @@ func (f *fleet) recall(m *member) {
 	i := slices.IndexFunc(all, func(d machinev1alpha1.PoolDomain) bool { return d.MachineDeployment == m.name })
 	if m.isRecorded = i >= 0; m.isRecorded {
 		m.decided = *all[i].DeepCopy()
+		f.bound(m)
 		return
 	}
 	m.decided = machinev1alpha1.PoolDomain{DesiredReplicas: m.replicas(), Decision: m.decisionSeen()}
+}
+
+// bound what was read back. The autoscaler decides on the number of Machines until another decision
+// is recorded. A number that no spec of this size leads to was edited, or is of a larger size.
+func (f *fleet) bound(m *member) {
+	d := &m.decided
+	if m.isScaledByOthers() {
+		d.DesiredReplicas = m.replicas()
+		return
+	}
+	most := max(f.size()+f.surge, m.replicas())
+	if d.DesiredReplicas > most {
+		d.Most = max(d.Most, d.DesiredReplicas)
+	}
+	d.DesiredReplicas = min(max(0, d.DesiredReplicas), most)
 }
 
 func domainOf(d *Deployment) string { return ptr.Deref(d.Spec.Template.Spec.FailureDomain, "") }

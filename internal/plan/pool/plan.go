@@ -89,14 +89,14 @@ func (p *plan) time() *metav1.Time {
 func (p *plan) decide() Decision {
 	d := Decision{}
 	for _, m := range p.members {
-		// What was not decided before has nothing to be composed of yet, and what is gone is
-		// deleted.
-		if m.is == nil && !m.isRecorded || m.isGone() {
+		// What was not decided before, or belongs to a pool that is not valid, has nothing to be
+		// composed of yet, and what is gone is deleted.
+		if m.is == nil && (!m.isRecorded || p.problem != nil) || m.isGone() {
 			continue
 		}
 		d.Deployments = append(d.Deployments, Desired{
 			MachineDeployment: m.desired, Ready: m.isComplete(),
-			OmitReplicas: p.isScaledByOthers(m),
+			OmitReplicas: m.isScaledByOthers(),
 		})
 	}
 	d.Status = p.status()
@@ -120,7 +120,7 @@ func (p *plan) hasDecided() bool {
 // differs reports whether the next decision about a member is another one than was read back.
 func (p *plan) differs(i int, m *member) bool {
 	n, was := p.next[i], m.decided
-	return n.DesiredReplicas != was.DesiredReplicas && !p.isScaledByOthers(m) || !equal(n.MaxSize, was.MaxSize) || !equal(n.MinSize, was.MinSize)
+	return n.DesiredReplicas != was.DesiredReplicas || !equal(n.MaxSize, was.MaxSize) || !equal(n.MinSize, was.MinSize)
 }
 
 func equal(a, b *int32) bool { return a == nil && b == nil || a != nil && b != nil && *a == *b }
