@@ -83,7 +83,7 @@ func after(now time.Time, d *machinev1alpha1.MachineDeployment) *metav1.Time {
 
 func content(r machinev1alpha1.Revision) rolling {
 	return rolling{
-		ClassRef: r.ClassRef, Version: r.Version, ClusterRef: r.ClusterRef, FailureDomain: r.FailureDomain,
+		ClassRef: r.ClassRef.Rolling(), Version: r.Version, ClusterRef: r.ClusterRef, FailureDomain: r.FailureDomain,
 		Labels: r.Labels, Annotations: r.Annotations, After: r.After,
 	}
 }

@@ -45,6 +45,13 @@ func created(at time.Time) setOption {
 	return func(s *Set) { s.CreationTimestamp = metav1.NewTime(at) }
 }
 
+// asStored is a status as the API server gives it back: with the defaults of the schema.
+func asStored(d *machinev1alpha1.MachineDeployment) {
+	for i := range d.Status.Revisions {
+		d.Status.Revisions[i].ClassRef.Kind = machinev1alpha1.MachineClassGroupVersionKind.Kind
+	}
+}
+
 // again plans once more, with the status and the sets that were planned.
 func again(d *machinev1alpha1.MachineDeployment, p Decision) Decision {
 	d = d.DeepCopy()
@@ -101,6 +108,10 @@ func TestRevisions(t *testing.T) {
 		},
 		"ASetOfAnotherTemplateWithTheNumberOfTheLastRevisionGetsTheNext": {
 			d: deployment(3, rolledOut("v1")), sets: []Set{machineSet("v2", 1, 3)},
+			want: want{[]string{"1 v1", "2 v2"}, []string{"v2"}, "True Valid"},
+		},
+		"ADefaultOfTheSchemaMakesNoRevision": {
+			d: deployment(3, rolledOut("v1", "v2"), asStored), sets: []Set{machineSet("v2", 2, 3)},
 			want: want{[]string{"1 v1", "2 v2"}, []string{"v2"}, "True Valid"},
 		},
 		"PausedMakesNoRevision": {

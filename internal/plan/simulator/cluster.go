@@ -1,6 +1,7 @@
 package simulator
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"reflect"
@@ -182,6 +183,11 @@ func (c *Cluster) planRollout(d *machinev1alpha1.MachineDeployment, children []c
 		d.Status = p.Status
 		d.Status.Safety = s.Status
 		d.Status.Conditions = conditions
+		// As the schema does.
+		for i := range d.Status.Revisions {
+			r := &d.Status.Revisions[i].ClassRef
+			r.Kind = cmp.Or(r.Kind, machinev1alpha1.MachineClassGroupVersionKind.Kind)
+		}
 	}
 }
 
