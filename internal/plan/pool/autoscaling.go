@@ -47,7 +47,7 @@ func (p *plan) divideBounds() {
 // leave a failure domain, a few Machines at a time: the autoscaler makes room elsewhere for
 // their pods.
 func (p *plan) leave(i int, m *member) {
-	if m.decided.DesiredReplicas > 0 && m.hasActed() && m.status().TerminatingReplicas == 0 {
+	if m.hasActed() && m.status().TerminatingReplicas == 0 {
 		p.lower(i, m, min(m.decided.DesiredReplicas, max(1, p.surge, p.unavailable)))
 	}
 }

@@ -83,9 +83,8 @@ func (f *fleet) spec(m *member) machinev1alpha1.MachineDeploymentSpec {
 	return s
 }
 
-// hashOf all of a spec but its replicas.
+// hashOf a spec that has no replicas yet.
 func hashOf(s machinev1alpha1.MachineDeploymentSpec) string {
-	s.Replicas = 0
 	b, err := json.Marshal(s)
 	if err != nil {
 		// Strings, numbers and maps of strings always encode.

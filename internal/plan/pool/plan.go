@@ -132,19 +132,11 @@ func (p *plan) isComplete() bool {
 		return false
 	}
 	for _, m := range p.members {
-		if !m.wanted || !m.isComplete() || !p.isAtGoal(m) {
+		if !m.wanted || !m.isComplete() || p.recorded(m) != p.goal[m] {
 			return false
 		}
 	}
 	return true
-}
-
-// isAtGoal reports whether nothing is to move to or from a failure domain.
-func (p *plan) isAtGoal(m *member) bool {
-	if p.isAutoscaled() {
-		return m.decided.MaxSize != nil && *m.decided.MaxSize == p.goal[m] && m.offered() == p.goal[m]
-	}
-	return m.decided.DesiredReplicas == p.goal[m]
 }
 
 func (p *plan) callAgain(s machinev1alpha1.NodePoolStatus) time.Duration {
@@ -158,7 +150,7 @@ func (p *plan) callAgain(s machinev1alpha1.NodePoolStatus) time.Duration {
 	}
 	for _, m := range p.members {
 		// The room that a failure domain lost is then handed on.
-		if t := m.decided.LoweredTime; t != nil && p.isAutoscaled() && m.decided.Most > 0 && !m.isLowered(p.now) {
+		if t := m.decided.LoweredTime; t != nil && p.isAutoscaled() && !m.isLowered(p.now) {
 			again = min(again, max(shared.Soonest, t.Add(autoscalerDelay).Sub(p.now)))
 		}
 	}

@@ -25,10 +25,7 @@ func (p *plan) resize() {
 	// Those that are left come last in the list of members, and go first.
 	for i := len(p.members) - 1; i >= 0; i-- {
 		m := p.members[i]
-		down := m.decided.DesiredReplicas - p.goal[m]
-		if down <= 0 {
-			continue
-		}
+		down := max(0, m.decided.DesiredReplicas-p.goal[m])
 		// A MachineDeployment deletes Machines that are not available first.
 		missing := min(down, m.decided.DesiredReplicas-m.available())
 		taken := max(0, min(down-missing, spare))
