@@ -34,7 +34,12 @@ func poolSpec(t *rapid.T) machinev1alpha1.NodePoolSpec {
 }
 
 func resizePool(t *rapid.T, s *machinev1alpha1.NodePoolSpec) {
-	s.Size = ptr.To(rapid.Int32Range(0, 9).Draw(t, "size"))
+	s.Size, s.Autoscaling = ptr.To(rapid.Int32Range(0, 9).Draw(t, "size")), nil
+}
+
+func boundPool(t *rapid.T, s *machinev1alpha1.NodePoolSpec) {
+	most := rapid.Int32Range(1, 12).Draw(t, "max")
+	s.Size, s.Autoscaling = nil, &machinev1alpha1.PoolAutoscaling{Min: rapid.Int32Range(0, most).Draw(t, "min"), Max: most}
 }
 
 // TestPools drives a pool through changes of its size and its failure domains, through failure
@@ -161,17 +166,13 @@ func checkSpread(t *rapid.T, c *PoolCluster) {
 func TestPoolsWithAutoscaling(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := poolSpec(t)
-		bound := func(p *machinev1alpha1.NodePoolSpec) {
-			most := rapid.Int32Range(1, 12).Draw(t, "max")
-			p.Size, p.Autoscaling = nil, &machinev1alpha1.PoolAutoscaling{Min: rapid.Int32Range(0, most).Draw(t, "min"), Max: most}
-		}
-		bound(&s)
+		boundPool(t, &s)
 		c := NewPool(s, offerOf(zones...))
 		crashing := rapid.Bool().Draw(t, "reconciles break off")
 		for range rapid.IntRange(1, 4).Draw(t, "changes") {
 			switch rapid.IntRange(0, 2).Draw(t, "change") {
 			case 0:
-				c.Update(func(p *machinev1alpha1.NodePool) { bound(&p.Spec) })
+				c.Update(func(p *machinev1alpha1.NodePool) { boundPool(t, &p.Spec) })
 			case 1:
 				c.Update(func(p *machinev1alpha1.NodePool) {
 					p.Spec.FailureDomains = rapid.SliceOfNDistinct(rapid.SampledFrom(zones), 1, 3, rapid.ID[machinev1alpha1.FailureDomain]).Draw(t, "failure domains")
@@ -203,6 +204,38 @@ func TestPoolsWithAutoscaling(t *testing.T) {
 		if is := (machinev1alpha1.PoolAutoscaling{Min: lo, Max: hi}); is != *c.Pool().Spec.Autoscaling {
 			t.Fatalf("the groups together have %+v, want %+v", is, *c.Pool().Spec.Autoscaling)
 		}
+	})
+}
+
+// TestPoolsThatGetAndLoseAnAutoscaler changes between a size and an autoscaler in the middle of
+// everything. The bounds are those of all specs since the pool was settled.
+func TestPoolsThatGetAndLoseAnAutoscaler(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		c := NewPool(poolSpec(t), offerOf(zones...))
+		crashing := rapid.Bool().Draw(t, "reconciles break off")
+		for range rapid.IntRange(1, 4).Draw(t, "changes") {
+			switch rapid.IntRange(0, 3).Draw(t, "change") {
+			case 0:
+				c.Update(func(p *machinev1alpha1.NodePool) { resizePool(t, &p.Spec) })
+			case 1, 2:
+				c.Update(func(p *machinev1alpha1.NodePool) { boundPool(t, &p.Spec) })
+			case 3:
+				zone := rapid.SampledFrom(zones).Draw(t, "zone")
+				c.Full[string(zone)] = !c.Full[string(zone)]
+			}
+			livePool(t, c, crashing, rapid.IntRange(0, 150).Draw(t, "steps"))
+		}
+		clear(c.Full)
+		c.Update(func(p *machinev1alpha1.NodePool) { resizePool(t, &p.Spec) })
+		for range 3 {
+			c.Now = c.Now.Add(exhaustedFor)
+			for _, d := range c.Deployments() {
+				c.Act(d.Name)
+			}
+			c.Settle()
+		}
+		settlePool(t, c)
+		checkSpread(t, c)
 	})
 }
 
