@@ -4,6 +4,9 @@ import (
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	clusterv1alpha1 "github.com/drover-dev/drover/apis/cluster/v1alpha1"
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 )
 
 func TestACompositionIsForMachinesByItsGroupAndKind(t *testing.T) {
@@ -43,5 +46,17 @@ func TestAnInputIsFoundByItsGroupVersionAndKind(t *testing.T) {
 	}
 	if got := InputOf(composition(append(others, step("fn.drover.dev/v1alpha1", "Bootstrap", "its own"))...), "Bootstrap"); got["mark"] != "its own" {
 		t.Errorf("found %v", got)
+	}
+}
+
+func TestAClusterMachineClassServesTheNamespacesThatItNames(t *testing.T) {
+	class := &machinev1alpha1.ClusterMachineClass{}
+	class.Spec.AllowedNamespaces = []clusterv1alpha1.NamespacePattern{"team-a", "dev-*"}
+	for namespace, served := range map[string]bool{"team-a": true, "dev-web": true, "team-b": false, "dev": false} {
+		m := &machinev1alpha1.Machine{}
+		m.Namespace, m.Spec.ClassRef = namespace, machinev1alpha1.ClassReference{Kind: "ClusterMachineClass", Name: "small"}
+		if problem := Admit(class, m, "spec.classRef"); (problem == nil) != served {
+			t.Errorf("namespace %s: %+v", namespace, problem)
+		}
 	}
 }

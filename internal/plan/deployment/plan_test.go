@@ -660,6 +660,7 @@ func TestSets(t *testing.T) {
 		d.Spec.MinReadySeconds = 30
 		d.Spec.Template.Spec.Taints = []machinev1alpha1.Taint{{Key: "new", Effect: "NoSchedule"}}
 		d.Spec.Template.Spec.ProviderID = ptr.To("never")
+		d.Spec.Template.Spec.InfrastructureRef = &machinev1alpha1.InfrastructureReference{Name: "md"}
 		d.Spec.Template.Spec.FailureDomain = ptr.To("zone-b")
 		d.Spec.Template.Metadata.Annotations = map[string]string{"a": "b"}
 		d.Spec.Remediation = machinev1alpha1.Remediation{MaxUnhealthy: ptr.To(intstr.FromString("34%")), Order: machinev1alpha1.CreateFirst}
@@ -674,7 +675,7 @@ func TestSets(t *testing.T) {
 	t.Run("ANewSetIsAsTheTemplate", func(t *testing.T) {
 		labels := map[string]machinev1alpha1.LabelValue{"pool": "a", "team": "b", machinev1alpha1.LabelDeployment: "md", machinev1alpha1.LabelTemplateHash: machinev1alpha1.LabelValue(h)}
 		tmpl := d.Spec.Template.DeepCopy()
-		tmpl.Spec.ProviderID = nil
+		tmpl.Spec.ProviderID, tmpl.Spec.InfrastructureRef = nil, nil
 		tmpl.Metadata.Labels = labels
 		want := &machinev1alpha1.MachineSet{
 			TypeMeta: metav1.TypeMeta{APIVersion: "machine.drover.dev/v1alpha1", Kind: "MachineSet"},
