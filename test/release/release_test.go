@@ -45,6 +45,7 @@ var mayNameTheRegistry = map[string]string{
 	"docs/install.md":                       "sets the variable of all commands",
 	"docs/releases.md":                      "sets the variable, and has a prefix in an object",
 	"examples/production/availability.yaml": "has a prefix in an object",
+	"examples/render/functions.yaml":        "has a prefix in an object, which is not installed",
 }
 
 func TestNoOtherRegistryThanTheVariable(t *testing.T) {

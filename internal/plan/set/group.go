@@ -37,7 +37,9 @@ func Group(set *machinev1alpha1.MachineSet, d Decision) (*machinev1alpha1.Machin
 	}
 	slices.SortFunc(g.Spec.Templates, func(a, b machinev1alpha1.GroupTemplate) int { return strings.Compare(a.Name, b.Name) })
 	slices.SortFunc(g.Spec.Machines, func(a, b machinev1alpha1.GroupMember) int { return strings.Compare(a.Name, b.Name) })
-	g.Spec.ResourceRefs = references(d)
+	if d.IsTraced {
+		g.Spec.ResourceRefs = references(d)
+	}
 	return g, nil
 }
 
@@ -56,6 +58,10 @@ func references(d Decision) []machinev1alpha1.ResourceReference {
 	}
 	return out
 }
+
+// isTraced reports whether a Machine was read with a CRD of this release: that has a default kind
+// of class, which came with the field for references.
+func isTraced(m Machine) bool { return m.Spec.ClassRef.Kind != "" }
 
 // template of a Machine: all of it but its name. Most Machines of a set have the same.
 func template(m Desired) (machinev1alpha1.GroupTemplate, error) {

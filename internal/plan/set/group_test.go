@@ -27,7 +27,7 @@ func TestAMachineGroupHasTheDecisionCarriedOut(t *testing.T) {
 		s.Spec.NodeMarks.Annotations = map[string]string{"a": "b"}
 	})
 	// The plan has those that go after those that stay.
-	g := groupOf(t, s, machine("a", running, marked), machine("b", running), machine("c", running), machine("d", running))
+	g := groupOf(t, s, machine("a", running, marked, traced), machine("b", running, traced), machine("c", running, traced), machine("d", running, traced))
 
 	want := &machinev1alpha1.MachineGroup{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "machine.drover.dev/v1alpha1", Kind: "MachineGroup"},
@@ -54,13 +54,22 @@ func referencesTo(names ...string) (out []machinev1alpha1.ResourceReference) {
 	return out
 }
 
+// traced is a Machine as a CRD of this release has it.
+func traced(m *Machine) { m.Spec.ClassRef.Kind = machinev1alpha1.MachineClassGroupVersionKind.Kind }
+
+func TestAGroupRefersToNoMachineWhileItsCRDIsOfTheReleaseBefore(t *testing.T) {
+	if refs := groupOf(t, set(2), machine("a", running), machine("b", running)).Spec.ResourceRefs; refs != nil {
+		t.Errorf("references %v, which that CRD does not have", refs)
+	}
+}
+
 func TestAGroupRefersToEachMachineUntilItIsGone(t *testing.T) {
 	s := set(2, func(s *machinev1alpha1.MachineSet) { s.Status.Creating = []string{"ordered"} })
-	g := groupOf(t, s, machine("b", running), machine("a", running, terminating))
+	g := groupOf(t, s, machine("b", running), machine("a", running, terminating, traced))
 	if d := cmp.Diff(referencesTo("a", "b", "ordered"), g.Spec.ResourceRefs); d != "" {
 		t.Errorf("-want +got:\n%s", d)
 	}
-	if g = groupOf(t, s, machine("b", running)); slices.ContainsFunc(g.Spec.ResourceRefs, func(r machinev1alpha1.ResourceReference) bool { return r.Name == "a" }) {
+	if g = groupOf(t, s, machine("b", running, traced)); slices.ContainsFunc(g.Spec.ResourceRefs, func(r machinev1alpha1.ResourceReference) bool { return r.Name == "a" }) {
 		t.Errorf("it refers to a Machine that is gone: %v", g.Spec.ResourceRefs)
 	}
 }

@@ -52,6 +52,9 @@ type Decision struct {
 	Machines    []Desired
 	Delete      []string
 	Terminating []string
+	// IsTraced means that the MachineGroup may refer to its Machines: provider-drover of the
+	// release before has no field for it.
+	IsTraced bool
 
 	Status machinev1alpha1.MachineSetStatus
 	shared.Report
@@ -157,6 +160,7 @@ func (p *plan) decide() Decision {
 		d.Terminating = append(d.Terminating, m.Name)
 	}
 
+	d.IsTraced = slices.ContainsFunc(p.Machines, isTraced)
 	d.Ready = p.isComplete(d.Status)
 	d.Events = slices.Concat(p.conditionEvents(d.Conditions), remediation.Events(allowed, p.Set.Status.Conditions), p.events)
 	d.Conditions = append(d.Conditions, p.kstatus(d.Status, d.Ready, d.Conditions, allowed)...)
