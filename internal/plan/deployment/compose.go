@@ -54,6 +54,8 @@ func (p *plan) composed(s *set) *machinev1alpha1.MachineSet {
 	}
 	// The NodeTemplate is the deployment's: a set and its Machines need not be written for it.
 	t.Spec.InfrastructureRef = nil
+	// An XRD of the release before does not have the kind, and this one adds its default.
+	t.Spec.ClassRef = t.Spec.ClassRef.Rolling()
 	t.Spec.CapacityTimeout = machinev1alpha1.CapacityTimeoutOf(d, t.Spec)
 	creation := machinev1alpha1.CreationEnabled
 	if d.Spec.Strategy.Type == machinev1alpha1.OnDelete && s != p.newSet && !p.isTemplateHeld() {
