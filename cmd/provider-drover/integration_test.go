@@ -349,6 +349,7 @@ func (e *env) installCRDs() {
 		e.must(yaml.Unmarshal(b, crd))
 		crds = append(crds, crd)
 	}
+	// NodePools are left out: the provider is upgraded before a Configuration that has them.
 	for kind, plural := range map[schema.GroupVersionKind]string{
 		machinev1alpha1.MachineDeploymentGroupVersionKind: "machinedeployments", machinev1alpha1.MachineSetGroupVersionKind: "machinesets",
 	} {

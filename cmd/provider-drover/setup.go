@@ -88,12 +88,12 @@ func (f *flags) setup(ctx context.Context, mgr ctrl.Manager, o controller.Option
 		if err := terminator.Setup(ctx, mgr, o, views); err != nil {
 			return err
 		}
+		operator.Gated(mgr, o, func() error { return terminator.SetupPools(mgr, o, views) }, machinev1alpha1.NodePoolGroupVersionKind)
 		return metrics.Setup(ctx, mgr, views)
 	},
 		machinev1alpha1.MachineGroupVersionKind,
 		machinev1alpha1.MachineSetGroupVersionKind,
 		machinev1alpha1.MachineDeploymentGroupVersionKind,
-		machinev1alpha1.NodePoolGroupVersionKind,
 	)
 	operator.Gated(mgr, o, func() error { return nodeinventory.Setup(mgr, o, pool) },
 		clusterv1alpha1.ProviderConfigGroupVersionKind,

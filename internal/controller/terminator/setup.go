@@ -35,7 +35,8 @@ const (
 	reportEvery = time.Second
 )
 
-// Setup adds the controllers to the manager. The views are a cache of metadata.
+// Setup adds the controllers of MachineSets and MachineDeployments to the manager. The views are a
+// cache of metadata.
 func Setup(ctx context.Context, mgr ctrl.Manager, o controller.Options, views cache.Cache) error {
 	for obj, indexer := range map[client.Object]client.FieldIndexer{
 		&v1alpha1.Machine{}: mgr.GetFieldIndexer(),
@@ -58,20 +59,23 @@ func Setup(ctx context.Context, mgr ctrl.Manager, o controller.Options, views ca
 		source.Kind(mgr.GetCache(), &v1alpha1.Machine{}, later(ownerOfKind[*v1alpha1.Machine](v1alpha1.MachineSetGroupVersionKind.Kind)), deleting())); err != nil {
 		return err
 	}
-	machinesOfDeployment := below(views, v1alpha1.MachineSetGroupVersionKind, machines)
-	if err := setupParents(mgr, o, views, &parents{
+	return setupParents(mgr, o, views, &parents{
 		gvk: v1alpha1.MachineDeploymentGroupVersionKind, owner: v1alpha1.NodePoolGroupVersionKind, child: v1alpha1.MachineSetGroupVersionKind, label: v1alpha1.LabelDeployment,
 		children: countOf(views, v1alpha1.MachineSetGroupVersionKind),
-		reporter: &reporter{kind: deployments{}, machines: machinesOfDeployment},
+		reporter: &reporter{kind: deployments{}, machines: below(views, v1alpha1.MachineSetGroupVersionKind, machines)},
 	}, source.Kind(views, finalizer.NewMetadata(v1alpha1.MachineSetGroupVersionKind),
 		handler.TypedEnqueueRequestsFromMapFunc(ownerOfKind[*metav1.PartialObjectMetadata](v1alpha1.MachineDeploymentGroupVersionKind.Kind)), gone[*metav1.PartialObjectMetadata]()),
-		source.Kind(mgr.GetCache(), &v1alpha1.Machine{}, later(byLabel(v1alpha1.LabelDeployment)), deleting())); err != nil {
-		return err
-	}
+		source.Kind(mgr.GetCache(), &v1alpha1.Machine{}, later(byLabel(v1alpha1.LabelDeployment)), deleting()))
+}
+
+// SetupPools adds the controller of NodePools, once Setup has added those of what is below them. It
+// stands alone because a Configuration of an earlier release has no XRD of NodePools.
+func SetupPools(mgr ctrl.Manager, o controller.Options, views cache.Cache) error {
+	machines := below(views, v1alpha1.MachineSetGroupVersionKind, machinesOf(mgr.GetClient()))
 	return setupParents(mgr, o, views, &parents{
 		gvk: v1alpha1.NodePoolGroupVersionKind, child: v1alpha1.MachineDeploymentGroupVersionKind, label: v1alpha1.LabelNodePool,
 		children: countOf(views, v1alpha1.MachineDeploymentGroupVersionKind),
-		reporter: &reporter{kind: pools{}, machines: below(views, v1alpha1.MachineDeploymentGroupVersionKind, machinesOfDeployment)},
+		reporter: &reporter{kind: pools{}, machines: below(views, v1alpha1.MachineDeploymentGroupVersionKind, machines)},
 	}, source.Kind(views, finalizer.NewMetadata(v1alpha1.MachineDeploymentGroupVersionKind),
 		handler.TypedEnqueueRequestsFromMapFunc(ownerOfKind[*metav1.PartialObjectMetadata](v1alpha1.NodePoolGroupVersionKind.Kind)), gone[*metav1.PartialObjectMetadata]()),
 		source.Kind(mgr.GetCache(), &v1alpha1.Machine{}, later(byLabel(v1alpha1.LabelNodePool)), deleting()))
