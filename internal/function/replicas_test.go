@@ -374,7 +374,7 @@ func TestAProviderWithoutACompositionGetsNoMachines(t *testing.T) {
 				if c.GetType() != "Valid" {
 					continue
 				}
-				want := `MachineClass "small" has spec.provider "local", for which there is no Composition of Machines: one must have the label provider: local; no Machines are created until there is`
+				want := `MachineClass "small" has spec.provider "local", for which there is no Composition of Machines: one must have the label provider: local; no Machines are created until that is mended`
 				if c.GetReason() != machinev1alpha1.ReasonCompositionNotFound || c.GetMessage() != want {
 					t.Errorf("got %s: %s", c.GetReason(), c.GetMessage())
 				}

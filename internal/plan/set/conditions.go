@@ -35,7 +35,7 @@ func (p *plan) valid() shared.Condition {
 			Type:    machinev1alpha1.ConditionValid,
 			Status:  "False",
 			Reason:  p.Problem.Reason,
-			Message: p.Problem.Message + "; no Machines are created until there is",
+			Message: p.Problem.Message + "; no Machines are created until that is mended",
 		}
 	}
 	return shared.Condition{Type: machinev1alpha1.ConditionValid, Status: "True", Reason: machinev1alpha1.ReasonValid}

@@ -118,7 +118,7 @@ func TestStalledSaysInNumbersWhatIsMissingAndWhatMendsIt(t *testing.T) {
 			Observed{Set: set(2, frozenSince(31*time.Minute)), Safety: byHand, Machines: []Machine{machine("a", running)}},
 			"1 of 2 Machines are available, 1 starting; frozen by the label machine.drover.dev/freeze for more than 30m0s; to let Machines be created and replaced, remove the label",
 		},
-		"AsTheOtherConditionDoes": {Observed{Set: set(1), Problem: noClass}, noClass.Message + "; no Machines are created until there is"},
+		"AsTheOtherConditionDoes": {Observed{Set: set(1), Problem: noClass}, noClass.Message + "; no Machines are created until that is mended"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if c := condition(Plan(now, tc.o), machinev1alpha1.ConditionStalled); c.Status != "True" || c.Message != tc.want {

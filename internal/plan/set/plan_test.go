@@ -425,7 +425,7 @@ func TestEvents(t *testing.T) {
 		"AnUnknownClassNamesFieldAndValue": {
 			o:      Observed{Set: set(1), Problem: noClass},
 			reason: "ClassNotFound",
-			want:   `spec.template.spec.classRef.name: there is no MachineClass "small" in namespace "default"; no Machines are created until there is`,
+			want:   `spec.template.spec.classRef.name: there is no MachineClass "small" in namespace "default"; no Machines are created until that is mended`,
 		},
 		"TenMachinesAreNamed": {
 			o:      Observed{Set: set(0), Machines: many[:10]},
