@@ -245,6 +245,14 @@ RECOVERY ?=
 recovery: build packages ## Restore, move and lose control clusters whose Nodes are in use; RECOVERY="-away=1h -snapshots=20".
 	DROVER_BIN=$(BIN) DROVER_PACKAGES=$(PACKAGES) go test -count=1 -timeout $(if $(RECOVERY),6h,20m) ./test/recovery $(RECOVERY)
 
+VELERO := $(CURDIR)/.work/velero
+.PHONY: velero
+velero: build packages ## Build Velero, and restore a control cluster with the commands of docs/recovery.md.
+	@mkdir -p $(VELERO)/plugins
+	cd test/recovery/velero && go build -ldflags "-s -w" -o $(VELERO)/ github.com/vmware-tanzu/velero/cmd/velero github.com/johannesboyne/gofakes3/cmd/gofakes3 && \
+		go build -ldflags "-s -w" -o $(VELERO)/plugins/ github.com/vmware-tanzu/velero-plugin-for-aws/velero-plugin-for-aws
+	DROVER_BIN=$(BIN) DROVER_PACKAGES=$(PACKAGES) DROVER_VELERO=$(VELERO) go test -count=1 -timeout 30m ./test/recovery -v -run '^TestAControlClusterThatIsLost$$'
+
 # A clone without its history has no release before this one.
 .PHONY: previous-if-possible
 previous-if-possible: binaries

@@ -368,7 +368,8 @@ func dump(t *testing.T, f kit.Fleet) []*unstructured.Unstructured {
 }
 
 // TestAControlClusterThatIsLost takes the fleets of one that is gone for good: as its docs
-// describe, and from a backup as some tools restore it. It is the last test of its control cluster.
+// describe, by the plugin and by Velero, and from a backup as some tools restore it. It is the last
+// test of its control cluster.
 func TestAControlClusterThatIsLost(t *testing.T) {
 	saved, backedUp := here.NewTargetFleet(t), here.NewTargetFleet(t)
 	lost := installationOf(t, here.Client)
@@ -379,34 +380,30 @@ func TestAControlClusterThatIsLost(t *testing.T) {
 		t.Fatal(err)
 	}
 	backup := dump(t, backedUp)
+	tool, byVelero := newVelero(t), kit.Fleet{}
+	var x *vigil
+	if tool != nil {
+		byVelero = here.NewTargetFleet(t)
+		_, x = aFleetInUse(t, byVelero, 3)
+		tool.backUp(t, here, byVelero.Namespace)
+	}
 	stop(t, here)
 
+	t.Run("WhatVeleroBackedUpIsTakenOverOnceSomebodySaysThatItIsLost", func(t *testing.T) {
+		if tool == nil {
+			t.Skipf("%s names no folder: make velero builds Velero, and runs this test with it", envVelero)
+		}
+		f := there.TargetFleetIn(t, byVelero.Namespace)
+		tool.restore(t, there, f.Namespace)
+		takenOverOnceItIsSaid(t, f, lost, x)
+		say(t, lost, "null")
+	})
 	t.Run("WhatWasSavedIsTakenOverOnceSomebodySaysThatItIsLost", func(t *testing.T) {
 		f := there.TargetFleetIn(t, saved.Namespace)
 		if _, err := kubectlDrover(t, "", "move", "--namespace", f.Namespace, "--from-directory", dir, "--to-kubeconfig", there.Kubeconfig, "--timeout", "3m"); err != nil {
 			t.Fatal(err)
 		}
-		waits := func(ctx context.Context) string { return valid(ctx, f, machinev1alpha1.ReasonVMOfAnotherInstallation) }
-		kit.Eventually(t, kit.Patience, waits, f.Describe)
-		kit.Throughout(t, 10*time.Second, waits)
-		md := &machinev1alpha1.MachineDeployment{}
-		if err := f.Client.Get(t.Context(), client.ObjectKey{Namespace: f.Namespace, Name: "web"}, md); err != nil {
-			t.Fatal(err)
-		}
-		if c := meta.FindStatusCondition(md.Status.Conditions, machinev1alpha1.ConditionStalled); c == nil || c.Reason != machinev1alpha1.ReasonVMOfAnotherInstallation {
-			t.Errorf("the deployment does not say what it waits for: %+v", md.Status.Conditions)
-		}
-		v.check(t)
-		say(t, lost)
-		f.AwaitDeployment(t, md.Name)
-		if left, err := unclaimed(t.Context(), f); err != nil || len(left) > 0 {
-			t.Errorf("no Machine has the VMs %v, error %v", left, err)
-		}
-		if vms, err := f.VMs(t.Context()); err != nil || len(vms) != 3 {
-			t.Errorf("%d VMs, error %v", len(vms), err)
-		}
-		v.done(t)
-		itIsAFleetLikeAnyOther(t, f, 3)
+		takenOverOnceItIsSaid(t, f, lost, v)
 	})
 	t.Run("WhatTheGarbageCollectorDeletesOfABackupIsHeldUntilSomebodyConfirmsIt", func(t *testing.T) {
 		f := there.TargetFleetIn(t, backedUp.Namespace)
@@ -415,7 +412,7 @@ func TestAControlClusterThatIsLost(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		say(t, lost)
+		say(t, lost, `"Lost"`)
 		md := &machinev1alpha1.MachineDeployment{}
 		kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
 			if err := f.Client.Get(ctx, client.ObjectKey{Namespace: f.Namespace, Name: "web"}, md); err != nil || md.Status.AvailableReplicas != 2 {
@@ -450,10 +447,36 @@ func TestAControlClusterThatIsLost(t *testing.T) {
 	})
 }
 
-// say that a control cluster is lost, with the command in the messages of its Machines.
-func say(t *testing.T, lost string) {
+// takenOverOnceItIsSaid that another control cluster is lost: three Machines get their VMs and Nodes.
+func takenOverOnceItIsSaid(t *testing.T, f kit.Fleet, lost string, v *vigil) {
 	t.Helper()
-	if out, err := there.Kubectl(t, "-n", "crossplane-system", "patch", "configmap", "drover-installations", "--type=merge", "-p", fmt.Sprintf(`{"data":{%q:"Lost"}}`, lost)); err != nil {
+	waits := func(ctx context.Context) string { return valid(ctx, f, machinev1alpha1.ReasonVMOfAnotherInstallation) }
+	kit.Eventually(t, kit.Patience, waits, f.Describe)
+	kit.Throughout(t, 10*time.Second, waits)
+	md := &machinev1alpha1.MachineDeployment{}
+	if err := f.Client.Get(t.Context(), client.ObjectKey{Namespace: f.Namespace, Name: "web"}, md); err != nil {
+		t.Fatal(err)
+	}
+	if c := meta.FindStatusCondition(md.Status.Conditions, machinev1alpha1.ConditionStalled); c == nil || c.Reason != machinev1alpha1.ReasonVMOfAnotherInstallation {
+		t.Errorf("the deployment does not say what it waits for: %+v", md.Status.Conditions)
+	}
+	v.check(t)
+	say(t, lost, `"Lost"`)
+	f.AwaitDeployment(t, md.Name)
+	if left, err := unclaimed(t.Context(), f); err != nil || len(left) > 0 {
+		t.Errorf("no Machine has the VMs %v, error %v", left, err)
+	}
+	if vms, err := f.VMs(t.Context()); err != nil || len(vms) != 3 {
+		t.Errorf("%d VMs, error %v", len(vms), err)
+	}
+	v.done(t)
+	itIsAFleetLikeAnyOther(t, f, 3)
+}
+
+// say what became of another control cluster, with the command in the messages of its Machines.
+func say(t *testing.T, installation, state string) {
+	t.Helper()
+	if out, err := there.Kubectl(t, "-n", "crossplane-system", "patch", "configmap", "drover-installations", "--type=merge", "-p", fmt.Sprintf(`{"data":{%q:%s}}`, installation, state)); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
 }
