@@ -76,9 +76,9 @@ func TestAPoolThatLosesItsAutoscalerCountsWhatThatMayStillMake(t *testing.T) {
 	w.Pool.Generation++
 	for range 6 {
 		w.step()
-	}
-	if got, want := numbers(w.last), "a=0 b=3 c=1"; got != want {
-		t.Errorf("numbers %s, want %s: the autoscaler may still scale the failure domain a to 3", got, want)
+		if got, want := numbers(w.last), "a=0 b=3 c=1"; got != want {
+			t.Errorf("numbers %s, want %s: the autoscaler may still scale the failure domain a to 3", got, want)
+		}
 	}
 	if s := of(t, w.last, "a"); s.PreviousMaxSize != 3 || s.LoweredTime == nil || !s.LoweredTime.Time.Equal(now) {
 		t.Errorf("recorded %+v", s)
