@@ -99,8 +99,8 @@ type PoolDomain struct {
 	// Decision counts the decisions. The MachineDeployment carries out the one that its annotation
 	// machine.drover.dev/pool-decision names.
 	Decision int64 `json:"decision"`
-	// Most is how many Machines there may be at most until the decision is carried out, if that is
-	// more than was decided.
+	// Most is how many Machines there may be at most until the decision is carried out, with those
+	// that are terminating. It is absent when the decision is carried out.
 	// +optional
 	Most int32 `json:"most,omitempty"`
 	// Least is how many Machines there may be at least until the decision is carried out. It is
@@ -113,7 +113,12 @@ type PoolDomain struct {
 	// MaxSize is the part of spec.autoscaling.max.
 	// +optional
 	MaxSize *int32 `json:"maxSize,omitempty"`
-	// LoweredTime is when DesiredReplicas or MaxSize was last lowered.
+	// PreviousMaxSize is the maximum that the cluster-autoscaler may have read before MaxSize was
+	// lowered, and may still act on. It is absent 30 seconds after the MachineDeployment has the
+	// smaller one.
+	// +optional
+	PreviousMaxSize int32 `json:"previousMaxSize,omitempty"`
+	// LoweredTime is when MaxSize was last lowered.
 	// +optional
 	LoweredTime *metav1.Time `json:"loweredTime,omitempty"`
 

@@ -18,9 +18,7 @@ func (p *plan) divideBounds() {
 		next := &p.next[i]
 		was := ptr.Deref(m.decided.MaxSize, 0)
 		size := was
-		if m.isLowered(p.now) {
-			next.Most = 0
-		}
+		p.settle(i, m)
 		switch goal, has := p.goal[m], p.offeredMost(m); {
 		case goal > was:
 			// What it may have already takes no room.
@@ -28,42 +26,62 @@ func (p *plan) divideBounds() {
 			room -= max(0, size-has)
 		case goal < was:
 			size = goal
-			next.Most, next.LoweredTime = p.offeredMost(m), p.time()
+			p.withdraw(i, m)
 		}
-		next.MaxSize = &size
-		next.MinSize = ptr.To(min(smallest[m], size))
+		next.MinSize, next.MaxSize = ptr.To(min(smallest[m], size)), &size
 		if !m.wanted {
 			next.MinSize, next.MaxSize = nil, nil
-			p.leave(i, m)
-			continue
 		}
-		// The number counts until the autoscaler decides.
-		if !m.isScaledByOthers() {
-			next.DesiredReplicas = min(max(m.decided.DesiredReplicas, *next.MinSize), size)
+	}
+	p.followBounds()
+}
+
+// followBounds with the numbers of Machines that the autoscaler has not decided on yet.
+func (p *plan) followBounds() {
+	room := p.room()
+	for i, m := range p.members {
+		switch next := p.next[i]; {
+		case !m.wanted:
+			p.leave(i, m)
+		case !m.isScaledByOthers():
+			n := min(max(m.decided.DesiredReplicas, *next.MinSize), *next.MaxSize)
+			room = p.raise(i, m, n-m.decided.DesiredReplicas, room)
+			p.lower(i, m, m.decided.DesiredReplicas-n)
 		}
 	}
 }
 
 // leave a failure domain, a few Machines at a time: the autoscaler makes room elsewhere for
-// their pods.
+// their pods. All Machines of a MachineDeployment that is being deleted are lost.
 func (p *plan) leave(i int, m *member) {
-	if m.hasActed() && m.status().TerminatingReplicas == 0 {
-		p.lower(i, m, min(m.decided.DesiredReplicas, max(1, p.surge, p.unavailable)))
+	switch n := m.decided.DesiredReplicas; {
+	case m.isLetGo():
+		p.lower(i, m, n)
+	case m.hasActed() && m.status().TerminatingReplicas == 0:
+		p.lower(i, m, min(n, max(1, p.surge, p.unavailable)))
 	}
+}
+
+// withdraw the maximum of a failure domain. The autoscaler may still act on it for some time.
+func (p *plan) withdraw(i int, m *member) {
+	p.next[i].PreviousMaxSize, p.next[i].LoweredTime = p.readMost(m), p.time()
 }
 
 // size that the autoscaler has decided on.
 func (m *member) size() int32 { return m.replicas() }
 
-// offeredMost is how many Machines the autoscaler may make of a failure domain by what it may have
-// read.
-func (p *plan) offeredMost(m *member) int32 {
-	most := max(ptr.Deref(m.decided.MaxSize, 0), m.replicas())
+// readMost is the largest maximum that the autoscaler may have read and may still act on.
+func (p *plan) readMost(m *member) int32 {
+	most := ptr.Deref(m.decided.MaxSize, 0)
 	if !m.isLowered(p.now) {
-		most = max(most, m.offered(), m.decided.Most)
+		most = max(most, m.offered(), m.decided.PreviousMaxSize)
 	}
 	return most
 }
+
+// offeredMost is how many Machines of a failure domain the autoscaler has, or may make by what it may
+// have read.
+func (p *plan) offeredMost(m *member) int32 { return max(p.readMost(m), m.replicas()) }
 
 // isScaledByOthers reports whether somebody else decides on the number of Machines. In a pool whose
 // autoscaling ends, that is so until the number is recorded.

@@ -39,12 +39,33 @@ func (f *fleet) desired(m *member) *machinev1alpha1.MachineDeployment {
 	}
 	d.Spec.Replicas = m.decided.DesiredReplicas
 	d.Annotations[machinev1alpha1.AnnotationPoolDecision] = strconv.FormatInt(m.decided.Decision, 10)
-	if m.decided.MaxSize != nil && m.wanted {
-		d.Annotations[machinev1alpha1.AnnotationNodeGroupMinSize] = strconv.Itoa(int(ptr.Deref(m.decided.MinSize, 0)))
-		d.Annotations[machinev1alpha1.AnnotationNodeGroupMaxSize] = strconv.Itoa(int(*m.decided.MaxSize))
-		d.Annotations[machinev1alpha1.AnnotationCapacityLabels] = labelsOf(d.Spec.Template.Spec.Metadata.Labels)
-	}
 	return d
+}
+
+// offerSizes of a member to the cluster-autoscaler as they were recorded. A size that becomes smaller
+// does so at once: that makes no Machines, and one that was edited in the status is not offered. The
+// minimum is never above the maximum: such a pair stops the autoscaler for all its groups.
+func (p *plan) offerSizes(m *member, next machinev1alpha1.PoolDomain) {
+	if m.decided.MaxSize == nil || !m.wanted {
+		return
+	}
+	to := m.desired.Annotations
+	to[machinev1alpha1.AnnotationCapacityLabels] = labelsOf(m.desired.Spec.Template.Spec.Metadata.Labels)
+	// In a pool that is not valid they stay as they are.
+	if p.problem != nil {
+		for _, key := range []string{machinev1alpha1.AnnotationNodeGroupMinSize, machinev1alpha1.AnnotationNodeGroupMaxSize} {
+			if size, has := m.is.Annotations[key]; has {
+				to[key] = size
+			}
+		}
+		return
+	}
+	// A pool that loses its autoscaling has no next sizes: it offers those of before until that is
+	// recorded.
+	most := max(0, min(*m.decided.MaxSize, ptr.Deref(next.MaxSize, m.offered())))
+	least := max(0, min(ptr.Deref(m.decided.MinSize, 0), ptr.Deref(next.MinSize, most), most))
+	to[machinev1alpha1.AnnotationNodeGroupMinSize] = strconv.Itoa(int(least))
+	to[machinev1alpha1.AnnotationNodeGroupMaxSize] = strconv.Itoa(int(most))
 }
 
 func (f *fleet) spec(m *member) machinev1alpha1.MachineDeploymentSpec {

@@ -79,18 +79,25 @@ func (f *fleet) findMembers() []*member {
 }
 
 // unseen members were decided on, and their MachineDeployments may exist without being in the view
-// yet. Without them, their Machines would be made a second time elsewhere. The name has to be the one
-// that the pool gives: another one in the status was edited, or restored.
+// yet. Without them, their Machines would be made a second time elsewhere. One that is to have no
+// Machines any more may have those of an earlier decision, or those that the autoscaler made. The name
+// has to be the one that the pool gives: another one in the status was edited, or restored.
 func (f *fleet) unseen(seen []*member) (out []*member) {
 	for _, d := range f.Pool.Status.FailureDomains {
 		if slices.ContainsFunc(seen, func(m *member) bool { return m.name == d.MachineDeployment }) {
 			continue
 		}
-		if d.DesiredReplicas > 0 && d.MachineDeployment == names.MachineDeployment(f.Pool.Name, f.Pool.UID, d.Name) {
+		if remembered(d) > 0 && d.MachineDeployment == names.MachineDeployment(f.Pool.Name, f.Pool.UID, d.Name) {
 			out = append(out, &member{domain: d.Name, name: d.MachineDeployment, wanted: f.problem != nil})
 		}
 	}
 	return out
+}
+
+// remembered number of Machines that a failure domain may have by its decisions, or by what the
+// autoscaler may still decide.
+func remembered(d machinev1alpha1.PoolDomain) int32 {
+	return max(d.DesiredReplicas, d.Most, ptr.Deref(d.MaxSize, 0), d.PreviousMaxSize)
 }
 
 // nameOf the MachineDeployment of a failure domain: that of the one that was decided on, or that

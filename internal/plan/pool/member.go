@@ -98,9 +98,19 @@ func (m *member) isComplete() bool {
 }
 
 // isGone reports whether nothing is left of a member that is not wanted. A MachineDeployment that is
-// not observed has to be composed again before it can be deleted.
+// not observed has to be composed again before it can be deleted. While the status remembers that it
+// may have Machines, it would count as one that is not seen yet when it is deleted.
 func (m *member) isGone() bool {
-	return !m.wanted && m.is != nil && m.is.Observed && m.decided.DesiredReplicas == 0 && m.hasActed() && m.existing() == 0
+	return !m.wanted && m.is != nil && m.is.Observed && m.hasActed() && m.existing() == 0 && remembered(m.decided) == 0
+}
+
+// isLetGo reports whether a MachineDeployment that is not wanted is being deleted. Composed again, it
+// would be made anew when it is gone.
+func (m *member) isLetGo() bool { return !m.wanted && m.is != nil && m.is.Terminating }
+
+// isForgotten reports whether the status has nothing to remember of a member.
+func (m *member) isForgotten() bool {
+	return m.isGone() || m.isLetGo() && m.most() == 0
 }
 
 // exhausted is nil if the cloud has room in the failure domain.
@@ -129,7 +139,9 @@ func (m *member) offered() int32 {
 // its groups every ten seconds.
 const autoscalerDelay = 30 * time.Second
 
-// isLowered reports whether the autoscaler must have seen the maximum that was decided.
+// isLowered reports whether the autoscaler must have seen the maximum that was decided, or that there
+// is none any more.
 func (m *member) isLowered(now time.Time) bool {
-	return m.isTold() && m.offered() == ptr.Deref(m.decided.MaxSize, 0) && (m.decided.LoweredTime == nil || now.Sub(m.decided.LoweredTime.Time) >= autoscalerDelay)
+	isOffered := m.decided.MaxSize == nil || m.offered() == *m.decided.MaxSize
+	return m.isTold() && isOffered && (m.decided.LoweredTime == nil || now.Sub(m.decided.LoweredTime.Time) >= autoscalerDelay)
 }

@@ -58,7 +58,7 @@ func TestADecisionRecordsWhatThereMayBeMeanwhile(t *testing.T) {
 	t.Run("AfterAScaleDown", func(t *testing.T) {
 		w := resized(t, func(p *machinev1alpha1.NodePool) { p.Spec.Size = ptr.To(int32(3)) })
 		w.step()
-		if s := of(t, w.last, "a"); s.DesiredReplicas != 1 || s.Most != 2 || s.Least != nil || s.LoweredTime == nil || !s.LoweredTime.Time.Equal(now) {
+		if s := of(t, w.last, "a"); s.DesiredReplicas != 1 || s.Most != 2 || s.Least != nil || s.LoweredTime != nil {
 			t.Errorf("recorded %+v", s)
 		}
 	})

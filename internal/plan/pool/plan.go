@@ -88,12 +88,13 @@ func (p *plan) time() *metav1.Time {
 
 func (p *plan) decide() Decision {
 	d := Decision{}
-	for _, m := range p.members {
+	for i, m := range p.members {
 		// What was not decided before, or belongs to a pool that is not valid, has nothing to be
 		// composed of yet, and what is gone is deleted.
-		if m.is == nil && (!m.isRecorded || p.problem != nil) || m.isGone() {
+		if m.is == nil && (!m.isRecorded || p.problem != nil) || m.isGone() || m.isLetGo() {
 			continue
 		}
+		p.offerSizes(m, p.next[i])
 		d.Deployments = append(d.Deployments, Desired{
 			MachineDeployment: m.desired, Ready: m.isComplete(),
 			OmitReplicas: m.isScaledByOthers(),
@@ -110,7 +111,7 @@ func (p *plan) decide() Decision {
 // hasDecided reports whether a decision is still to be carried out.
 func (p *plan) hasDecided() bool {
 	for i, m := range p.members {
-		if !m.isRecorded || p.differs(i, m) {
+		if !m.isForgotten() && (!m.isRecorded || p.differs(i, m)) {
 			return true
 		}
 	}

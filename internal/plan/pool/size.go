@@ -8,19 +8,16 @@ func (p *plan) resize() {
 		return
 	}
 	p.goal = p.goals(p.size(), (*member).kept, (*member).decidedReplicas)
-	room := p.size() + p.surge - sum(p.members, (*member).most)
+	room := p.room()
 	spare := sum(p.members, (*member).available) - (p.size() - p.unavailable)
 	for i, m := range p.members {
 		next := &p.next[i]
 		next.MinSize, next.MaxSize = nil, nil
-		if m.hasActed() {
-			next.Most, next.Least = 0, nil
+		p.settle(i, m)
+		if m.decided.MaxSize != nil {
+			p.withdraw(i, m)
 		}
-		if up := min(p.goal[m]-m.decided.DesiredReplicas, room); up > 0 {
-			next.Most, next.Least = m.most()+up, ptr.To(m.least())
-			next.DesiredReplicas += up
-			room -= up
-		}
+		room = p.raise(i, m, p.goal[m]-m.decided.DesiredReplicas, room)
 	}
 	// Those that are left come last in the list of members, and go first.
 	for i := len(p.members) - 1; i >= 0; i-- {
@@ -34,6 +31,38 @@ func (p *plan) resize() {
 	}
 }
 
+// settle what was to be remembered until an earlier decision was carried out.
+func (p *plan) settle(i int, m *member) {
+	if m.hasActed() {
+		p.next[i].Most, p.next[i].Least = 0, nil
+	}
+	if m.isLowered(p.now) {
+		p.next[i].PreviousMaxSize = 0
+	}
+}
+
+// room for more Machines in the whole pool. It is negative if there may be too many.
+func (p *plan) room() int32 { return p.size() + p.surge - sum(p.members, p.mayHave) }
+
+// mayHave is how many Machines there may be in the failure domain by the decisions of the pool, or by
+// what the autoscaler may still decide.
+func (p *plan) mayHave(m *member) int32 {
+	return max(m.most(), p.readMost(m))
+}
+
+// raise the number of Machines of a member as far as there is room, and return the room that is left.
+// Machines that the autoscaler may make anyway take none.
+func (p *plan) raise(i int, m *member, by, room int32) int32 {
+	counted := p.mayHave(m) - m.most()
+	if by = min(by, counted+max(0, room)); by <= 0 {
+		return room
+	}
+	next := &p.next[i]
+	next.Most, next.Least = m.most()+by, ptr.To(m.least())
+	next.DesiredReplicas += by
+	return room - max(0, by-counted)
+}
+
 // lower the number of Machines of a member.
 func (p *plan) lower(i int, m *member, by int32) {
 	if by <= 0 {
@@ -45,7 +74,6 @@ func (p *plan) lower(i int, m *member, by int32) {
 	if least := m.least(); least < next.DesiredReplicas {
 		next.Least = &least
 	}
-	next.LoweredTime = p.time()
 }
 
 // least is how many Machines there are at least in the failure domain.

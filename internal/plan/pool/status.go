@@ -20,7 +20,7 @@ func (p *plan) status() machinev1alpha1.NodePoolStatus {
 		s.Version = p.taken.version
 	}
 	for i, m := range p.members {
-		if m.isGone() {
+		if m.isForgotten() {
 			continue
 		}
 		is, next := m.status(), p.next[i]

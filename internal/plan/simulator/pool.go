@@ -63,6 +63,9 @@ type PoolCluster struct {
 	scaled map[string]bool
 	// most and least are the bounds of all specs since the pool was settled last.
 	most, least int32
+	// excess is how many Machines there may be above the bounds by what the autoscaler did since the
+	// pool was settled: it does not count what terminates.
+	excess int32
 	// seen is the smallest number of available Machines that a decision to take some was made by.
 	// What becomes available after that may be taken.
 	seen int32
@@ -347,6 +350,7 @@ func (c *PoolCluster) Scale(name string, percent int32) {
 	if !ok || !exists || b.hi == 0 || e.object.DeletionTimestamp != nil || c.Now.Sub(b.at) > autoscalerActs {
 		return
 	}
+	was := e.object.Spec.Replicas
 	e.object.Spec.Replicas = b.lo + (b.hi-b.lo)*percent/100
 	e.object.Generation++
 	c.scaled[name] = true
@@ -358,6 +362,29 @@ func (c *PoolCluster) Scale(name string, percent int32) {
 	if sum > c.most {
 		c.breaks("the autoscaler could scale to %d of %d", sum, c.most)
 	}
+	c.excuse(was, e.object.Spec.Replicas)
+}
+
+// excuse the Machines that there are too many because the autoscaler changed a number. What it gives up
+// terminates while the pool, which cannot know yet, still has its own larger number. What it adds comes
+// on top of what terminates.
+func (c *PoolCluster) excuse(was, is int32) {
+	c.excess += max(0, was-is)
+	if is <= was {
+		return
+	}
+	surge, _ := c.moves()
+	may := -c.most - surge
+	for _, d := range c.Deployments() {
+		n := max(d.Spec.Replicas, c.count(d.Name, poolWaiting, poolStarting, poolAvailable))
+		for _, s := range c.Pool().Status.FailureDomains {
+			if s.MachineDeployment == d.Name {
+				n = max(n, s.DesiredReplicas)
+			}
+		}
+		may += n + c.count(d.Name, poolTerminating)
+	}
+	c.excess = max(c.excess, may)
 }
 
 func domain(d *machinev1alpha1.MachineDeployment) string {
@@ -374,11 +401,8 @@ func (c *PoolCluster) moves() (surge, unavailable int32) {
 }
 
 func (c *PoolCluster) checkMost() {
-	if c.Pool().Spec.Autoscaling != nil {
-		return
-	}
 	surge, _ := c.moves()
-	if n := c.total(poolWaiting, poolStarting, poolAvailable, poolTerminating); n > c.most+surge {
+	if n := c.total(poolWaiting, poolStarting, poolAvailable, poolTerminating); n > c.most+surge+c.excess {
 		c.breaks("there are %d Machines of %d and maxSurge %d", n, c.most, surge)
 	}
 }
@@ -422,7 +446,7 @@ func (c *PoolCluster) Settle() {
 
 // forget the bounds of before.
 func (c *PoolCluster) forget() {
-	c.most, c.least, c.seen = 0, 1<<30, 1<<30
+	c.most, c.least, c.seen, c.excess = 0, 1<<30, 1<<30, 0
 	c.note()
 }
 
