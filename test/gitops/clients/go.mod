@@ -8,7 +8,9 @@ require (
 	github.com/argoproj/argo-cd/gitops-engine v0.7.1-0.20250908182407-97ad5b59a627
 	github.com/argoproj/argo-cd/v3 v3.5.1
 	github.com/crossplane/cli/v2 v2.5.0
-	github.com/fluxcd/cli-utils v0.36.0-flux.13
+	github.com/fluxcd/cli-utils v0.36.0-flux.15
+	github.com/fluxcd/pkg/apis/kustomize v1.14.0
+	github.com/fluxcd/pkg/runtime v0.90.0
 	k8s.io/apimachinery v0.36.1
 	sigs.k8s.io/yaml v1.6.0
 )
