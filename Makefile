@@ -153,7 +153,7 @@ release: ## Build, sign and push a release: VERSION=v0.2.0 REGISTRY=registry.exa
 generate: ## Generate deepcopy, CRDs, XRDs, docs/conditions.md and the lifted provider. Leaves no diff when nothing changed.
 	go generate ./...
 
-MODULES := . cluster cluster/cloud cluster/kubernetes
+MODULES := . cluster cluster/cloud cluster/kubernetes test/gitops/clients
 
 # The Go vulnerability database: a URL, or file:// and a folder that mirrors it. Where it
 # cannot be reached, the faults in test/dependencies/testdata are all that is looked for.
@@ -162,8 +162,8 @@ VULNDB ?= https://vuln.go.dev
 .PHONY: lint
 lint: $(BIN)/staticcheck $(BIN)/govulncheck ## Vet and staticcheck every module, and look for dependencies with known faults.
 	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { echo "gofmt these:"; gofmt -l $$(git ls-files '*.go'); exit 1; }
-	@for m in $(MODULES); do echo "lint $$m"; (cd $$m && go vet ./... && $(BIN)/staticcheck ./...) || exit 1; done
-	@# Staticcheck would analyse all of Argo CD for one file.
+	@# Staticcheck would analyse all of Argo CD for one file of the clients.
+	@for m in $(filter-out test/gitops/clients,$(MODULES)); do echo "lint $$m"; (cd $$m && go vet ./... && $(BIN)/staticcheck ./...) || exit 1; done
 	cd test/gitops/clients && go vet ./judge
 	VULNDB=$(VULNDB) GOVULNCHECK=$(BIN)/govulncheck go test -count=1 ./test/dependencies
 

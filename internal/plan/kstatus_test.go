@@ -17,13 +17,15 @@ func TestAGenerationIsObservedAfterItsConditions(t *testing.T) {
 		conditions         []metav1.Condition
 		want               int64
 	}{
-		"a new object":                              {1, 0, nil, 0},
-		"the conditions are of the generation":      {2, 1, ready("False", 2), 2},
-		"the conditions are of the one before":      {2, 1, ready("True", 1), 1},
-		"nothing was observed for a generation":     {4, 1, ready("True", 1), 1},
-		"the conditions are lost":                   {3, 3, nil, 2},
-		"a status of a backup, of a generation yet": {3, 9, ready("True", 9), 2},
-		"a status of a backup is not below none":    {0, 9, ready("True", 9), 0},
+		"a new object": {1, 0, nil, 0},
+		"a new object with the default of the field": {1, -1, nil, 0},
+		"the default, and the conditions":            {1, -1, ready("False", 1), 1},
+		"the conditions are of the generation":       {2, 1, ready("False", 2), 2},
+		"the conditions are of the one before":       {2, 1, ready("True", 1), 1},
+		"nothing was observed for a generation":      {4, 1, ready("True", 1), 1},
+		"the conditions are lost":                    {3, 3, nil, 2},
+		"a status of a backup, of a generation yet":  {3, 9, ready("True", 9), 2},
+		"a status of a backup is not below none":     {0, 9, ready("True", 9), 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := ObservedGeneration(tc.generation, tc.before, tc.conditions); got != tc.want {

@@ -22,6 +22,7 @@ const root = "../.."
 // other modules that are built from their go.mod.
 var modules = map[string][]string{
 	".": nil, "cluster": {"github.com/crossplane/crossplane/v2/cmd/crossplane"}, "cluster/cloud": nil, "cluster/kubernetes": nil,
+	"test/gitops/clients": {"github.com/crossplane/cli/v2/cmd/crossplane"},
 }
 
 // A fault of a module.

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"sigs.k8s.io/yaml"
@@ -16,8 +17,11 @@ import (
 // A verdict of Argo CD and Flux on one object: see clients/judge.
 type verdict struct {
 	Argo, ArgoMessage string
-	Flux, FluxMessage string
-	OutOfSync         bool
+	// Flux has the verdict of the shipped Kustomization, and Kstatus that of one without
+	// healthCheckExprs.
+	Flux, FluxMessage       string
+	Kstatus, KstatusMessage string
+	OutOfSync               bool
 }
 
 // judge objects as Argo CD does with the shipped health checks, and as Flux does. Manifests,
@@ -30,7 +34,7 @@ func judge(t *testing.T, objects, manifests []map[string]any, ignore any) []verd
 	if customizations == "" {
 		t.Fatal("examples/argocd/argocd-cm.yaml has no resource.customizations")
 	}
-	in, err := json.Marshal(map[string]any{"customizations": customizations, "ignoreDifferences": ignore, "objects": objects, "manifests": manifests})
+	in, err := json.Marshal(map[string]any{"customizations": customizations, "ignoreDifferences": ignore, "healthCheckExprs": healthCheckExprs(t), "objects": objects, "manifests": manifests})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,13 +57,28 @@ func judge(t *testing.T, objects, manifests []map[string]any, ignore any) []verd
 // decode a file of examples.
 func decode(t *testing.T, file string, into any) {
 	t.Helper()
-	b, err := os.ReadFile(filepath.Join(kit.Root(), "examples", file))
+	decodeFile(t, filepath.Join(kit.Root(), "examples", file), into)
+}
+
+func decodeFile(t *testing.T, file string, into any) {
+	t.Helper()
+	b, err := os.ReadFile(file) //nolint:gosec // A file of the repository.
 	if err == nil {
 		err = yaml.Unmarshal(b, into)
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
+}
+
+// filesOf the repository.
+func filesOf(t *testing.T, pattern string) []string {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(kit.Root(), filepath.FromSlash(pattern)))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no file %s: %v", pattern, err)
+	}
+	return files
 }
 
 // ignoreDifferences of the shipped Application.
@@ -73,4 +92,27 @@ func ignoreDifferences(t *testing.T) any {
 		t.Fatal("the Application ignores no differences")
 	}
 	return app.Spec.IgnoreDifferences
+}
+
+// healthCheckExprs of the shipped Kustomization for the machines.
+func healthCheckExprs(t *testing.T) []any {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join(kit.Root(), "examples", "flux", "kustomization.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for doc := range strings.SplitSeq(string(b), "\n---\n") {
+		k := struct {
+			Metadata struct{ Name string }
+			Spec     struct{ HealthCheckExprs []any }
+		}{}
+		if err := yaml.Unmarshal([]byte(doc), &k); err != nil {
+			t.Fatal(err)
+		}
+		if k.Metadata.Name == "workers" {
+			return k.Spec.HealthCheckExprs
+		}
+	}
+	t.Fatal("examples/flux/kustomization.yaml has no Kustomization workers")
+	return nil
 }

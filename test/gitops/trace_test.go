@@ -31,22 +31,22 @@ func TestTraceShowsAllBelowAMachineDeployment(t *testing.T) {
 	md := f.Deployment("workers", 2, 1, 0)
 	f.Create(t, md)
 	f.AwaitDeployment(t, md.Name)
-	wantTraceOfAll(t, f)
+	wantTraceOfAll(t, f, "machinedeployments")
 	wantOwnersOfAll(t, f)
 
 	f.Patch(t, md, fmt.Sprintf(`{"spec":{"replicas":1,"template":{"spec":{"version":%q}}}}`, kit.NewVersion))
 	f.AwaitDeployment(t, md.Name)
-	wantTraceOfAll(t, f)
+	wantTraceOfAll(t, f, "machinedeployments")
 	wantOwnersOfAll(t, f)
 	f.DeleteDeployment(t, md.Name)
 }
 
-// wantTraceOfAll waits until the trace has the objects that exist, and no others.
-func wantTraceOfAll(t *testing.T, f kit.Fleet) {
+// wantTraceOfAll waits until the trace of the object of a kind has the objects that exist, and no others.
+func wantTraceOfAll(t *testing.T, f kit.Fleet, of string) {
 	t.Helper()
 	row := regexp.MustCompile(`([A-Za-z]+)/([a-z0-9-]+) `)
 	kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
-		out, err := crossplane(t, f.Kubeconfig, inNamespace(command(t, "resource trace"), f.Namespace)...)
+		out, err := crossplane(t, f.Kubeconfig, inNamespace(command(t, "resource trace "+of+".machine.drover.dev"), f.Namespace)...)
 		if err != nil {
 			t.Fatalf("%v\n%s", err, out)
 		}
@@ -67,7 +67,7 @@ func wantTraceOfAll(t *testing.T, f kit.Fleet) {
 	})
 }
 
-// objectsOf a fleet below a MachineDeployment, with it.
+// objectsOf a fleet below a NodePool or MachineDeployment, with it.
 func objectsOf(ctx context.Context, t *testing.T, f kit.Fleet) []unstructured.Unstructured {
 	t.Helper()
 	var out []unstructured.Unstructured

@@ -17,10 +17,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/plan"
 	"github.com/drover-dev/drover/test/kit"
 )
 
-var update = flag.Bool("update", false, "write testdata/verdicts.md anew")
+var update = flag.Bool("update", false, "write the tables of testdata anew")
 
 // A stage of the life of a MachineDeployment begins with a change.
 type stage struct {
@@ -61,18 +62,26 @@ func TestVerdictsOfArgoCDAndFlux(t *testing.T) {
 			return slices.ContainsFunc(s.Conditions, func(c metav1.Condition) bool { return c.Type == kind && string(c.Status) == status })
 		}
 	}
+	// The conditions follow the numbers: a stage ends with both.
+	settle := func() {
+		t.Helper()
+		f.AwaitDeployment(t, md.Name)
+		await("Ready", func(s machinev1alpha1.MachineDeploymentStatus) bool {
+			return plan.IsReadyFor(md.Generation, s.Conditions) && is("Reconciling", "False")(s)
+		})
+	}
 	stages := []*stage{
 		{name: "create 2 Machines", do: func() {
 			f.Create(t, md)
-			f.AwaitDeployment(t, md.Name)
+			settle()
 		}},
 		{name: "scale to 3", do: func() {
 			patch(`{"spec":{"replicas":3}}`)
-			f.AwaitDeployment(t, md.Name)
+			settle()
 		}},
 		{name: "roll to another version", do: func() {
 			patch(fmt.Sprintf(`{"spec":{"template":{"spec":{"version":%q}}}}`, kit.NewVersion))
-			f.AwaitDeployment(t, md.Name)
+			settle()
 		}},
 		{name: "pause", do: func() {
 			patch(`{"spec":{"paused":true}}`)
@@ -84,7 +93,7 @@ func TestVerdictsOfArgoCDAndFlux(t *testing.T) {
 		}},
 		{name: "resume", do: func() {
 			patch(`{"spec":{"paused":false}}`)
-			f.AwaitDeployment(t, md.Name)
+			settle()
 		}},
 		{name: "name a class that does not exist", broken: true, do: func() {
 			patch(`{"spec":{"template":{"spec":{"classRef":{"name":"no-such-class"}}}}}`)
@@ -92,7 +101,7 @@ func TestVerdictsOfArgoCDAndFlux(t *testing.T) {
 		}},
 		{name: "mend the class", broken: true, do: func() {
 			patch(`{"spec":{"template":{"spec":{"classRef":{"name":"small"}}}}}`)
-			f.AwaitDeployment(t, md.Name)
+			settle()
 		}},
 		{name: "delete", do: func() {
 			if err := f.Client.Delete(t.Context(), md); err != nil {
@@ -101,11 +110,22 @@ func TestVerdictsOfArgoCDAndFlux(t *testing.T) {
 			f.AwaitNothing(t)
 		}},
 	}
+	live(t, f, stages)
+	wantVerdicts(t, r, stages, "MachineDeployment", "verdicts.md")
+}
+
+// live through the stages.
+func live(t *testing.T, f kit.Fleet, stages []*stage) {
+	t.Helper()
 	for _, s := range stages {
 		s.revision = revisionNow(t, f)
 		s.do()
 	}
+}
 
+// wantVerdicts on all versions of all objects to be true, and those on a kind as in a file of testdata.
+func wantVerdicts(t *testing.T, r *recorder, stages []*stage, kind, file string) {
+	t.Helper()
 	history := r.history(t)
 	objects := make([]map[string]any, 0, len(history))
 	for _, v := range history {
@@ -113,22 +133,22 @@ func TestVerdictsOfArgoCDAndFlux(t *testing.T) {
 	}
 	verdicts := judge(t, objects, nil, nil)
 
-	table := newTable()
+	table := newTable(kind)
 	for i, v := range history {
 		at := stageOf(stages, v.revision)
 		if at == nil || v.deleted {
 			continue
 		}
-		said := fmt.Sprintf("%s, %s %s, generation %d, revision %d: Argo CD says %s %q, Flux %s %q", at.name, v.GetKind(), v.GetName(), v.GetGeneration(), v.revision,
-			verdicts[i].Argo, verdicts[i].ArgoMessage, verdicts[i].Flux, verdicts[i].FluxMessage)
+		said := fmt.Sprintf("%s, %s %s, generation %d, revision %d: Argo CD says %s %q, Flux %s %q, kstatus %s %q", at.name, v.GetKind(), v.GetName(), v.GetGeneration(), v.revision,
+			verdicts[i].Argo, verdicts[i].ArgoMessage, verdicts[i].Flux, verdicts[i].FluxMessage, verdicts[i].Kstatus, verdicts[i].KstatusMessage)
 		if isWrong := mistake(v, verdicts[i], at.broken); isWrong != "" {
 			t.Errorf("%s\n  %s\n  status: %v", said, isWrong, v.Object["status"])
 		}
-		if v.GetKind() == "MachineDeployment" {
-			table.add(at.name, verdicts[i])
+		if v.GetKind() == kind {
+			table.add(at.name, v, verdicts[i])
 		}
 	}
-	golden := filepath.Join("testdata", "verdicts.md")
+	golden := filepath.Join("testdata", file)
 	if *update {
 		if err := os.WriteFile(golden, []byte(table.String()), 0o600); err != nil {
 			t.Fatal(err)
@@ -148,39 +168,69 @@ func TestVerdictsOfArgoCDAndFlux(t *testing.T) {
 
 // mistake in a verdict, by what is true at that revision, empty if there is none.
 func mistake(v version, got verdict, broken bool) string {
-	isDone := got.Argo == "Healthy" || got.Flux == "Current"
-	// kstatus takes a new object for Current until it has an observedGeneration: docs/gitops.md.
-	if _, isObserved, _ := unstructured.NestedInt64(v.Object, "status", "observedGeneration"); !isObserved {
-		isDone = got.Argo == "Healthy"
+	_, hasStatus := v.Object["status"]
+	if observed, _, _ := unstructured.NestedInt64(v.Object, "status", "observedGeneration"); observed < 1 && isObservable(v.GetKind()) {
+		// A composite without a status is Current by kstatus alone: docs/gitops.md.
+		isTakenForDone := got.Kstatus == "Current" && (hasStatus || !slices.Contains(composites, v.GetKind()))
+		if got.Argo == "Healthy" || got.Flux == "Current" || isTakenForDone {
+			return "no spec was observed"
+		}
+		got.Kstatus = ""
 	}
+	isDone := got.Argo == "Healthy" || isObservable(v.GetKind()) && (got.Flux == "Current" || got.Kstatus == "Current")
 	if v.GetDeletionTimestamp() != nil && (isDone || got.Argo == "Degraded") {
 		return "it is being deleted"
 	}
-	if !broken && (got.Argo == "Degraded" || got.Flux == "Failed") {
+	if !broken && (got.Argo == "Degraded" || got.Flux == "Failed" || got.Kstatus == "Failed") {
 		return "nothing is wrong"
 	}
-	if got.Argo == "none" || got.Argo == "Unknown" || got.Flux == "Unknown" {
+	// Flux waits as long as an expression cannot be evaluated.
+	if got.Argo == "none" || got.Argo == "Unknown" || got.Flux == "Unknown" && hasStatus {
 		return "there is no verdict"
 	}
-	if v.GetKind() != "MachineDeployment" || v.GetDeletionTimestamp() != nil || !isDone {
+	if v.GetDeletionTimestamp() != nil || !isDone {
 		return ""
 	}
 	if paused, _, _ := unstructured.NestedBool(v.Object, "spec", "paused"); paused && got.Argo == "Healthy" {
 		return "it is paused"
 	}
-	replicas, _, _ := unstructured.NestedInt64(v.Object, "spec", "replicas")
-	wanted, _, _ := unstructured.NestedString(v.Object, "spec", "template", "spec", "version")
-	class, _, _ := unstructured.NestedString(v.Object, "spec", "template", "spec", "classRef", "name")
-	if int64(len(v.machines)) != replicas {
-		return fmt.Sprintf("there are %d Machines of %d", len(v.machines), replicas)
+	switch v.GetKind() {
+	case "MachineDeployment":
+		replicas, _, _ := unstructured.NestedInt64(v.Object, "spec", "replicas")
+		wanted, _, _ := unstructured.NestedString(v.Object, "spec", "template", "spec", "version")
+		class, _, _ := unstructured.NestedString(v.Object, "spec", "template", "spec", "classRef", "name")
+		pool := v.GetLabels()[machinev1alpha1.LabelNodePool]
+		zone, _, _ := unstructured.NestedString(v.Object, "spec", "template", "spec", "failureDomain")
+		return unfinished(v.machines, func(m *unstructured.Unstructured) bool {
+			in, _, _ := unstructured.NestedString(m.Object, "spec", "failureDomain")
+			return pool == "" || in == zone
+		}, replicas, wanted, class)
+	case "NodePool":
+		size, _, _ := unstructured.NestedInt64(v.Object, "spec", "size")
+		wanted, _, _ := unstructured.NestedString(v.Object, "spec", "version")
+		class, _, _ := unstructured.NestedString(v.Object, "spec", "class")
+		return unfinished(v.machines, func(*unstructured.Unstructured) bool { return true }, size, wanted, class)
 	}
-	for _, m := range v.machines {
+	return ""
+}
+
+// unfinished is why the Machines that count are not those that are wanted, empty if they are.
+func unfinished(all []*unstructured.Unstructured, counts func(*unstructured.Unstructured) bool, replicas int64, wanted, class string) string {
+	count := int64(0)
+	for _, m := range all {
+		if !counts(m) {
+			continue
+		}
+		count++
 		version, _, _ := unstructured.NestedString(m.Object, "spec", "version")
 		of, _, _ := unstructured.NestedString(m.Object, "spec", "classRef", "name")
 		phase, _, _ := unstructured.NestedString(m.Object, "status", "phase")
 		if version != wanted || of != class || phase != string(machinev1alpha1.MachineRunning) || m.GetDeletionTimestamp() != nil {
 			return fmt.Sprintf("Machine %s of class %s has version %s and is %s", m.GetName(), of, version, phase)
 		}
+	}
+	if count != replicas {
+		return fmt.Sprintf("there are %d Machines of %d", count, replicas)
 	}
 	return ""
 }
@@ -210,16 +260,24 @@ func stageOf(stages []*stage, revision int64) *stage {
 
 // A table of the verdicts on one object: what each client says in each stage, in its order.
 type table struct {
-	stages     []string
-	argo, flux map[string][]string
-	message    map[string]string
+	kind                string
+	stages              []string
+	argo, flux, kstatus map[string][]string
+	message             map[string]string
+	last                version
 }
 
-func newTable() *table {
-	return &table{argo: map[string][]string{}, flux: map[string][]string{}, message: map[string]string{}}
+func newTable(kind string) *table {
+	return &table{kind: kind, argo: map[string][]string{}, flux: map[string][]string{}, kstatus: map[string][]string{}, message: map[string]string{}}
 }
 
-func (b *table) add(stage string, v verdict) {
+func (b *table) add(stage string, of version, v verdict) {
+	// What is written before the change of a stage arrives belongs to the stage before.
+	isChanged := b.last.Unstructured == nil || b.last.GetGeneration() != of.GetGeneration()
+	if n := len(b.stages); n > 0 && !isChanged {
+		stage = b.stages[n-1]
+	}
+	b.last = of
 	if !slices.Contains(b.stages, stage) {
 		b.stages = append(b.stages, stage)
 	}
@@ -229,22 +287,22 @@ func (b *table) add(stage string, v verdict) {
 		}
 		return append(all, one)
 	}
-	b.argo[stage], b.flux[stage] = push(b.argo[stage], v.Argo), push(b.flux[stage], v.Flux)
+	b.argo[stage], b.flux[stage], b.kstatus[stage] = push(b.argo[stage], v.Argo), push(b.flux[stage], v.Flux), push(b.kstatus[stage], v.Kstatus)
 	b.message[stage] = v.ArgoMessage
 }
 
 // named are names that no two runs have in common.
-var named = regexp.MustCompile(`(workers|e2e)-[0-9a-z]+(-[0-9a-z]+)*`)
+var named = regexp.MustCompile(`(workers|web|e2e)-[0-9a-z]+(-[0-9a-z]+)*`)
 
 func (b *table) String() string {
 	out := strings.Builder{}
-	out.WriteString("# What Argo CD and Flux report of a MachineDeployment\n\n" +
+	out.WriteString("# What Argo CD and Flux report of a " + b.kind + "\n\n" +
 		"<!-- Written by \"go test ./test/gitops -update\". Do not edit. -->\n\n" +
-		"Each client judged each version of the object, with the health checks of examples/argocd. Repetitions are left out.\n\n" +
-		"| change | Argo CD | Flux, and kubectl wait by kstatus | last message of Argo CD |\n|---|---|---|---|\n")
+		"Each client judged each version of the object, with the health checks of examples/argocd and examples/flux. Repetitions are left out.\n\n" +
+		"| change | Argo CD | Flux | kstatus, as Flux without expressions | last message of Argo CD |\n|---|---|---|---|---|\n")
 	for _, s := range b.stages {
 		message := named.ReplaceAllString(b.message[s], "NAME")
-		fmt.Fprintf(&out, "| %s | %s | %s | %s |\n", s, strings.Join(b.argo[s], " → "), strings.Join(b.flux[s], " → "), strings.ReplaceAll(message, "|", "\\|"))
+		fmt.Fprintf(&out, "| %s | %s | %s | %s | %s |\n", s, strings.Join(b.argo[s], " → "), strings.Join(b.flux[s], " → "), strings.Join(b.kstatus[s], " → "), strings.ReplaceAll(message, "|", "\\|"))
 	}
 	return out.String()
 }

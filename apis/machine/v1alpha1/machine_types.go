@@ -312,6 +312,7 @@ type ComposedReference struct {
 // MachineStatus is what is known of a Machine.
 type MachineStatus struct {
 	// ObservedGeneration is the generation of the spec that this status is about.
+	// It is -1 until a spec was observed.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
@@ -495,7 +496,11 @@ type Machine struct {
 	// +kubebuilder:validation:XValidation:rule="has(self.failureDomain) == has(oldSelf.failureDomain) && (!has(self.failureDomain) || self.failureDomain == oldSelf.failureDomain)",message="failureDomain is immutable"
 	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.providerID) || (has(self.providerID) && self.providerID == oldSelf.providerID)",message="providerID cannot change once it is set"
 	// +kubebuilder:validation:XValidation:rule="!has(self.infrastructureRef)",message="infrastructureRef is a template's: a Machine must leave it empty"
-	Spec   MachineSpec   `json:"spec"`
+	Spec MachineSpec `json:"spec"`
+	// Status is what is known of a Machine. A new Machine has one, so that no client takes it
+	// for reconciled.
+	//
+	// +kubebuilder:default={"observedGeneration":-1}
 	Status MachineStatus `json:"status,omitempty"`
 }
 

@@ -178,6 +178,8 @@ type SafetyStatus struct {
 type MachineSetStatus struct {
 	// ObservedGeneration is the generation of the spec that this status is about,
 	// its conditions included.
+	// It is -1 until a spec was observed.
+	// +kubebuilder:default=-1
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 

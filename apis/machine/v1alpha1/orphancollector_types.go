@@ -135,6 +135,8 @@ type Orphan struct {
 // OrphanCollectorStatus is what is known of orphans.
 type OrphanCollectorStatus struct {
 	// ObservedGeneration is the generation of the spec that this status is about.
+	// It is -1 until a spec was observed.
+	// +kubebuilder:default=-1
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 

@@ -5,6 +5,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -14,8 +15,12 @@ import (
 	"github.com/argoproj/argo-cd/v3/util/argo/diff"
 	"github.com/argoproj/argo-cd/v3/util/argo/normalizers"
 	"github.com/argoproj/argo-cd/v3/util/lua"
+	"github.com/fluxcd/cli-utils/pkg/kstatus/polling/engine"
 	"github.com/fluxcd/cli-utils/pkg/kstatus/status"
+	"github.com/fluxcd/pkg/apis/kustomize"
+	"github.com/fluxcd/pkg/runtime/cel"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/yaml"
 )
 
@@ -25,6 +30,8 @@ type Request struct {
 	Customizations string
 	// IgnoreDifferences of the Application.
 	IgnoreDifferences []appv1.ResourceIgnoreDifferences
+	// HealthCheckExprs of the Kustomization.
+	HealthCheckExprs []kustomize.CustomHealthCheck
 	// Objects of which the health is computed.
 	Objects []*unstructured.Unstructured
 	// Manifests that are compared with Objects, by index. None are compared if it is empty.
@@ -34,7 +41,9 @@ type Request struct {
 // A Verdict is about one object.
 type Verdict struct {
 	Argo, ArgoMessage string
-	Flux, FluxMessage string
+	// Flux has the verdict of the Kustomization, and Kstatus that of one without expressions.
+	Flux, FluxMessage       string
+	Kstatus, KstatusMessage string
 	// OutOfSync means that Argo CD would apply the manifest.
 	OutOfSync bool
 }
@@ -63,9 +72,13 @@ func run() error {
 	if err != nil {
 		return err
 	}
+	flux, err := readersOf(req.HealthCheckExprs)
+	if err != nil {
+		return err
+	}
 	out := make([]Verdict, 0, len(req.Objects))
 	for i, o := range req.Objects {
-		v, err := judge(overrides, o)
+		v, err := judge(overrides, flux, o)
 		if err != nil {
 			return err
 		}
@@ -81,7 +94,21 @@ func run() error {
 	return json.NewEncoder(os.Stdout).Encode(out)
 }
 
-func judge(overrides map[string]appv1.ResourceOverride, o *unstructured.Unstructured) (Verdict, error) {
+// readersOf status by expressions, by kind.
+func readersOf(checks []kustomize.CustomHealthCheck) (map[schema.GroupKind]engine.StatusReader, error) {
+	out := map[schema.GroupKind]engine.StatusReader{}
+	for _, c := range checks {
+		kind := schema.FromAPIVersionAndKind(c.APIVersion, c.Kind).GroupKind()
+		e, err := cel.NewStatusEvaluator(&c.HealthCheckExpressions)
+		if err != nil {
+			return nil, fmt.Errorf("healthCheckExprs of %s: %w", kind, err)
+		}
+		out[kind] = cel.NewStatusReader(context.Background(), nil, kind, e)
+	}
+	return out, nil
+}
+
+func judge(overrides map[string]appv1.ResourceOverride, flux map[schema.GroupKind]engine.StatusReader, o *unstructured.Unstructured) (Verdict, error) {
 	v := Verdict{}
 	h, err := health.GetResourceHealth(o, lua.ResourceHealthOverrides(overrides))
 	if err != nil {
@@ -92,10 +119,21 @@ func judge(overrides map[string]appv1.ResourceOverride, o *unstructured.Unstruct
 	if h != nil {
 		v.Argo, v.ArgoMessage = string(h.Status), h.Message
 	}
-	r, err := status.Compute(o)
+	k, err := status.Compute(o)
 	if err != nil {
 		return v, fmt.Errorf("%s %s: %w", o.GetKind(), o.GetName(), err)
 	}
-	v.Flux, v.FluxMessage = string(r.Status), r.Message
+	v.Kstatus, v.KstatusMessage = string(k.Status), k.Message
+	v.Flux, v.FluxMessage = v.Kstatus, v.KstatusMessage
+	if reader := flux[o.GroupVersionKind().GroupKind()]; reader != nil {
+		r, err := reader.ReadStatusForObject(context.Background(), nil, o)
+		if err != nil {
+			return v, fmt.Errorf("%s %s: %w", o.GetKind(), o.GetName(), err)
+		}
+		v.Flux, v.FluxMessage = string(r.Status), r.Message
+		if r.Error != nil {
+			v.FluxMessage = r.Error.Error()
+		}
+	}
 	return v, nil
 }
