@@ -103,6 +103,17 @@ func TestAPoolThatGetsASmallerMaximumRemembersTheMachinesItHad(t *testing.T) {
 	}
 }
 
+func TestAMinimumMakesNoMachinesInTheRoomOfThoseThatTerminate(t *testing.T) {
+	w := newWorld(t, pool(autoscaled(0, 6), domains("a", "b")))
+	w.settle()
+	w.deployment("b").Status.TerminatingReplicas = 5
+	autoscaled(6, 6)(w.Pool)
+	w.record()
+	if got, want := numbers(w.last), "a=2 b=0"; got != want {
+		t.Errorf("numbers %s, want %s: five Machines terminate of six and maxSurge 1", got, want)
+	}
+}
+
 func TestAMachineDeploymentThatIsNotSeenYetCountsWith(t *testing.T) {
 	for name, tc := range map[string]struct {
 		pool *machinev1alpha1.NodePool

@@ -54,7 +54,7 @@ func (p *plan) mayHave(m *member) int32 {
 // Machines that the autoscaler may make anyway take none.
 func (p *plan) raise(i int, m *member, by, room int32) int32 {
 	counted := p.mayHave(m) - m.most()
-	if by = min(by, counted+max(0, room)); by <= 0 {
+	if by = min(by, counted+room); by <= 0 {
 		return room
 	}
 	next := &p.next[i]
