@@ -162,6 +162,14 @@ func (k kinds) breaks(before kinds) []string {
 	return out
 }
 
+// isNotObserved reports whether a new default says of a status only that no spec was observed. A
+// stored object without the field reads the same: all releases compare it with the generation,
+// which is 1 at least.
+func isNotObserved(path string, was, is field) bool {
+	return was.Default == "" && (path == "status.observedGeneration" && is.Default == "-1" ||
+		path == "status" && is.Default == `{"observedGeneration":-1}`)
+}
+
 func breaks(name string, before, now map[string]field) []string {
 	var out []string
 	note := func(path, format string, args ...any) {
@@ -180,7 +188,7 @@ func breaks(name string, before, now map[string]field) []string {
 		if is.Required && !was.Required {
 			note(path, "is required now: objects without it are refused")
 		}
-		if is.Default != was.Default {
+		if is.Default != was.Default && !isNotObserved(path, was, is) {
 			note(path, "had the default %q, and has %q: stored objects change", was.Default, is.Default)
 		}
 		if is.List != was.List {

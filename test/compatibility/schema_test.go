@@ -92,6 +92,7 @@ func TestBreaks(t *testing.T) {
 	base := func() kinds {
 		return kinds{"g K v1": {Served: true, Storage: true, Fields: map[string]field{
 			"": {Type: "scope Namespaced"}, "spec": {Type: "object"}, "spec.a": {Type: "string", Enum: []string{`"x"`, `"y"`}}, "spec.l": {Type: "array", List: "map name"}, "spec.d": {Type: "integer", Default: "1"},
+			"status": {Type: "object"}, "status.observedGeneration": {Type: "integer"}, "status.n": {Type: "integer"},
 		}}}
 	}
 	change := func(path string, f func(*field)) func(kinds) {
@@ -112,19 +113,25 @@ func TestBreaks(t *testing.T) {
 			change("spec.n", func(f *field) { f.Type = "object" })(k)
 			change("spec.n.r", func(f *field) { f.Required = true })(k)
 		}, ""},
-		"ARemovedField":      {func(k kinds) { delete(k["g K v1"].Fields, "spec.a") }, "spec.a: is removed"},
-		"AnotherType":        {change("spec.d", func(f *field) { f.Type = "string" }), "spec.d: was integer, and is string"},
-		"RequiredNow":        {change("spec.a", func(f *field) { f.Required = true }), "spec.a: is required now"},
-		"AnotherDefault":     {change("spec.d", func(f *field) { f.Default = "2" }), `spec.d: had the default "1", and has "2"`},
-		"AValueLess":         {change("spec.a", func(f *field) { f.Enum = []string{`"x"`} }), `spec.a: "y" is not allowed any more`},
-		"AValueMore":         {change("spec.a", func(f *field) { f.Enum = append(f.Enum, `"z"`) }), ""},
-		"OnlySomeValues":     {change("spec.d", func(f *field) { f.Enum = []string{"1"} }), "spec.d: only [1] are allowed now"},
-		"MergedDifferently":  {change("spec.l", func(f *field) { f.List = "atomic" }), `spec.l: was merged by "map name", and is by "atomic"`},
-		"AnotherScope":       {change("", func(f *field) { f.Type = "scope Cluster" }), "was scope Namespaced, and is scope Cluster"},
-		"TheVersionIsGone":   {func(k kinds) { delete(k, "g K v1") }, "the version is gone"},
-		"ItIsNotStored":      {func(k kinds) { v := k["g K v1"]; v.Storage = false; k["g K v1"] = v }, "not the storage version any more"},
-		"ItIsNotServed":      {func(k kinds) { v := k["g K v1"]; v.Served = false; k["g K v1"] = v }, "not served any more"},
-		"AnotherKindIsAdded": {func(k kinds) { k["g L v1"] = version{} }, ""},
+		"ARemovedField":        {func(k kinds) { delete(k["g K v1"].Fields, "spec.a") }, "spec.a: is removed"},
+		"AnotherType":          {change("spec.d", func(f *field) { f.Type = "string" }), "spec.d: was integer, and is string"},
+		"RequiredNow":          {change("spec.a", func(f *field) { f.Required = true }), "spec.a: is required now"},
+		"AnotherDefault":       {change("spec.d", func(f *field) { f.Default = "2" }), `spec.d: had the default "1", and has "2"`},
+		"ANewDefault":          {change("spec.a", func(f *field) { f.Default = "x" }), `spec.a: had the default "", and has "x"`},
+		"ANewDefaultOfAStatus": {change("status.n", func(f *field) { f.Default = "-1" }), `status.n: had the default "", and has "-1"`},
+		"AnObservedByDefault":  {change("status.observedGeneration", func(f *field) { f.Default = "1" }), `status.observedGeneration: had the default "", and has "1"`},
+		"NotObservedByDefault": {change("status.observedGeneration", func(f *field) { f.Default = "-1" }), ""},
+		"AStatusNotObserved":   {change("status", func(f *field) { f.Default = `{"observedGeneration":-1}` }), ""},
+		"AStatusWithMore":      {change("status", func(f *field) { f.Default = `{"n":1,"observedGeneration":-1}` }), "status: had the default"},
+		"AValueLess":           {change("spec.a", func(f *field) { f.Enum = []string{`"x"`} }), `spec.a: "y" is not allowed any more`},
+		"AValueMore":           {change("spec.a", func(f *field) { f.Enum = append(f.Enum, `"z"`) }), ""},
+		"OnlySomeValues":       {change("spec.d", func(f *field) { f.Enum = []string{"1"} }), "spec.d: only [1] are allowed now"},
+		"MergedDifferently":    {change("spec.l", func(f *field) { f.List = "atomic" }), `spec.l: was merged by "map name", and is by "atomic"`},
+		"AnotherScope":         {change("", func(f *field) { f.Type = "scope Cluster" }), "was scope Namespaced, and is scope Cluster"},
+		"TheVersionIsGone":     {func(k kinds) { delete(k, "g K v1") }, "the version is gone"},
+		"ItIsNotStored":        {func(k kinds) { v := k["g K v1"]; v.Storage = false; k["g K v1"] = v }, "not the storage version any more"},
+		"ItIsNotServed":        {func(k kinds) { v := k["g K v1"]; v.Served = false; k["g K v1"] = v }, "not served any more"},
+		"AnotherKindIsAdded":   {func(k kinds) { k["g L v1"] = version{} }, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			now := base()
