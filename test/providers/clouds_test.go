@@ -33,6 +33,7 @@ var crds = map[string]string{
 	"gcp":          "compute.gcp.m.upbound.io_instances.yaml",
 	"hcloud":       "../../../package/provider-hcloud/crds/hcloud.drover.dev_virtualmachines.yaml",
 	"openstack":    "../../../package/provider-openstack/crds/openstack.drover.dev_virtualmachines.yaml",
+	"scaleway":     "instance.scaleway.m.upbound.io_servers.yaml",
 	"yandex":       "compute.yandex-cloud.m.jet.crossplane.io_instances.yaml",
 }
 
@@ -62,7 +63,11 @@ func readYAML(t *testing.T, file string) *unstructured.Unstructured {
 // failure domain if it is not empty. The join token is there from the first reconcile on.
 func newPlane(t *testing.T, cloud, failureDomain string, changes ...func(class *unstructured.Unstructured)) *machinetest.Plane {
 	t.Helper()
-	p := machinetest.New(t, run, root+"apis/machine/compositions/machine-"+cloud+".yaml")
+	composition := "apis/machine/compositions/machine-" + cloud + ".yaml"
+	if cloud == "scaleway" {
+		composition = "examples/scaleway/composition.yaml"
+	}
+	p := machinetest.New(t, run, root+composition)
 	if crd, ok := crds[cloud]; ok {
 		p.AddSchema(filepath.Join("crds", crd))
 		for _, crd := range companionCRDs[cloud] {
@@ -135,7 +140,7 @@ func golden(t *testing.T, name string, got map[string]any) {
 // withoutUserData, which has a golden of its own.
 func withoutUserData(vm *unstructured.Unstructured) map[string]any {
 	out := vm.DeepCopy()
-	for _, path := range [][]string{{"spec", "forProvider", "userDataBase64"}, {"spec", "forProvider", "userData"}, {"spec", "forProvider", "metadata", "user-data"}} {
+	for _, path := range [][]string{{"spec", "forProvider", "userDataBase64"}, {"spec", "forProvider", "userData"}, {"spec", "forProvider", "metadata", "user-data"}, {"spec", "forProvider", "userData", "cloud-init"}} {
 		if s, ok, _ := unstructured.NestedString(out.Object, path...); ok && s != "" {
 			machinetest.Set(out, "as rendered", path...)
 		}

@@ -47,6 +47,11 @@ var observed = map[string]struct {
 		providerID: "digitalocean://245738308",
 		addresses:  []string{"InternalIP 10.0.0.7", "ExternalIP 203.0.113.7", "Hostname workers-x7k2p-crf74"},
 	},
+	"scaleway": {
+		atProvider: `{id: fr-par-1/11111111-2222-3333-4444-555555555555, state: started, name: workers-x7k2p-crf74, privateIps: [{address: 10.0.0.7}], publicIps: [{address: 203.0.113.7}]}`,
+		providerID: "scaleway://instance/fr-par-1/11111111-2222-3333-4444-555555555555",
+		addresses:  []string{"InternalIP 10.0.0.7", "ExternalIP 203.0.113.7", "Hostname workers-x7k2p-crf74"},
+	},
 	"yandex": {
 		atProvider: `{id: fhmexample, status: running, name: workers-x7k2p-crf74, fqdn: workers-x7k2p-crf74.ru-central1.internal, networkInterface: [{ipAddress: 10.0.0.7, natIpAddress: 203.0.113.7}]}`,
 		providerID: "yandex://fhmexample",
@@ -150,8 +155,8 @@ func TestAVMThatIsGoneOrWillNotComeBackFailsTheMachine(t *testing.T) {
 func TestErrorsHaveTheirClass(t *testing.T) {
 	const aws = "async create failed: failed to create the resource: [{0 creating EC2 Instance: operation error EC2: RunInstances, https response error StatusCode: 400, RequestID: 0f1e, api error %s  []}]"
 	const gcp = "async create failed: failed to create the resource: [{0 Error creating instance: %s  []}]"
-	const do = "async create failed: failed to create the resource: [{0 Error creating droplet: POST https://api.digitalocean.com/v2/droplets: %s  []}]"
-	const yc = "async create failed: failed to create the resource: [{0 Error while requesting API to create instance: server-request-id = 0f1e client-request-id = 2d3c rpc error: code = %s  []}]"
+	const do = "async create failed: apply failed: Error creating droplet: POST https://api.digitalocean.com/v2/droplets: %s: "
+	const yc = "async create failed: apply failed: Error while requesting API to create instance: server-request-id = 0f1e client-request-id = 2d3c rpc error: code = %s: "
 	const hc = `create failed: ClusterProviderConfig "default": failed to create the resource: [{0 %s  []}]`
 	cases := []struct{ cloud, text, class string }{
 		{"openstack", fmt.Sprintf(hc, `Error creating OpenStack server: Expected HTTP response code [200 202] when accessing [POST http://c/v2.1/servers], but got 403 instead: {"forbidden": {"code": 403, "message": "Quota exceeded for instances: Requested 1, but already used 10 of 10 instances"}}`), "QuotaExceeded"},

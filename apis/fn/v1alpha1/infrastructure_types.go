@@ -25,12 +25,16 @@ import (
 // spec and status are always there, companions and machine; not class, which may be
 // gone when its VM is not. CEL's optional syntax (vm.status.?atProvider.?id.orValue("")) is
 // on, as are the string, list, encoder and math extensions of cel-go and its
-// comprehensions over keys and values (tags.transformMap(k, v, v)). Of Drover's own is
+// comprehensions over keys and values (tags.transformMap(k, v, v)). Of Drover's own are
 //
 //	text.fit(allowed, longest)  the text if it has only allowed characters, written as
 //	             those between the brackets of a regular expression ("a-z0-9_-"), and
 //	             not more than longest; or else with - in place of the others, cut, and
 //	             with a hash at its end, so that no two texts become the same (string)
+//	text.terraformLiteral()  the text with ${ and %{ escaped, for providers that run the
+//	             Terraform CLI: it evaluates each string of its configuration as a template.
+//	             Providers that call a Terraform provider's code in process take strings as
+//	             they are, and must not get this (string)
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:storageversion

@@ -12,12 +12,14 @@ import (
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/fieldpath"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	fn "github.com/drover-dev/drover/apis/fn/v1alpha1"
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/test/kit/guest"
+	"github.com/drover-dev/drover/test/kit/terraformcli"
 )
 
 // A cloud has what providers created. It keeps it in memory.
@@ -76,6 +78,10 @@ func machineOf(m *managedResource) types.NamespacedName {
 
 // create what a managed resource asks for, and return its external name.
 func (c *cloud) create(ctx context.Context, kind *Resource, m *managedResource) (string, error) {
+	m, err := c.applied(m)
+	if err != nil {
+		return "", err
+	}
 	t := &thing{kind: kind, machine: machineOf(m), facts: c.newFacts(m)}
 	if r := c.refusal(t); r != nil && r.Error != "" {
 		return "", fmt.Errorf("%s", r.Error)
@@ -100,6 +106,22 @@ func (c *cloud) create(ctx context.Context, kind *Resource, m *managedResource) 
 	defer c.mu.Unlock()
 	c.things[key(kind, id)] = t
 	return id, nil
+}
+
+// applied is the managed resource as the provider hands it to the cloud.
+func (c *cloud) applied(m *managedResource) (*managedResource, error) {
+	if c.Runtime != TerraformCLI {
+		return m, nil
+	}
+	arguments, _, err := unstructured.NestedMap(m.Object, "spec", "forProvider")
+	if err != nil {
+		return nil, err
+	}
+	if arguments, err = terraformcli.Evaluate(arguments); err != nil {
+		return nil, err
+	}
+	out := &managedResource{Unstructured: *m.DeepCopy()}
+	return out, unstructured.SetNestedMap(out.Object, arguments, "spec", "forProvider")
 }
 
 func key(kind *Resource, id string) string { return kind.Kind + " " + id }

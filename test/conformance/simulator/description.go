@@ -27,6 +27,8 @@ import (
 type Description struct {
 	// Provider is the one of the classes.
 	Provider string `json:"provider"`
+	// Runtime of the provider. The default takes the fields of a resource as they are.
+	Runtime Runtime `json:"runtime,omitempty"`
 	// Composition is the file of the Composition, if it is not in Drover's package.
 	Composition string `json:"composition,omitempty"`
 	// Class is the file of the MachineClass that Machines are made of.
@@ -44,6 +46,13 @@ type Description struct {
 	// Cannot says of cases of the suite that the provider cannot have why.
 	Cannot map[string]string `json:"cannot,omitempty"`
 }
+
+// A Runtime is how a provider brings the fields of a resource to its cloud.
+type Runtime string
+
+// TerraformCLI writes the fields into a main.tf.json, where each string is a template. The
+// provider's configuration in Go has WithIncludeList, and its main has NewWorkspaceStore.
+const TerraformCLI Runtime = "TerraformCLI"
 
 // A ProviderConfig is a kind that the simulator installs by itself: a cluster-scoped one
 // whose spec.credentials.secretRef names the Secret with the credentials.
@@ -161,6 +170,9 @@ func (d *Description) validate() field.ErrorList {
 	}
 	need(field.NewPath("provider"), d.Provider)
 	need(field.NewPath("class"), d.Class)
+	if d.Runtime != "" && d.Runtime != TerraformCLI {
+		errs = append(errs, field.NotSupported(field.NewPath("runtime"), d.Runtime, []Runtime{TerraformCLI}))
+	}
 	pc := field.NewPath("providerConfig")
 	for name, value := range map[string]string{
 		"apiVersion": d.ProviderConfig.APIVersion, "kind": d.ProviderConfig.Kind, "missing": d.ProviderConfig.Missing,
