@@ -34,7 +34,7 @@ const (
 // cases in the order of the table.
 var cases = []Case{
 	{CaseWrongField, "A field that `forProvider` does not have, or of a wrong type, is refused at the MachineDeployment with its path, before there is any VM", wrongField, false},
-	{CaseCreated, "The VM has the tags that name its Machine, and the user data that was rendered for it", created, true},
+	{CaseCreated, "The VM has the tags that name its Machine, or where tags outlive VMs its name and the tags that many VMs have, and the user data that was rendered for it", created, true},
 	{CaseSecrecy, "The join token is in no object but Secrets and, where the kind takes the user data itself, the field that [the table of clouds](README.md#user-data) names; it is refused once the Node has joined", secrecy, true},
 	{CaseProviderID, "The providerID of the Machine is that of its Node, byte for byte, and the Machine runs", providerID, true},
 	{CaseAddresses, "The addresses of the VM have their types, and the Node gets its serving certificate by them", addresses, true},

@@ -139,7 +139,11 @@ func (a *simulatedAccount) VMKind() schema.GroupVersionKind { return a.VM().Grou
 func (a *simulatedAccount) VMs(context.Context) ([]VM, error) {
 	var out []VM
 	for _, vm := range a.simulator.VMs(a.fleet.Namespace) {
-		out = append(out, VM{ID: vm.ID, Tags: vm.Tags, UserData: vm.UserData})
+		v := VM{ID: vm.ID, Tags: vm.Tags, UserData: vm.UserData}
+		if a.VM().VM.Tags.OfAccount {
+			v.Name = vm.Name
+		}
+		out = append(out, v)
 	}
 	return out, nil
 }

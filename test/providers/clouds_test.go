@@ -226,3 +226,67 @@ func TestWhatARequiredFieldIsIsSaidByTheKindsRules(t *testing.T) {
 		})
 	}
 }
+
+// TestAVirtualMachineOfKubeVirtIsSeenAsItIs has the fields by which provider-kubernetes tells at
+// once that a VirtualMachine became ready, and not with its next poll.
+func TestAVirtualMachineOfKubeVirtIsSeenAsItIs(t *testing.T) {
+	vm := rendered(t, newPlane(t, "kubevirt", ""))
+	if watch, _, _ := unstructured.NestedBool(vm.Object, "spec", "watch"); !watch {
+		t.Error("the VirtualMachine is not watched")
+	}
+	if policy, _, _ := unstructured.NestedString(vm.Object, "spec", "readiness", "policy"); policy != "DeriveFromCelQuery" {
+		t.Errorf("the Object is Ready by %q, without regard to its VirtualMachine", policy)
+	}
+}
+
+// TestEachVirtualMachineOfKubeVirtHasItsDataVolumes has two VMs of one class.
+func TestEachVirtualMachineOfKubeVirtHasItsDataVolumes(t *testing.T) {
+	withDisk := func(class *unstructured.Unstructured) {
+		manifest := []string{"spec", "forProvider", "manifest", "spec"}
+		at := func(path ...string) []string { return append(append([]string{}, manifest...), path...) }
+		machinetest.Set(class, []any{map[string]any{
+			"metadata": map[string]any{"name": "root", "labels": map[string]any{"team": "a"}},
+			"spec":     map[string]any{"storage": map[string]any{"resources": map[string]any{"requests": map[string]any{"storage": "20Gi"}}}},
+		}}, at("dataVolumeTemplates")...)
+		machinetest.Set(class, []any{
+			map[string]any{"name": "root", "dataVolume": map[string]any{"name": "root"}},
+			map[string]any{"name": "shared", "dataVolume": map[string]any{"name": "shared"}},
+			map[string]any{"name": "scratch", "emptyDisk": map[string]any{"capacity": "1Gi"}},
+		}, at("template", "spec", "volumes")...)
+	}
+	vm := rendered(t, newPlane(t, "kubevirt", "", withDisk))
+	name := vm.GetName()
+	templates, _, _ := unstructured.NestedSlice(vm.Object, "spec", "forProvider", "manifest", "spec", "dataVolumeTemplates")
+	want := []any{map[string]any{
+		"metadata": map[string]any{"name": name + "-root", "labels": map[string]any{"team": "a"}},
+		"spec":     map[string]any{"storage": map[string]any{"resources": map[string]any{"requests": map[string]any{"storage": "20Gi"}}}},
+	}}
+	if diff := cmp.Diff(want, templates); diff != "" {
+		t.Errorf("dataVolumeTemplates: -want +got:\n%s", diff)
+	}
+	volumes, _, _ := unstructured.NestedSlice(vm.Object, "spec", "forProvider", "manifest", "spec", "template", "spec", "volumes")
+	if len(volumes) != 4 {
+		t.Fatalf("volumes: %v", volumes)
+	}
+	for i, want := range []string{name + "-root", "shared"} {
+		if got, _, _ := unstructured.NestedString(volumes[i].(map[string]any), "dataVolume", "name"); got != want {
+			t.Errorf("volume %d is of DataVolume %q, want %q", i, got, want)
+		}
+	}
+}
+
+// TestNoTagOfAnAccountIsOfOneMachine compares two Machines: at DigitalOcean a tag is an object of
+// the account, which is not deleted with the last Droplet that had it.
+func TestNoTagOfAnAccountIsOfOneMachine(t *testing.T) {
+	p := newPlane(t, "digitalocean", "")
+	vm := rendered(t, p)
+	tags, _, _ := unstructured.NestedStringSlice(vm.Object, "spec", "forProvider", "tags")
+	for _, tag := range tags {
+		if strings.Contains(tag, p.Machine.GetName()) || strings.Contains(tag, string(p.Machine.GetUID())) {
+			t.Errorf("tag %s is of Machine %s alone", tag, p.Machine.GetName())
+		}
+	}
+	if len(tags) < 3 {
+		t.Errorf("tags %v do not name installation, cluster and namespace", tags)
+	}
+}

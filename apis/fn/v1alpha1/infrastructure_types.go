@@ -172,8 +172,8 @@ type StatusBinding struct {
 	// +optional
 	Failed string `json:"failed,omitempty"`
 
-	// Lost is a CEL expression that is true when the VM was there and is gone. The
-	// default is what providers say that Drover lifts or wrote: Ready is False with
+	// Lost is a CEL expression that is true when the VM was there and is gone. It adds
+	// to what providers say that Drover lifts or wrote: Ready is False with
 	// the reason Missing. Those of others pass over a VM that is gone, because they
 	// may look at it and delete it and no more (crossplane-runtime reports a loss only
 	// of what it may do nothing else with): what they still show of it, its state for

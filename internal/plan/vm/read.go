@@ -125,9 +125,11 @@ func (f *facts) evaluate(b *Binding, variables map[string]any) error {
 		}
 	}
 	if b.lost != nil {
-		if f.lost, err = evalAs[bool](b.lost, variables); err != nil {
+		lost, err := evalAs[bool](b.lost, variables)
+		if err != nil {
 			return err
 		}
+		f.lost = f.lost || lost
 	}
 	if b.console != nil {
 		if f.console, err = evalAs[string](b.console, variables); err != nil {

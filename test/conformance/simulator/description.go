@@ -124,6 +124,9 @@ type Tags struct {
 	Path string `json:"path"`
 	// Separator of key and value in a word.
 	Separator string `json:"separator,omitempty"`
+	// OfAccount means that a tag is an object of the account, which outlives the VMs that have
+	// it: a VM has only tags that many have, and is found by its name.
+	OfAccount bool `json:"ofAccount,omitempty"`
 }
 
 // An Answer of a metadata service.
