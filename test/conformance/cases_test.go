@@ -29,6 +29,7 @@ const (
 	CaseCredentials = "Credentials"
 	CaseOrphan      = "Orphan"
 	CaseConsole     = "Console"
+	CasePoliciesOff = "PoliciesOff"
 )
 
 // cases in the order of the table.
@@ -48,6 +49,7 @@ var cases = []Case{
 	{CaseCredentials, "Credentials that are missing or wrong are told with the ProviderConfig's name, cost no VM, and are mended without a restart", credentials, false},
 	{CaseOrphan, "A VM that no Machine claims is found, and deleted", orphan, false},
 	{CaseConsole, "The console of a VM that is late to join is in the condition `NodeReady`, and is not read before that, nor of a VM that joins", console, false},
+	{CasePoliciesOff, "A provider that runs without management policies creates no VM, since it could not delete it: the Machine has the reason `ManagementPoliciesDisabled`, and can be deleted", policiesOff, false},
 }
 
 func refusal(code fn.ErrorCode, what string) Case {

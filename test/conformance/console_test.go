@@ -42,6 +42,9 @@ func cannot(c Cloud) map[string]string {
 	if err == nil && !bytes.Contains(b, []byte("\n          console: ")) {
 		out[CaseConsole] = "The Composition has no `status.console`: the provider reports none"
 	}
+	if err == nil && !bytes.Contains(b, []byte("path: spec.managementPolicies\n")) {
+		out[CasePoliciesOff] = "The provider has management policies unless an argument disables them, so that the Composition does not ask for them"
+	}
 	return out
 }
 

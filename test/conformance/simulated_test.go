@@ -171,6 +171,11 @@ func (a *simulatedAccount) Lose(t *testing.T, id string) {
 	must(t, a.simulator.Lose(t.Context(), a.fleet.Namespace, id))
 }
 
+func (a *simulatedAccount) RunWithPolicies(t *testing.T, enabled bool) {
+	t.Helper()
+	must(t, a.simulator.RunWithPolicies(t.Context(), a.fleet.Namespace, enabled))
+}
+
 func (a *simulatedAccount) SetCredentials(t *testing.T, c Credentials) {
 	t.Helper()
 	setSecret(t, a.fleet, a.secret(), c, map[string][]byte{keyOfCredentials: []byte(a.password(c))})

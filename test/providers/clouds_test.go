@@ -4,12 +4,16 @@ import (
 	"context"
 	"encoding/json"
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	xpv1 "github.com/crossplane/crossplane-runtime/v2/apis/common/v1"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/reconciler/managed"
 	"github.com/crossplane/function-sdk-go/logging"
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
 	"github.com/google/go-cmp/cmp"
@@ -289,4 +293,49 @@ func TestNoTagOfAnAccountIsOfOneMachine(t *testing.T) {
 	if len(tags) < 3 {
 		t.Errorf("tags %v do not name installation, cluster and namespace", tags)
 	}
+}
+
+// TestAProviderWithoutManagementPoliciesIsRefusedBeforeThereIsAVM goes by what crossplane-runtime
+// does with the policies of the rendered VM when the feature is off.
+func TestAProviderWithoutManagementPoliciesIsRefusedBeforeThereIsAVM(t *testing.T) {
+	p := newPlane(t, "scaleway", "")
+	vm := rendered(t, p)
+	policies := xpv1.ManagementPolicies{}
+	list, _, _ := unstructured.NestedStringSlice(vm.Object, "spec", "managementPolicies")
+	for _, policy := range list {
+		policies = append(policies, xpv1.ManagementAction(policy))
+	}
+	refused := managed.NewManagementPoliciesResolver(false, policies).Validate()
+	if refused == nil {
+		t.Fatalf("a provider without management policies creates a VM with %v, and cannot delete it once it is pinned", policies)
+	}
+	if err := managed.NewManagementPoliciesResolver(true, policies).Validate(); err != nil {
+		t.Errorf("a provider with management policies refuses %v: %v", policies, err)
+	}
+	if slices.Contains(vm.GetFinalizers(), "finalizer.managedresource.crossplane.io") {
+		t.Error("a provider that refuses the VM resource would never remove the finalizer")
+	}
+	machinetest.Condition(p.Composed["vm"], "Synced", "False", "ReconcileError", refused.Error())
+	p.Reconcile()
+	valid := conditionOf(p, "Valid")
+	if valid["status"] != "False" || valid["reason"] != "ManagementPoliciesDisabled" || !strings.Contains(fmt.Sprint(valid["message"]), "--enable-management-policies") {
+		t.Errorf("Valid is %v", valid)
+	}
+	// The provider is started again, with the feature.
+	machinetest.Condition(p.Composed["vm"], "Synced", "True", "ReconcileSuccess", "")
+	p.Reconcile()
+	if valid := conditionOf(p, "Valid"); valid["status"] != "True" {
+		t.Errorf("Valid is %v after the provider accepts the policies", valid)
+	}
+}
+
+// conditionOf the Machine, empty if it has none of the type.
+func conditionOf(p *machinetest.Plane, typ string) map[string]any {
+	conditions, _, _ := unstructured.NestedSlice(p.Machine.Object, "status", "conditions")
+	for _, c := range conditions {
+		if c, ok := c.(map[string]any); ok && c["type"] == typ {
+			return c
+		}
+	}
+	return nil
 }
