@@ -339,3 +339,22 @@ func conditionOf(p *machinetest.Plane, typ string) map[string]any {
 	}
 	return nil
 }
+
+func TestASpotVMIsLookedAtEachMinute(t *testing.T) {
+	for cloud, spot := range map[string]string{"aws": "instanceMarketOptions", "azure": "priority", "gcp": "scheduling", "yandex": "schedulingPolicy"} {
+		t.Run(cloud, func(t *testing.T) {
+			vm := rendered(t, newPlane(t, cloud, ""))
+			if got := vm.GetAnnotations()["crossplane.io/poll-interval"]; got != "1m" {
+				t.Errorf("the VM of the example, which is a spot VM, is looked at every %q", got)
+			}
+			vm = rendered(t, newPlane(t, cloud, "", func(class *unstructured.Unstructured) {
+				unstructured.RemoveNestedField(class.Object, "spec", "forProvider", spot)
+				// Azure has it only with the priority Spot.
+				unstructured.RemoveNestedField(class.Object, "spec", "forProvider", "evictionPolicy")
+			}))
+			if got, ok := vm.GetAnnotations()["crossplane.io/poll-interval"]; ok {
+				t.Errorf("each look is a request: a VM that stays is looked at every %q", got)
+			}
+		})
+	}
+}

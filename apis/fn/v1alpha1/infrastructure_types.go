@@ -78,6 +78,15 @@ type VirtualMachineBinding struct {
 	// Fields that Drover sets.
 	// +kubebuilder:validation:MinItems=1
 	Fields []FieldBinding `json:"fields"`
+
+	// PollInterval is a CEL expression of how often the provider looks at the VM at least, as a
+	// duration of at least 10s ("1m"), "" for as often as it looks at all resources, which is
+	// each 10 minutes as a rule. It may use what the fields may. Use it for VMs that the cloud
+	// may take back: each look is a request to the cloud. It is the annotation
+	// crossplane.io/poll-interval, which providers with crossplane-runtime v2.3 and later
+	// honor.
+	// +optional
+	PollInterval string `json:"pollInterval,omitempty"`
 }
 
 // A CompanionBinding says how a companion of a VM is made: from companions.<name> of the
