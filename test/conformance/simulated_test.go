@@ -171,6 +171,13 @@ func (a *simulatedAccount) Lose(t *testing.T, id string) {
 	must(t, a.simulator.Lose(t.Context(), a.fleet.Namespace, id))
 }
 
+func (a *simulatedAccount) CanInterrupt() bool { return a.VM().Interrupted != nil }
+
+func (a *simulatedAccount) Interrupt(t *testing.T, id string) {
+	t.Helper()
+	must(t, a.simulator.Interrupt(t.Context(), a.fleet.Namespace, id))
+}
+
 func (a *simulatedAccount) RunWithPolicies(t *testing.T, enabled bool) {
 	t.Helper()
 	must(t, a.simulator.RunWithPolicies(t.Context(), a.fleet.Namespace, enabled))

@@ -53,8 +53,9 @@ type thing struct {
 	userData []byte
 	guest    *guest.Guest
 	// waits is why it does not come to run, nil if it does.
-	waits *Refusal
-	lost  bool
+	waits       *Refusal
+	lost        bool
+	interrupted bool
 }
 
 // A CloudVM is a VM as the cloud has it.
@@ -280,7 +281,7 @@ func method(a Answer) string {
 func (c *cloud) observe(ctx context.Context, kind *Resource, id string) (map[string]any, error) {
 	c.mu.Lock()
 	t, ok := c.things[key(kind, id)]
-	lost := ok && t.lost
+	lost, interrupted := ok && t.lost, ok && t.interrupted
 	c.mu.Unlock()
 	if !ok {
 		return nil, nil
@@ -295,13 +296,17 @@ func (c *cloud) observe(ctx context.Context, kind *Resource, id string) (map[str
 		return expandMap(t.waits.AtProvider, t.facts)
 	}
 	out, err := expandMap(kind.AtProvider, c.factsOf(t))
-	if err != nil || !lost {
-		return out, err
+	if err != nil {
+		return nil, err
 	}
-	gone, err := expandMap(kind.Gone, t.facts)
-	for name, value := range gone {
-		out[name] = value
+	also := map[string]any{}
+	switch {
+	case lost:
+		also, err = expandMap(kind.Gone, t.facts)
+	case interrupted:
+		also, err = expandMap(kind.Interrupted, t.facts)
 	}
+	maps.Copy(out, also)
 	return out, err
 }
 
@@ -379,6 +384,22 @@ func (c *cloud) lose(ctx context.Context, id string) error {
 		return err
 	}
 	return t.guest.DeleteNode(ctx)
+}
+
+// interrupt a spot VM.
+func (c *cloud) interrupt(ctx context.Context, id string) error {
+	kind := c.VM()
+	c.mu.Lock()
+	t, ok := c.things[key(kind, id)]
+	ok = ok && kind.Interrupted != nil && t.guest != nil
+	if ok {
+		t.interrupted = true
+	}
+	c.mu.Unlock()
+	if !ok {
+		return fmt.Errorf("there is no VM %s, or %s stops none", id, c.Provider)
+	}
+	return t.guest.Stop(ctx)
 }
 
 // vms that the cloud has for the Machines of a namespace.

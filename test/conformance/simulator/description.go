@@ -83,6 +83,9 @@ type Resource struct {
 	// cloud. Left out, the provider sees it no more: then the cloud-controller-manager
 	// deletes its Node.
 	Gone map[string]any `json:"gone,omitempty"`
+	// Interrupted is what the provider tells in addition of a spot VM that the cloud stopped.
+	// Left out, the cloud stops none.
+	Interrupted map[string]any `json:"interrupted,omitempty"`
 	// VM is left out of what is none, such as a network interface.
 	VM *VM `json:"vm,omitempty"`
 }

@@ -156,6 +156,14 @@ func (s *Simulator) Lose(ctx context.Context, namespace, id string) error {
 	return s.poke(ctx, namespace)
 }
 
+// Interrupt a spot VM: the cloud stops it, and tells so from then on. Its Node stays.
+func (s *Simulator) Interrupt(ctx context.Context, namespace, id string) error {
+	if err := s.cloud.interrupt(ctx, id); err != nil {
+		return err
+	}
+	return s.poke(ctx, namespace)
+}
+
 // RunWithPolicies starts the provider of a namespace again, with management policies or without.
 func (s *Simulator) RunWithPolicies(ctx context.Context, namespace string, enabled bool) error {
 	if enabled {
