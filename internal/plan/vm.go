@@ -11,6 +11,10 @@ import (
 // FinalizerManaged is that of crossplane-runtime on every managed resource.
 const FinalizerManaged = "finalizer.managedresource.crossplane.io"
 
+// AnnotationPollInterval of crossplane-runtime v2.3 and later is how often a provider looks at a
+// managed resource, as a duration.
+const AnnotationPollInterval = "crossplane.io/poll-interval"
+
 // CreationBegan says whether a VM resource's VM exists, or may exist because its
 // provider began to create it.
 func CreationBegan(vm Object) bool {
@@ -33,6 +37,7 @@ func AnnotationsOfVM() []string {
 	return []string{
 		machinev1alpha1.AnnotationOrder, machinev1alpha1.AnnotationCompanions,
 		machinev1alpha1.AnnotationMachineUID, machinev1alpha1.AnnotationNodeName, machinev1alpha1.AnnotationInstallation,
+		AnnotationPollInterval,
 	}
 }
 

@@ -29,12 +29,14 @@ const (
 	CaseCredentials = "Credentials"
 	CaseOrphan      = "Orphan"
 	CaseConsole     = "Console"
+	CasePoliciesOff = "PoliciesOff"
+	CaseSpot        = "SpotInterruption"
 )
 
 // cases in the order of the table.
 var cases = []Case{
 	{CaseWrongField, "A field that `forProvider` does not have, or of a wrong type, is refused at the MachineDeployment with its path, before there is any VM", wrongField, false},
-	{CaseCreated, "The VM has the tags that name its Machine, and the user data that was rendered for it", created, true},
+	{CaseCreated, "The VM has the tags that name its Machine, or where tags outlive VMs its name and the tags that many VMs have, and the user data that was rendered for it", created, true},
 	{CaseSecrecy, "The join token is in no object but Secrets and, where the kind takes the user data itself, the field that [the table of clouds](README.md#user-data) names; it is refused once the Node has joined", secrecy, true},
 	{CaseProviderID, "The providerID of the Machine is that of its Node, byte for byte, and the Machine runs", providerID, true},
 	{CaseAddresses, "The addresses of the VM have their types, and the Node gets its serving certificate by them", addresses, true},
@@ -48,6 +50,8 @@ var cases = []Case{
 	{CaseCredentials, "Credentials that are missing or wrong are told with the ProviderConfig's name, cost no VM, and are mended without a restart", credentials, false},
 	{CaseOrphan, "A VM that no Machine claims is found, and deleted", orphan, false},
 	{CaseConsole, "The console of a VM that is late to join is in the condition `NodeReady`, and is not read before that, nor of a VM that joins", console, false},
+	{CaseSpot, "A spot VM that the cloud stops fails its Machine within a minute (`VMFailed`), is replaced, and deleted", spotInterruption, false},
+	{CasePoliciesOff, "A provider that runs without management policies creates no VM, since it could not delete it: the Machine has the reason `ManagementPoliciesDisabled`, and can be deleted", policiesOff, false},
 }
 
 func refusal(code fn.ErrorCode, what string) Case {

@@ -82,6 +82,9 @@ type VM struct {
 	// ID is its external name.
 	ID   string
 	Tags map[string]string
+	// Name of a VM without tags of its own, because the cloud never deletes a tag; empty where
+	// tags name the Machine.
+	Name string
 	// UserData as the VM reads it, nil where the cloud shows it to nobody: then a Node
 	// that joins is all that tells of it.
 	UserData []byte

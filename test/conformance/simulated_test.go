@@ -139,7 +139,11 @@ func (a *simulatedAccount) VMKind() schema.GroupVersionKind { return a.VM().Grou
 func (a *simulatedAccount) VMs(context.Context) ([]VM, error) {
 	var out []VM
 	for _, vm := range a.simulator.VMs(a.fleet.Namespace) {
-		out = append(out, VM{ID: vm.ID, Tags: vm.Tags, UserData: vm.UserData})
+		v := VM{ID: vm.ID, Tags: vm.Tags, UserData: vm.UserData}
+		if a.VM().VM.Tags.OfAccount {
+			v.Name = vm.Name
+		}
+		out = append(out, v)
 	}
 	return out, nil
 }
@@ -165,6 +169,18 @@ func (a *simulatedAccount) Accept(t *testing.T, machine string) {
 func (a *simulatedAccount) Lose(t *testing.T, id string) {
 	t.Helper()
 	must(t, a.simulator.Lose(t.Context(), a.fleet.Namespace, id))
+}
+
+func (a *simulatedAccount) CanInterrupt() bool { return a.VM().Interrupted != nil }
+
+func (a *simulatedAccount) Interrupt(t *testing.T, id string) {
+	t.Helper()
+	must(t, a.simulator.Interrupt(t.Context(), a.fleet.Namespace, id))
+}
+
+func (a *simulatedAccount) RunWithPolicies(t *testing.T, enabled bool) {
+	t.Helper()
+	must(t, a.simulator.RunWithPolicies(t.Context(), a.fleet.Namespace, enabled))
 }
 
 func (a *simulatedAccount) SetCredentials(t *testing.T, c Credentials) {

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/names"
 	"github.com/drover-dev/drover/test/kit"
 )
 
@@ -102,9 +103,14 @@ func (w *world) vm(t *testing.T, m *machinev1alpha1.Machine) VM {
 	t.Helper()
 	vms, err := w.account.VMs(t.Context())
 	must(t, err)
-	vms = slices.DeleteFunc(vms, func(vm VM) bool { return vm.Tags[machinev1alpha1.TagMachineUID] != string(m.UID) })
+	vms = slices.DeleteFunc(vms, func(vm VM) bool {
+		if vm.Name != "" {
+			return vm.Name != names.OfMachine(m.Name, m.UID)
+		}
+		return vm.Tags[machinev1alpha1.TagMachineUID] != string(m.UID)
+	})
 	if len(vms) != 1 {
-		t.Fatalf("%d VMs have the UID of Machine %s in their tags: %+v", len(vms), m.Name, vms)
+		t.Fatalf("%d VMs have the UID of Machine %s in their tags, or its name: %+v", len(vms), m.Name, vms)
 	}
 	return vms[0]
 }

@@ -4,12 +4,16 @@ import (
 	"context"
 	"encoding/json"
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	xpv1 "github.com/crossplane/crossplane-runtime/v2/apis/common/v1"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/reconciler/managed"
 	"github.com/crossplane/function-sdk-go/logging"
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
 	"github.com/google/go-cmp/cmp"
@@ -33,6 +37,7 @@ var crds = map[string]string{
 	"gcp":          "compute.gcp.m.upbound.io_instances.yaml",
 	"hcloud":       "../../../package/provider-hcloud/crds/hcloud.drover.dev_virtualmachines.yaml",
 	"openstack":    "../../../package/provider-openstack/crds/openstack.drover.dev_virtualmachines.yaml",
+	"scaleway":     "instance.scaleway.m.upbound.io_servers.yaml",
 	"yandex":       "compute.yandex-cloud.m.jet.crossplane.io_instances.yaml",
 }
 
@@ -62,7 +67,11 @@ func readYAML(t *testing.T, file string) *unstructured.Unstructured {
 // failure domain if it is not empty. The join token is there from the first reconcile on.
 func newPlane(t *testing.T, cloud, failureDomain string, changes ...func(class *unstructured.Unstructured)) *machinetest.Plane {
 	t.Helper()
-	p := machinetest.New(t, run, root+"apis/machine/compositions/machine-"+cloud+".yaml")
+	composition := "apis/machine/compositions/machine-" + cloud + ".yaml"
+	if cloud == "scaleway" {
+		composition = "examples/scaleway/composition.yaml"
+	}
+	p := machinetest.New(t, run, root+composition)
 	if crd, ok := crds[cloud]; ok {
 		p.AddSchema(filepath.Join("crds", crd))
 		for _, crd := range companionCRDs[cloud] {
@@ -135,7 +144,7 @@ func golden(t *testing.T, name string, got map[string]any) {
 // withoutUserData, which has a golden of its own.
 func withoutUserData(vm *unstructured.Unstructured) map[string]any {
 	out := vm.DeepCopy()
-	for _, path := range [][]string{{"spec", "forProvider", "userDataBase64"}, {"spec", "forProvider", "userData"}, {"spec", "forProvider", "metadata", "user-data"}} {
+	for _, path := range [][]string{{"spec", "forProvider", "userDataBase64"}, {"spec", "forProvider", "userData"}, {"spec", "forProvider", "metadata", "user-data"}, {"spec", "forProvider", "userData", "cloud-init"}} {
 		if s, ok, _ := unstructured.NestedString(out.Object, path...); ok && s != "" {
 			machinetest.Set(out, "as rendered", path...)
 		}
@@ -217,6 +226,134 @@ func TestWhatARequiredFieldIsIsSaidByTheKindsRules(t *testing.T) {
 			b, _ := json.Marshal(p.Machine.Object["status"])
 			if want := "spec.forProvider." + field + " is a required parameter"; !strings.Contains(string(b), want) {
 				t.Errorf("%q is not in %s", want, b)
+			}
+		})
+	}
+}
+
+// TestAVirtualMachineOfKubeVirtIsSeenAsItIs has the fields by which provider-kubernetes tells at
+// once that a VirtualMachine became ready, and not with its next poll.
+func TestAVirtualMachineOfKubeVirtIsSeenAsItIs(t *testing.T) {
+	vm := rendered(t, newPlane(t, "kubevirt", ""))
+	if watch, _, _ := unstructured.NestedBool(vm.Object, "spec", "watch"); !watch {
+		t.Error("the VirtualMachine is not watched")
+	}
+	if policy, _, _ := unstructured.NestedString(vm.Object, "spec", "readiness", "policy"); policy != "DeriveFromCelQuery" {
+		t.Errorf("the Object is Ready by %q, without regard to its VirtualMachine", policy)
+	}
+}
+
+// TestEachVirtualMachineOfKubeVirtHasItsDataVolumes has two VMs of one class.
+func TestEachVirtualMachineOfKubeVirtHasItsDataVolumes(t *testing.T) {
+	withDisk := func(class *unstructured.Unstructured) {
+		manifest := []string{"spec", "forProvider", "manifest", "spec"}
+		at := func(path ...string) []string { return append(append([]string{}, manifest...), path...) }
+		machinetest.Set(class, []any{map[string]any{
+			"metadata": map[string]any{"name": "root", "labels": map[string]any{"team": "a"}},
+			"spec":     map[string]any{"storage": map[string]any{"resources": map[string]any{"requests": map[string]any{"storage": "20Gi"}}}},
+		}}, at("dataVolumeTemplates")...)
+		machinetest.Set(class, []any{
+			map[string]any{"name": "root", "dataVolume": map[string]any{"name": "root"}},
+			map[string]any{"name": "shared", "dataVolume": map[string]any{"name": "shared"}},
+			map[string]any{"name": "scratch", "emptyDisk": map[string]any{"capacity": "1Gi"}},
+		}, at("template", "spec", "volumes")...)
+	}
+	vm := rendered(t, newPlane(t, "kubevirt", "", withDisk))
+	name := vm.GetName()
+	templates, _, _ := unstructured.NestedSlice(vm.Object, "spec", "forProvider", "manifest", "spec", "dataVolumeTemplates")
+	want := []any{map[string]any{
+		"metadata": map[string]any{"name": name + "-root", "labels": map[string]any{"team": "a"}},
+		"spec":     map[string]any{"storage": map[string]any{"resources": map[string]any{"requests": map[string]any{"storage": "20Gi"}}}},
+	}}
+	if diff := cmp.Diff(want, templates); diff != "" {
+		t.Errorf("dataVolumeTemplates: -want +got:\n%s", diff)
+	}
+	volumes, _, _ := unstructured.NestedSlice(vm.Object, "spec", "forProvider", "manifest", "spec", "template", "spec", "volumes")
+	if len(volumes) != 4 {
+		t.Fatalf("volumes: %v", volumes)
+	}
+	for i, want := range []string{name + "-root", "shared"} {
+		if got, _, _ := unstructured.NestedString(volumes[i].(map[string]any), "dataVolume", "name"); got != want {
+			t.Errorf("volume %d is of DataVolume %q, want %q", i, got, want)
+		}
+	}
+}
+
+// TestNoTagOfAnAccountIsOfOneMachine compares two Machines: at DigitalOcean a tag is an object of
+// the account, which is not deleted with the last Droplet that had it.
+func TestNoTagOfAnAccountIsOfOneMachine(t *testing.T) {
+	p := newPlane(t, "digitalocean", "")
+	vm := rendered(t, p)
+	tags, _, _ := unstructured.NestedStringSlice(vm.Object, "spec", "forProvider", "tags")
+	for _, tag := range tags {
+		if strings.Contains(tag, p.Machine.GetName()) || strings.Contains(tag, string(p.Machine.GetUID())) {
+			t.Errorf("tag %s is of Machine %s alone", tag, p.Machine.GetName())
+		}
+	}
+	if len(tags) < 3 {
+		t.Errorf("tags %v do not name installation, cluster and namespace", tags)
+	}
+}
+
+// TestAProviderWithoutManagementPoliciesIsRefusedBeforeThereIsAVM goes by what crossplane-runtime
+// does with the policies of the rendered VM when the feature is off.
+func TestAProviderWithoutManagementPoliciesIsRefusedBeforeThereIsAVM(t *testing.T) {
+	p := newPlane(t, "scaleway", "")
+	vm := rendered(t, p)
+	policies := xpv1.ManagementPolicies{}
+	list, _, _ := unstructured.NestedStringSlice(vm.Object, "spec", "managementPolicies")
+	for _, policy := range list {
+		policies = append(policies, xpv1.ManagementAction(policy))
+	}
+	refused := managed.NewManagementPoliciesResolver(false, policies).Validate()
+	if refused == nil {
+		t.Fatalf("a provider without management policies creates a VM with %v, and cannot delete it once it is pinned", policies)
+	}
+	if err := managed.NewManagementPoliciesResolver(true, policies).Validate(); err != nil {
+		t.Errorf("a provider with management policies refuses %v: %v", policies, err)
+	}
+	if slices.Contains(vm.GetFinalizers(), "finalizer.managedresource.crossplane.io") {
+		t.Error("a provider that refuses the VM resource would never remove the finalizer")
+	}
+	machinetest.Condition(p.Composed["vm"], "Synced", "False", "ReconcileError", refused.Error())
+	p.Reconcile()
+	valid := conditionOf(p, "Valid")
+	if valid["status"] != "False" || valid["reason"] != "ManagementPoliciesDisabled" || !strings.Contains(fmt.Sprint(valid["message"]), "--enable-management-policies") {
+		t.Errorf("Valid is %v", valid)
+	}
+	// The provider is started again, with the feature.
+	machinetest.Condition(p.Composed["vm"], "Synced", "True", "ReconcileSuccess", "")
+	p.Reconcile()
+	if valid := conditionOf(p, "Valid"); valid["status"] != "True" {
+		t.Errorf("Valid is %v after the provider accepts the policies", valid)
+	}
+}
+
+// conditionOf the Machine, empty if it has none of the type.
+func conditionOf(p *machinetest.Plane, typ string) map[string]any {
+	conditions, _, _ := unstructured.NestedSlice(p.Machine.Object, "status", "conditions")
+	for _, c := range conditions {
+		if c, ok := c.(map[string]any); ok && c["type"] == typ {
+			return c
+		}
+	}
+	return nil
+}
+
+func TestASpotVMIsLookedAtEachMinute(t *testing.T) {
+	for cloud, spot := range map[string]string{"aws": "instanceMarketOptions", "azure": "priority", "gcp": "scheduling", "yandex": "schedulingPolicy"} {
+		t.Run(cloud, func(t *testing.T) {
+			vm := rendered(t, newPlane(t, cloud, ""))
+			if got := vm.GetAnnotations()["crossplane.io/poll-interval"]; got != "1m" {
+				t.Errorf("the VM of the example, which is a spot VM, is looked at every %q", got)
+			}
+			vm = rendered(t, newPlane(t, cloud, "", func(class *unstructured.Unstructured) {
+				unstructured.RemoveNestedField(class.Object, "spec", "forProvider", spot)
+				// Azure has it only with the priority Spot.
+				unstructured.RemoveNestedField(class.Object, "spec", "forProvider", "evictionPolicy")
+			}))
+			if got, ok := vm.GetAnnotations()["crossplane.io/poll-interval"]; ok {
+				t.Errorf("each look is a request: a VM that stays is looked at every %q", got)
 			}
 		})
 	}

@@ -18,9 +18,9 @@ var observed = map[string]struct {
 	addresses  []string
 }{
 	"aws": {
-		atProvider: `{id: i-0abc, availabilityZone: eu-west-1a, instanceState: running, privateIp: 10.0.0.7, publicIp: "", privateDns: ip-10-0-0-7.eu-west-1.compute.internal}`,
+		atProvider: `{id: i-0abc, availabilityZone: eu-west-1a, instanceState: running, privateIp: 10.0.0.7, secondaryPrivateIps: [10.0.0.8, 10.0.0.9], ipv6Addresses: ["2001:db8::7"], publicIp: "", privateDns: ip-10-0-0-7.eu-west-1.compute.internal}`,
 		providerID: "aws:///eu-west-1a/i-0abc",
-		addresses:  []string{"InternalIP 10.0.0.7", "InternalDNS ip-10-0-0-7.eu-west-1.compute.internal", "Hostname workers-x7k2p-crf74"},
+		addresses:  []string{"InternalIP 10.0.0.7", "InternalIP 10.0.0.8", "InternalIP 10.0.0.9", "InternalIP 2001:db8::7", "InternalDNS ip-10-0-0-7.eu-west-1.compute.internal", "Hostname workers-x7k2p-crf74"},
 	},
 	"azure": {
 		atProvider: `{id: /subscriptions/0B1F6471-1BF0-4DDA-AEC3-CB9272F09590/resourceGroups/Production-Nodes/providers/Microsoft.Compute/virtualMachines/workers-x7k2p-crf74, publicIpAddresses: [203.0.113.7], privateIpAddresses: [10.0.0.7]}`,
@@ -28,9 +28,9 @@ var observed = map[string]struct {
 		addresses:  []string{"InternalIP 10.0.0.7", "InternalIP fd00::7", "ExternalIP 203.0.113.7", "Hostname workers-x7k2p-crf74"},
 	},
 	"gcp": {
-		atProvider: `{id: projects/my-project/zones/europe-west4-a/instances/workers-x7k2p-crf74, currentStatus: RUNNING, networkInterface: [{networkIp: 10.0.0.7, accessConfig: [{natIp: 203.0.113.7}]}, {networkIp: 10.1.0.7}]}`,
+		atProvider: `{id: projects/my-project/zones/europe-west4-a/instances/workers-x7k2p-crf74, currentStatus: RUNNING, networkInterface: [{networkIp: 10.0.0.7, accessConfig: [{natIp: 203.0.113.7}], ipv6AccessConfig: [{externalIpv6: "2001:db8::7"}]}, {networkIp: 10.1.0.7, ipv6Address: "fd20:db8::7"}]}`,
 		providerID: "gce://my-project/europe-west4-a/workers-x7k2p-crf74",
-		addresses:  []string{"InternalIP 10.0.0.7", "InternalIP 10.1.0.7", "ExternalIP 203.0.113.7", "Hostname workers-x7k2p-crf74"},
+		addresses:  []string{"InternalIP 10.0.0.7", "InternalIP 10.1.0.7", "InternalIP fd20:db8::7", "ExternalIP 203.0.113.7", "ExternalIP 2001:db8::7", "Hostname workers-x7k2p-crf74"},
 	},
 	"hcloud": {
 		atProvider: `{id: "42", status: running, name: workers-x7k2p-crf74, ipv4Address: 203.0.113.7, ipv6Address: "2001:db8::1", network: [{networkId: 4711, ip: 10.0.0.7}]}`,
@@ -47,10 +47,15 @@ var observed = map[string]struct {
 		providerID: "digitalocean://245738308",
 		addresses:  []string{"InternalIP 10.0.0.7", "ExternalIP 203.0.113.7", "Hostname workers-x7k2p-crf74"},
 	},
+	"scaleway": {
+		atProvider: `{id: fr-par-1/11111111-2222-3333-4444-555555555555, state: started, name: workers-x7k2p-crf74, privateIps: [{address: 10.0.0.7}], publicIps: [{address: 203.0.113.7}]}`,
+		providerID: "scaleway://instance/fr-par-1/11111111-2222-3333-4444-555555555555",
+		addresses:  []string{"InternalIP 10.0.0.7", "ExternalIP 203.0.113.7", "Hostname workers-x7k2p-crf74"},
+	},
 	"yandex": {
-		atProvider: `{id: fhmexample, status: running, name: workers-x7k2p-crf74, fqdn: workers-x7k2p-crf74.ru-central1.internal, networkInterface: [{ipAddress: 10.0.0.7, natIpAddress: 203.0.113.7}]}`,
+		atProvider: `{id: fhmexample, status: running, name: workers-x7k2p-crf74, fqdn: workers-x7k2p-crf74.ru-central1.internal, networkInterface: [{ipAddress: 10.0.0.7, natIpAddress: 203.0.113.7, ipv6Address: "2001:db8::7"}, {ipAddress: 10.1.0.7}]}`,
 		providerID: "yandex://fhmexample",
-		addresses:  []string{"InternalIP 10.0.0.7", "ExternalIP 203.0.113.7", "InternalDNS workers-x7k2p-crf74.ru-central1.internal", "Hostname workers-x7k2p-crf74"},
+		addresses:  []string{"InternalIP 10.0.0.7", "InternalIP 10.1.0.7", "InternalIP 2001:db8::7", "ExternalIP 203.0.113.7", "InternalDNS workers-x7k2p-crf74.ru-central1.internal", "Hostname workers-x7k2p-crf74"},
 	},
 }
 
@@ -116,6 +121,14 @@ func TestAVirtualMachineOfKubeVirt(t *testing.T) {
 	if code, phase := status(p, "lastOperation", "errorCode"), status(p, "phase"); code != "CapacityExhausted" || phase != "Provisioning" {
 		t.Errorf("%s, phase %s", code, phase)
 	}
+	if id := status(p, "providerID"); id != "" {
+		t.Errorf("providerID %q of a VirtualMachine that has no UID", id)
+	}
+	// The VirtualMachine is there before its guest starts.
+	tells(t, p, p.Composed["vm"], `{manifest: {metadata: {uid: 3d2b0f5e-0000-4000-8000-000000000007}, status: {printableStatus: Starting, created: true, ready: false}}}`)
+	if id, phase := status(p, "providerID"), status(p, "phase"); id != "kubevirt://workers-x7k2p-crf74" || phase != "Provisioning" {
+		t.Errorf("before the VM is ready: providerID %q, phase %s", id, phase)
+	}
 	says(`{printableStatus: Running, created: true, ready: true}`)
 	if id, phase := status(p, "providerID"), status(p, "phase"); id != "kubevirt://workers-x7k2p-crf74" || phase != "Joining" {
 		t.Errorf("providerID %q, phase %s", id, phase)
@@ -131,12 +144,18 @@ func TestAVMThatIsGoneOrWillNotComeBackFailsTheMachine(t *testing.T) {
 	cases := map[string]struct{ cloud, atProvider, reason string }{
 		"TerminatedAtAWS":        {"aws", `{id: i-0abc, availabilityZone: eu-west-1a, instanceState: shutting-down}`, "VMLost"},
 		"NotBuiltByOpenStack":    {"openstack", `{id: 0e6c3d2f-7a0c-4b0e-9b1f-6f0f4f0c7f11, powerState: error}`, "VMFailed"},
+		"StoppedSpotAtAWS":       {"aws", `{id: i-0abc, availabilityZone: eu-west-1a, instanceState: stopped, instanceLifecycle: spot}`, "VMFailed"},
+		"StoppedByAUserAtAWS":    {"aws", `{id: i-0abc, availabilityZone: eu-west-1a, instanceState: stopped}`, ""},
 		"PreemptedAtGoogle":      {"gcp", `{id: projects/my-project/zones/europe-west4-a/instances/w, currentStatus: TERMINATED}`, "VMFailed"},
 		"PreemptedAtYandexCloud": {"yandex", `{id: fhmexample, status: stopped}`, "VMFailed"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			p := newPlane(t, tc.cloud, "")
+			p := newPlane(t, tc.cloud, "", func(class *unstructured.Unstructured) {
+				if tc.reason == "" {
+					unstructured.RemoveNestedField(class.Object, "spec", "forProvider", "instanceMarketOptions")
+				}
+			})
 			tells(t, p, rendered(t, p), observed[tc.cloud].atProvider)
 			tells(t, p, p.Composed["vm"], tc.atProvider)
 			if got := status(p, "failureReason"); got != tc.reason {
@@ -150,8 +169,8 @@ func TestAVMThatIsGoneOrWillNotComeBackFailsTheMachine(t *testing.T) {
 func TestErrorsHaveTheirClass(t *testing.T) {
 	const aws = "async create failed: failed to create the resource: [{0 creating EC2 Instance: operation error EC2: RunInstances, https response error StatusCode: 400, RequestID: 0f1e, api error %s  []}]"
 	const gcp = "async create failed: failed to create the resource: [{0 Error creating instance: %s  []}]"
-	const do = "async create failed: failed to create the resource: [{0 Error creating droplet: POST https://api.digitalocean.com/v2/droplets: %s  []}]"
-	const yc = "async create failed: failed to create the resource: [{0 Error while requesting API to create instance: server-request-id = 0f1e client-request-id = 2d3c rpc error: code = %s  []}]"
+	const do = "async create failed: apply failed: Error creating droplet: POST https://api.digitalocean.com/v2/droplets: %s: "
+	const yc = "async create failed: apply failed: Error while requesting API to create instance: server-request-id = 0f1e client-request-id = 2d3c rpc error: code = %s: "
 	const hc = `create failed: ClusterProviderConfig "default": failed to create the resource: [{0 %s  []}]`
 	cases := []struct{ cloud, text, class string }{
 		{"openstack", fmt.Sprintf(hc, `Error creating OpenStack server: Expected HTTP response code [200 202] when accessing [POST http://c/v2.1/servers], but got 403 instead: {"forbidden": {"code": 403, "message": "Quota exceeded for instances: Requested 1, but already used 10 of 10 instances"}}`), "QuotaExceeded"},

@@ -8,11 +8,16 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	extv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
+	clusterv1alpha1 "github.com/drover-dev/drover/apis/cluster/v1alpha1"
 	fn "github.com/drover-dev/drover/apis/fn/v1alpha1"
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/test/kit"
+	"github.com/drover-dev/drover/test/kit/terraformcli"
 )
 
 // A userDataField is how a Composition hands user data to a VM.
@@ -162,6 +167,31 @@ func referencesIn(crd *extv1.CustomResourceDefinition) []string {
 	}
 	slices.Sort(out)
 	return slices.Compact(out)
+}
+
+// runsTheCLI are the providers that write strings into a main.tf.json and run the Terraform
+// CLI. docs/adding-a-provider.md has the signs of them.
+var runsTheCLI = []string{"digitalocean", "scaleway", "yandex"}
+
+// TestUserDataArrivesAsItWasRendered takes user data through what the provider does with it.
+func TestUserDataArrivesAsItWasRendered(t *testing.T) {
+	for _, f := range kit.PlainUserData {
+		t.Run(f.Provider, func(t *testing.T) {
+			p := newPlane(t, f.Provider, "")
+			vm := rendered(t, p)
+			arguments, _, _ := unstructured.NestedMap(vm.Object, "spec", "forProvider")
+			if slices.Contains(runsTheCLI, f.Provider) {
+				var err error
+				if arguments, err = terraformcli.Evaluate(arguments); err != nil {
+					t.Fatalf("the provider cannot apply spec.forProvider: %v", err)
+				}
+			}
+			got, _, _ := unstructured.NestedString(arguments, f.Path[2:]...)
+			if want := string(p.Connection[machinev1alpha1.ResourceUserData][clusterv1alpha1.ConnectionUserData]); got != want || want == "" {
+				t.Errorf("%s arrives as %d bytes, rendered were %d: -want +got:\n%s", f, len(got), len(want), cmp.Diff(strings.Split(want, "\n"), strings.Split(got, "\n")))
+			}
+		})
+	}
 }
 
 // TestTheDocsListHowUserDataReachesEachCloud compares the Compositions with the table of

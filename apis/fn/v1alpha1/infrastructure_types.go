@@ -25,12 +25,16 @@ import (
 // spec and status are always there, companions and machine; not class, which may be
 // gone when its VM is not. CEL's optional syntax (vm.status.?atProvider.?id.orValue("")) is
 // on, as are the string, list, encoder and math extensions of cel-go and its
-// comprehensions over keys and values (tags.transformMap(k, v, v)). Of Drover's own is
+// comprehensions over keys and values (tags.transformMap(k, v, v)). Of Drover's own are
 //
 //	text.fit(allowed, longest)  the text if it has only allowed characters, written as
 //	             those between the brackets of a regular expression ("a-z0-9_-"), and
 //	             not more than longest; or else with - in place of the others, cut, and
 //	             with a hash at its end, so that no two texts become the same (string)
+//	text.terraformLiteral()  the text with ${ and %{ escaped, for providers that run the
+//	             Terraform CLI: it evaluates each string of its configuration as a template.
+//	             Providers that call a Terraform provider's code in process take strings as
+//	             they are, and must not get this (string)
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:storageversion
@@ -74,6 +78,15 @@ type VirtualMachineBinding struct {
 	// Fields that Drover sets.
 	// +kubebuilder:validation:MinItems=1
 	Fields []FieldBinding `json:"fields"`
+
+	// PollInterval is a CEL expression of how often the provider looks at the VM at least, as a
+	// duration of at least 10s ("1m"), "" for as often as it looks at all resources, which is
+	// each 10 minutes as a rule. It may use what the fields may. Use it for VMs that the cloud
+	// may take back: each look is a request to the cloud. It is the annotation
+	// crossplane.io/poll-interval, which providers with crossplane-runtime v2.3 and later
+	// honor.
+	// +optional
+	PollInterval string `json:"pollInterval,omitempty"`
 }
 
 // A CompanionBinding says how a companion of a VM is made: from companions.<name> of the
@@ -168,8 +181,8 @@ type StatusBinding struct {
 	// +optional
 	Failed string `json:"failed,omitempty"`
 
-	// Lost is a CEL expression that is true when the VM was there and is gone. The
-	// default is what providers say that Drover lifts or wrote: Ready is False with
+	// Lost is a CEL expression that is true when the VM was there and is gone. It adds
+	// to what providers say that Drover lifts or wrote: Ready is False with
 	// the reason Missing. Those of others pass over a VM that is gone, because they
 	// may look at it and delete it and no more (crossplane-runtime reports a loss only
 	// of what it may do nothing else with): what they still show of it, its state for

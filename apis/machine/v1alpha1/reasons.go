@@ -82,6 +82,12 @@ const (
 	//   - Of: Valid=False, ReplicaFailure=True, Progressing=False, Stalled=True
 	//   - Do: Correct spec.forProvider of the class.
 	ReasonForProviderInvalid = "ForProviderInvalid"
+	// ReasonManagementPoliciesDisabled means that the provider of the VM resource runs without
+	// management policies, by which Drover keeps it from changing a VM.
+	//   - Kinds: Machine, MachineSet, MachineDeployment
+	//   - Of: Valid=False (Machine), ReplicaFailure=True, Stalled=True
+	//   - Do: Start the provider with --enable-management-policies, by a DeploymentRuntimeConfig.
+	ReasonManagementPoliciesDisabled = "ManagementPoliciesDisabled"
 	// ReasonUserDataInvalid means that no user data can be made from the class and the Secret that
 	// it names.
 	//   - Kinds: Machine, MachineSet, MachineDeployment

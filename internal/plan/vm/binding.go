@@ -25,6 +25,7 @@ type Binding struct {
 	providerID *expression
 	// The others are nil when the input does not have them.
 	addresses, guestAddresses, console, running, failed, lost, error *expression
+	pollInterval                                                     *expression
 
 	errors []errorClass
 }
@@ -104,6 +105,15 @@ func compileBinding(in *fn.Infrastructure) (*Binding, error) {
 	var err error
 	if b.VM, err = compileTemplate("virtualMachine", in.VirtualMachine.APIVersion, in.VirtualMachine.Kind, in.VirtualMachine.Fields); err != nil {
 		return nil, err
+	}
+	if in.VirtualMachine.PollInterval != "" {
+		env, err := fieldEnv()
+		if err != nil {
+			return nil, err
+		}
+		if b.pollInterval, err = compile(env, "virtualMachine.pollInterval", in.VirtualMachine.PollInterval, cel.StringType); err != nil {
+			return nil, err
+		}
 	}
 	if err := b.compileCompanions(in.Companions); err != nil {
 		return nil, err

@@ -27,6 +27,7 @@ func language(variables ...cel.EnvOption) (*cel.Env, error) {
 		ext.Math(),
 		ext.TwoVarComprehensions(),
 		fit,
+		terraformLiteral,
 	)...)
 }
 

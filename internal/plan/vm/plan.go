@@ -3,7 +3,9 @@ package vm
 import (
 	"fmt"
 	"slices"
+	"strings"
 
+	xpv1 "github.com/crossplane/crossplane-runtime/v2/apis/common/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
@@ -85,7 +87,22 @@ func planVM(b *Binding, invalid *plan.Problem, o Observed) Desired {
 	} else if word.Problem == nil {
 		d.Word.Problem = made.Word.Problem
 	}
+	if d.Word.Problem == nil && isRefusingPolicies(*o.VM) {
+		d.Word.Problem = policiesProblem(*o.VM)
+	}
 	return d
+}
+
+// isRefusingPolicies reports whether the provider refuses the management policies of a VM
+// resource. A VM that it created could not be deleted: it must have other policies by then, see pin.
+func isRefusingPolicies(vm plan.Object) bool {
+	return strings.Contains(conditionsOf(vm.Unstructured).Get(xpv1.TypeSynced).Message, policiesDisabled)
+}
+
+func policiesProblem(vm plan.Object) *plan.Problem {
+	return &plan.Problem{Reason: machinev1alpha1.ReasonManagementPoliciesDisabled, Message: fmt.Sprintf(
+		"the provider of %s (%s) runs without management policies, and could not delete a VM: start it with --enable-management-policies",
+		vm.GetKind(), vm.GroupVersionKind().Group)}
 }
 
 // keep a resource as it was requested, with the finalizer of its provider: the step

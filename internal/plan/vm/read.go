@@ -25,6 +25,10 @@ const (
 	createIncomplete = "cannot determine creation result"
 	// NotExist is in Synced when what may only be observed is not there.
 	NotExist = "external resource does not exist"
+	// policiesDisabled is in Synced when the provider runs without management policies, and the
+	// resource has other policies than the default. The runtime does nothing with it then, not
+	// even delete it.
+	policiesDisabled = "`spec.managementPolicies` is set to a non-default value but the feature is not enabled"
 )
 
 // maxMessage is as much of a provider's error as a user is shown. Some providers
@@ -125,9 +129,11 @@ func (f *facts) evaluate(b *Binding, variables map[string]any) error {
 		}
 	}
 	if b.lost != nil {
-		if f.lost, err = evalAs[bool](b.lost, variables); err != nil {
+		lost, err := evalAs[bool](b.lost, variables)
+		if err != nil {
 			return err
 		}
+		f.lost = f.lost || lost
 	}
 	if b.console != nil {
 		if f.console, err = evalAs[string](b.console, variables); err != nil {

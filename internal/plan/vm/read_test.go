@@ -127,6 +127,11 @@ func TestRead(t *testing.T) {
 			vm:     vm(nil, map[string]any{"id": "test:///1", "state": "terminated"}, ready),
 			want:   plan.VM{State: plan.VMLost, ProviderID: "test:///1", Confirmed: true, Message: "the provider finds VM test:///1 no more"},
 		},
+		"ABindingThatSaysWhatLostIsDoesNotHideThatTheProviderMissesTheVM": {
+			change: func(in *fn.Infrastructure) { in.Status.Lost = `vm.status.?state.orValue("") == "terminated"` },
+			vm:     vm(nil, id, condition("Ready", "False", "Missing", "gone")),
+			want:   plan.VM{State: plan.VMLost, ProviderID: "test:///1", Confirmed: true, Message: "the provider finds VM test:///1 no more"},
+		},
 		"TheBindingSaysWhatFailedIs": {
 			change: func(in *fn.Infrastructure) { in.Status.Failed = `vm.status.?fault.orValue("")` },
 			vm:     vm(nil, map[string]any{"id": "test:///1", "fault": "out of quota"}, ready),

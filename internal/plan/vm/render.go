@@ -86,8 +86,15 @@ func render(b *Binding, o Observed) (rendering, *plan.Problem) {
 	if len(with) > 0 {
 		annotations[machinev1alpha1.AnnotationCompanions] = strings.Join(with, ",")
 	}
-	r.vm.SetAnnotations(annotations)
 	variables["name"] = name
+	interval, err := b.pollIntervalOf(variables)
+	if err != nil {
+		return r, invalidBinding(err)
+	}
+	if interval != "" {
+		annotations[plan.AnnotationPollInterval] = interval
+	}
+	r.vm.SetAnnotations(annotations)
 	set, problem := fill(b.VM, o, "", r.vm, variables)
 	if problem != nil {
 		return r, problem

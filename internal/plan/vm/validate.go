@@ -84,9 +84,12 @@ func (v *Validator) validate(spec map[string]any) field.ErrorList {
 }
 
 // finalize gives a managed resource the finalizer that its controller would add with a
-// write of its own.
+// write of its own. If the binding asks for management policies, the controller may refuse
+// them, and would neither delete the resource nor remove the finalizer: it adds the finalizer
+// itself as soon as it accepts them.
 func (v *Validator) finalize(made *unstructured.Unstructured) {
-	if v != nil && v.managed {
+	_, probes, _ := unstructured.NestedFieldNoCopy(made.Object, "spec", "managementPolicies")
+	if v != nil && v.managed && !probes {
 		made.SetFinalizers([]string{plan.FinalizerManaged})
 	}
 }

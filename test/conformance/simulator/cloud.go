@@ -12,12 +12,14 @@ import (
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/fieldpath"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	fn "github.com/drover-dev/drover/apis/fn/v1alpha1"
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/test/kit/guest"
+	"github.com/drover-dev/drover/test/kit/terraformcli"
 )
 
 // A cloud has what providers created. It keeps it in memory.
@@ -51,8 +53,9 @@ type thing struct {
 	userData []byte
 	guest    *guest.Guest
 	// waits is why it does not come to run, nil if it does.
-	waits *Refusal
-	lost  bool
+	waits       *Refusal
+	lost        bool
+	interrupted bool
 }
 
 // A CloudVM is a VM as the cloud has it.
@@ -76,6 +79,10 @@ func machineOf(m *managedResource) types.NamespacedName {
 
 // create what a managed resource asks for, and return its external name.
 func (c *cloud) create(ctx context.Context, kind *Resource, m *managedResource) (string, error) {
+	m, err := c.applied(m)
+	if err != nil {
+		return "", err
+	}
 	t := &thing{kind: kind, machine: machineOf(m), facts: c.newFacts(m)}
 	if r := c.refusal(t); r != nil && r.Error != "" {
 		return "", fmt.Errorf("%s", r.Error)
@@ -100,6 +107,22 @@ func (c *cloud) create(ctx context.Context, kind *Resource, m *managedResource) 
 	defer c.mu.Unlock()
 	c.things[key(kind, id)] = t
 	return id, nil
+}
+
+// applied is the managed resource as the provider hands it to the cloud.
+func (c *cloud) applied(m *managedResource) (*managedResource, error) {
+	if c.Runtime != TerraformCLI {
+		return m, nil
+	}
+	arguments, _, err := unstructured.NestedMap(m.Object, "spec", "forProvider")
+	if err != nil {
+		return nil, err
+	}
+	if arguments, err = terraformcli.Evaluate(arguments); err != nil {
+		return nil, err
+	}
+	out := &managedResource{Unstructured: *m.DeepCopy()}
+	return out, unstructured.SetNestedMap(out.Object, arguments, "spec", "forProvider")
 }
 
 func key(kind *Resource, id string) string { return kind.Kind + " " + id }
@@ -258,7 +281,7 @@ func method(a Answer) string {
 func (c *cloud) observe(ctx context.Context, kind *Resource, id string) (map[string]any, error) {
 	c.mu.Lock()
 	t, ok := c.things[key(kind, id)]
-	lost := ok && t.lost
+	lost, interrupted := ok && t.lost, ok && t.interrupted
 	c.mu.Unlock()
 	if !ok {
 		return nil, nil
@@ -273,13 +296,17 @@ func (c *cloud) observe(ctx context.Context, kind *Resource, id string) (map[str
 		return expandMap(t.waits.AtProvider, t.facts)
 	}
 	out, err := expandMap(kind.AtProvider, c.factsOf(t))
-	if err != nil || !lost {
-		return out, err
+	if err != nil {
+		return nil, err
 	}
-	gone, err := expandMap(kind.Gone, t.facts)
-	for name, value := range gone {
-		out[name] = value
+	also := map[string]any{}
+	switch {
+	case lost:
+		also, err = expandMap(kind.Gone, t.facts)
+	case interrupted:
+		also, err = expandMap(kind.Interrupted, t.facts)
 	}
+	maps.Copy(out, also)
 	return out, err
 }
 
@@ -357,6 +384,22 @@ func (c *cloud) lose(ctx context.Context, id string) error {
 		return err
 	}
 	return t.guest.DeleteNode(ctx)
+}
+
+// interrupt a spot VM.
+func (c *cloud) interrupt(ctx context.Context, id string) error {
+	kind := c.VM()
+	c.mu.Lock()
+	t, ok := c.things[key(kind, id)]
+	ok = ok && kind.Interrupted != nil && t.guest != nil
+	if ok {
+		t.interrupted = true
+	}
+	c.mu.Unlock()
+	if !ok {
+		return fmt.Errorf("there is no VM %s, or %s stops none", id, c.Provider)
+	}
+	return t.guest.Stop(ctx)
 }
 
 // vms that the cloud has for the Machines of a namespace.

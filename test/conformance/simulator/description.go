@@ -27,6 +27,8 @@ import (
 type Description struct {
 	// Provider is the one of the classes.
 	Provider string `json:"provider"`
+	// Runtime of the provider. The default takes the fields of a resource as they are.
+	Runtime Runtime `json:"runtime,omitempty"`
 	// Composition is the file of the Composition, if it is not in Drover's package.
 	Composition string `json:"composition,omitempty"`
 	// Class is the file of the MachineClass that Machines are made of.
@@ -44,6 +46,13 @@ type Description struct {
 	// Cannot says of cases of the suite that the provider cannot have why.
 	Cannot map[string]string `json:"cannot,omitempty"`
 }
+
+// A Runtime is how a provider brings the fields of a resource to its cloud.
+type Runtime string
+
+// TerraformCLI writes the fields into a main.tf.json, where each string is a template. The
+// provider's configuration in Go has WithIncludeList, and its main has NewWorkspaceStore.
+const TerraformCLI Runtime = "TerraformCLI"
 
 // A ProviderConfig is a kind that the simulator installs by itself: a cluster-scoped one
 // whose spec.credentials.secretRef names the Secret with the credentials.
@@ -74,6 +83,9 @@ type Resource struct {
 	// cloud. Left out, the provider sees it no more: then the cloud-controller-manager
 	// deletes its Node.
 	Gone map[string]any `json:"gone,omitempty"`
+	// Interrupted is what the provider tells in addition of a spot VM that the cloud stopped.
+	// Left out, the cloud stops none.
+	Interrupted map[string]any `json:"interrupted,omitempty"`
 	// VM is left out of what is none, such as a network interface.
 	VM *VM `json:"vm,omitempty"`
 }
@@ -115,6 +127,9 @@ type Tags struct {
 	Path string `json:"path"`
 	// Separator of key and value in a word.
 	Separator string `json:"separator,omitempty"`
+	// OfAccount means that a tag is an object of the account, which outlives the VMs that have
+	// it: a VM has only tags that many have, and is found by its name.
+	OfAccount bool `json:"ofAccount,omitempty"`
 }
 
 // An Answer of a metadata service.
@@ -161,6 +176,9 @@ func (d *Description) validate() field.ErrorList {
 	}
 	need(field.NewPath("provider"), d.Provider)
 	need(field.NewPath("class"), d.Class)
+	if d.Runtime != "" && d.Runtime != TerraformCLI {
+		errs = append(errs, field.NotSupported(field.NewPath("runtime"), d.Runtime, []Runtime{TerraformCLI}))
+	}
 	pc := field.NewPath("providerConfig")
 	for name, value := range map[string]string{
 		"apiVersion": d.ProviderConfig.APIVersion, "kind": d.ProviderConfig.Kind, "missing": d.ProviderConfig.Missing,

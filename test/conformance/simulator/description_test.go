@@ -26,6 +26,7 @@ refusals:
 func TestADescriptionThatIsWrongIsRefusedWithItsField(t *testing.T) {
 	cases := map[string]struct{ old, new, want string }{
 		"AFieldThatThereIsNot":    {"provider: nimbus", "provider: nimbus\nflavour: sweet", "flavour"},
+		"ARuntimeThatThereIsNot":  {"provider: nimbus", "provider: nimbus\nruntime: Pulumi", "runtime"},
 		"NoVM":                    {"    vm: {", "    wm: {", "wm"},
 		"NoUserData":              {"userData: {path: spec.forProvider.userData}, ", "", "resources[0].vm.userData.path"},
 		"AClassThatThereIsNot":    {"Throttled:", "Tired:", "refusals[Tired]"},

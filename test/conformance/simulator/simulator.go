@@ -49,6 +49,10 @@ type Simulator struct {
 	events map[schema.GroupVersionKind]*handler.EventHandler
 	stop   context.CancelFunc
 	done   sync.WaitGroup
+
+	// withoutPolicies are the namespaces whose resources are reconciled by a provider that runs
+	// without management policies.
+	withoutPolicies sync.Map
 }
 
 // Start to play a description on a control plane whose CRDs are installed.
@@ -95,7 +99,7 @@ func (s *Simulator) play(life context.Context, m manager.Manager, kind *Resource
 		c.operations = &operations{client: km.client, events: events, life: life, all: &s.done, of: map[types.UID]*operation{}}
 	}
 	options := []managed.ReconcilerOption{
-		managed.WithExternalConnector(c), managed.WithManagementPolicies(), managed.WithPollInterval(pollInterval),
+		managed.WithExternalConnector(c), managed.WithPollInterval(pollInterval),
 		// The cloud knows at once of what it created.
 		managed.WithCreationGracePeriod(0),
 	}
@@ -103,7 +107,14 @@ func (s *Simulator) play(life context.Context, m manager.Manager, kind *Resource
 		// The cloud gives it.
 		options = append(options, managed.WithInitializers())
 	}
-	r := managed.NewReconciler(km, xpresource.ManagedKind(gvk), options...)
+	disabled := managed.NewReconciler(km, xpresource.ManagedKind(gvk), options...)
+	enabled := managed.NewReconciler(km, xpresource.ManagedKind(gvk), append(options, managed.WithManagementPolicies())...)
+	r := reconcile.Func(func(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+		if _, off := s.withoutPolicies.Load(req.Namespace); off {
+			return disabled.Reconcile(ctx, req)
+		}
+		return enabled.Reconcile(ctx, req)
+	})
 	watched := &unstructured.Unstructured{}
 	watched.SetGroupVersionKind(gvk)
 	return ctrl.NewControllerManagedBy(m).
@@ -141,6 +152,24 @@ func (s *Simulator) Accept(ctx context.Context, machine types.NamespacedName) er
 func (s *Simulator) Lose(ctx context.Context, namespace, id string) error {
 	if err := s.cloud.lose(ctx, id); err != nil {
 		return err
+	}
+	return s.poke(ctx, namespace)
+}
+
+// Interrupt a spot VM: the cloud stops it, and tells so from then on. Its Node stays.
+func (s *Simulator) Interrupt(ctx context.Context, namespace, id string) error {
+	if err := s.cloud.interrupt(ctx, id); err != nil {
+		return err
+	}
+	return s.poke(ctx, namespace)
+}
+
+// RunWithPolicies starts the provider of a namespace again, with management policies or without.
+func (s *Simulator) RunWithPolicies(ctx context.Context, namespace string, enabled bool) error {
+	if enabled {
+		s.withoutPolicies.Delete(namespace)
+	} else {
+		s.withoutPolicies.Store(namespace, true)
 	}
 	return s.poke(ctx, namespace)
 }

@@ -1,0 +1,59 @@
+package conformance
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/test/kit"
+)
+
+// SpotAccount is an Account of a cloud that stops spot VMs.
+type SpotAccount interface {
+	Account
+	// CanInterrupt reports whether a spot VM that the cloud takes back stays there, stopped.
+	CanInterrupt() bool
+	// Interrupt a spot VM: the cloud stops it.
+	Interrupt(t *testing.T, id string)
+}
+
+// spotInterruption stops the spot VM of a Machine whose Node nothing deletes.
+func spotInterruption(t *testing.T, c Cloud, _ *life) {
+	w := newWorld(t, c)
+	account, ok := w.account.(SpotAccount)
+	if !ok || !account.CanInterrupt() {
+		t.Fatalf("nothing stops a spot VM of %s", c.Provider())
+	}
+	md := w.deployment("workers", 1)
+	w.Create(t, md)
+	w.AwaitDeployment(t, md.Name)
+	machines, err := w.Machines(t.Context())
+	must(t, err)
+	before := machines[0]
+	vm := w.vm(t, &before)
+	began := time.Now()
+	account.Interrupt(t, vm.ID)
+	kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+		m := &machinev1alpha1.Machine{}
+		err := w.Client.Get(ctx, key(&before), m)
+		if client.IgnoreNotFound(err) == nil && err != nil || m.Status.FailureReason == machinev1alpha1.FailureVMFailed {
+			return ""
+		}
+		return fmt.Sprintf("Machine %s is %s %s, %v", before.Name, m.Status.Phase, m.Status.FailureReason, err)
+	})
+	if after := time.Since(began); after > time.Minute {
+		t.Errorf("the Machine failed after %s: by its Node, and not by its VM", after)
+	}
+	kit.Eventually(t, kit.Patience, func(ctx context.Context) string { return w.gone(ctx, &before) })
+	w.AwaitDeployment(t, md.Name)
+	vms, err := w.account.VMs(t.Context())
+	must(t, err)
+	if len(vms) != 1 || vms[0].ID == vm.ID {
+		t.Errorf("VM %s was stopped, and the cloud has %+v", vm.ID, vms)
+	}
+	w.end(t, md)
+}
