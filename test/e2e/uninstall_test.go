@@ -123,8 +123,10 @@ func (u *uninstallation) allAreReinstalled(t *testing.T) {
 	u.reinstall(t, shuffled(r), shuffled(r))
 }
 
-// foregroundIsReinstalled deletes a Provider in the foreground, which waits for definitions that are
-// not deleted. The steps are those of docs/install.md.
+// foregroundIsReinstalled deletes a Provider in the foreground: its revision waits for definitions
+// that are not deleted, and so does the Provider itself, if the garbage collector came to a
+// definition only when the revision was already being deleted. The steps are those of
+// docs/install.md.
 func (u *uninstallation) foregroundIsReinstalled(t *testing.T) {
 	local := packages[3]
 	w := u.watch(t)
@@ -133,8 +135,10 @@ func (u *uninstallation) foregroundIsReinstalled(t *testing.T) {
 	u.gone(t, local)
 	const clear = `{"metadata":{"finalizers":null}}`
 	revisions := u.kubectl(t, "get", "providerrevisions.pkg.crossplane.io", "-l", "pkg.crossplane.io/package="+local.object(), "-o", "name")
-	for _, r := range strings.Fields(revisions) {
-		u.kubectl(t, "patch", r, "--type=merge", "-p", clear)
+	for _, o := range append(strings.Fields(revisions), local.resource()+"/"+local.object()) {
+		if out, err := u.Kubectl(t, "patch", o, "--type=merge", "-p", clear); err != nil && !strings.Contains(out, "NotFound") {
+			t.Fatalf("patch %s: %v\n%s", o, err, out)
+		}
 	}
 	u.kubectl(t, "wait", "--for=delete", "--timeout=1m", local.resource()+"/"+local.object())
 	u.install(t, local)
