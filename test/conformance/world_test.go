@@ -174,9 +174,26 @@ func told(conditions []metav1.Condition, typ string, texts ...string) string {
 	return ""
 }
 
+// describe the world: what tells most is the last, since a log may keep only its end.
 func (w *world) describe(ctx context.Context) string {
 	b := &strings.Builder{}
-	b.WriteString(w.Describe(ctx))
+	guests, err := w.Cloud.ListVMs(ctx, listAll)
+	for _, g := range guests {
+		if strings.HasPrefix(g.Tags["guest"], w.cloud.Provider()+"/") {
+			console, _ := w.Cloud.Console(ctx, g.ID)
+			fmt.Fprintf(b, "guest %s %s:\n%s\n", g.Name, g.State, lastLines(string(console), 10))
+		}
+	}
+	if err != nil {
+		fmt.Fprintln(b, err)
+	}
+	vms, err := w.account.VMs(ctx)
+	for _, vm := range vms {
+		fmt.Fprintf(b, "VM %s %v\n", vm.ID, vm.Tags)
+	}
+	if err != nil {
+		fmt.Fprintln(b, err)
+	}
 	l := &unstructured.UnstructuredList{}
 	kind := w.account.VMKind()
 	l.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
@@ -186,22 +203,11 @@ func (w *world) describe(ctx context.Context) string {
 	for _, o := range l.Items {
 		fmt.Fprintf(b, "%s %s deleted=%v finalizers=%v annotations=%v\n  %v\n", o.GetKind(), o.GetName(), o.GetDeletionTimestamp(), o.GetFinalizers(), o.GetAnnotations(), o.Object["status"])
 	}
-	vms, err := w.account.VMs(ctx)
-	for _, vm := range vms {
-		fmt.Fprintf(b, "VM %s %v\n", vm.ID, vm.Tags)
-	}
-	if err != nil {
-		fmt.Fprintln(b, err)
-	}
-	guests, err := w.Cloud.ListVMs(ctx, listAll)
-	for _, g := range guests {
-		if strings.HasPrefix(g.Tags["guest"], w.cloud.Provider()+"/") {
-			console, _ := w.Cloud.Console(ctx, g.ID)
-			fmt.Fprintf(b, "guest %s %s: %s\n", g.Name, g.State, console)
-		}
-	}
-	if err != nil {
-		fmt.Fprintln(b, err)
-	}
+	b.WriteString(w.Describe(ctx))
 	return b.String()
+}
+
+func lastLines(s string, most int) string {
+	lines := strings.Split(strings.TrimSpace(s), "\n")
+	return strings.Join(lines[max(0, len(lines)-most):], "\n")
 }
