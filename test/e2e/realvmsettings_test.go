@@ -35,7 +35,8 @@ const (
 // TestUbuntusUserDataJoinsWithTheSettingsOfAClass boots the user data of Ubuntu on a Debian 13,
 // which has the same cloud-init, the same units and none of the packages that a kubelet needs.
 // Its class has each setting, except those of a containerd that is downloaded. The machine prints
-// what became of them.
+// what became of them. It is the longest of the tests of real VMs and in the last of their files,
+// because Go resumes parallel tests from the last one backwards: begun last, it ran alone.
 func TestUbuntusUserDataJoinsWithTheSettingsOfAClass(t *testing.T) {
 	t.Parallel()
 	f := plane.NewRealFleet(t)
