@@ -135,9 +135,9 @@ func (f *fleet) hide(d *Desired) {
 // cluster-autoscaler has lowered replicas for them, so that no other one may be deleted
 // instead.
 func (p *plan) setAsideMarked() {
-	excess := len(p.kept) - p.wanted()
-	pairs := slices.Clone(p.replacing)
-	// The extra replica of a pair goes with the first of its two Machines.
+	excess := p.excess()
+	// The extra replica of a pair goes with the first of its two Machines, if both are there.
+	pairs := slices.DeleteFunc(slices.Clone(p.replacing), func(r machinev1alpha1.Replacement) bool { return !p.exists(r.By) })
 	drop := func(m Machine) {
 		n := len(pairs)
 		pairs = slices.DeleteFunc(pairs, func(r machinev1alpha1.Replacement) bool { return r.Machine == m.Name || r.By == m.Name })

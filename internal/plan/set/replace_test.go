@@ -255,6 +255,13 @@ func TestReplacements(t *testing.T) {
 			set: set(3, createsNone, ofDeployment), machines: slices.Concat(some(2, "f", failed), []Machine{machine("x", failed, terminating)}),
 			want: want{Replicas: 2, Starting: 1, Unhealthy: 2, Waiting: 2, Allowed: "WaitingForMachines"},
 		},
+		"AReplacementThatIsYetToBeCreatedHidesNoMachineThatIsTooMany": {
+			set: set(3, budget("3", "100%"), createFirst, replacing("fa", nth(100), "fb", nth(101))), machines: slices.Concat(some(3, "f", failed), some(1, "j", joining)),
+			want: want{
+				Dropping: []string{"fa"}, Replacing: []machinev1alpha1.Replacement{{Machine: "fb", By: nth(102)}, {Machine: "fc", By: nth(103)}},
+				Replicas: 3, Starting: 3, Unhealthy: 2, Events: []string{"DeletedMachine", "ReplacingMachine", "ReplacingMachine"},
+			},
+		},
 		"ABudgetThatIsNoneReplacesNone": {
 			set: set(3, budget("some", "100%")), machines: slices.Concat(some(1, "f", failed), some(2, "r", running)),
 			want: want{Replicas: 3, Unhealthy: 1, Waiting: 1, Allowed: "InvalidRemediation", Events: []string{"InvalidRemediation"}},

@@ -3,13 +3,20 @@ package set
 // scaleDown deletes excess Machines. Deleting a Machine that is being replaced, or its
 // replacement, also cancels the extra replica, so the excess is computed again.
 func (p *plan) scaleDown() {
-	if len(p.kept) <= p.wanted() {
+	if p.excess() <= 0 {
 		return
 	}
 	order, n := p.worstFirst(p.kept), 0
-	for excess := len(p.kept) - p.wanted(); excess > 0; excess = len(p.kept) - p.wanted() {
+	for excess := p.excess(); excess > 0; excess = p.excess() {
 		p.drop(order[n : n+excess]...)
 		n += excess
 	}
 	p.events = append(p.events, p.deletedEvent(order[:n], order[n:]))
+}
+
+// excess is how many Machines there are too many. A replacement that has yet to be created is
+// counted as if it were there: the Machine in its place would be deleted only once it is created,
+// and until then take its place in the budget of replacements.
+func (p *plan) excess() int {
+	return len(p.kept) + len(p.missingReplacements()) - p.wanted()
 }

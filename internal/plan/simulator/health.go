@@ -264,7 +264,9 @@ func (w *watcher) onDecision(c *Cluster, d decision) {
 			continue
 		}
 		if slices.Contains(d.before.Replacing, r) {
-			lasting++
+			if slices.Contains(kept, r.By) {
+				lasting++
+			}
 		} else {
 			w.open = append(w.open, ticket{set: d.set, by: r.By, paired: true})
 			w.begin(c, d, r.Machine)

@@ -356,11 +356,13 @@ func (w *watcher) rolls(c *Cluster, m *machinev1alpha1.Machine) bool {
 	})
 }
 
-// isBefore reports whether the set of a Machine is older than a time that has come.
+// isBefore reports whether the set of a Machine is older than a time that has come. A set that was
+// deleted, and that a reconcile with an old view creates again, is of the revision that it was made
+// for: the rollout to a newer revision replaces its Machines, however young they are.
 func (c *Cluster) isBefore(m *machinev1alpha1.Machine, after *metav1.Time) bool {
-	created := m.CreationTimestamp
-	if s, there := c.sets.last[m.OwnerReferences[0].Name]; there {
-		created = s.object.CreationTimestamp
+	created, set := m.CreationTimestamp, m.OwnerReferences[0].Name
+	if i := slices.IndexFunc(c.sets.log, func(e entry[*machinev1alpha1.MachineSet]) bool { return e.name == set }); i >= 0 {
+		created = c.sets.log[i].object.CreationTimestamp
 	}
 	return after != nil && !after.After(c.Now) && created.Before(after)
 }
