@@ -63,6 +63,9 @@ type PoolCluster struct {
 	scaled map[string]bool
 	// most and least are the bounds of all specs since the pool was settled last.
 	most, least int32
+	// ahead is how many Machines more the numbers of the MachineDeployments may add up to: a pool with
+	// a size makes Machines before it takes others.
+	ahead int32
 	// excess is how many Machines there may be above the bounds by what the autoscaler did since the
 	// pool was settled: it does not count what terminates.
 	excess int32
@@ -203,6 +206,9 @@ func (c *PoolCluster) note() {
 	lo, hi := ptr.Deref(s.Size, 0), ptr.Deref(s.Size, 0)
 	if s.Autoscaling != nil {
 		lo, hi = 0, s.Autoscaling.Max
+	} else {
+		surge, _ := c.moves()
+		c.ahead = max(c.ahead, surge)
 	}
 	c.most, c.least = max(c.most, hi), min(c.least, lo)
 }
@@ -359,8 +365,8 @@ func (c *PoolCluster) Scale(name string, percent int32) {
 	for _, d := range c.Deployments() {
 		sum += d.Spec.Replicas
 	}
-	if sum > c.most {
-		c.breaks("the autoscaler could scale to %d of %d", sum, c.most)
+	if sum > c.most+c.ahead {
+		c.breaks("the autoscaler could scale to %d of %d", sum, c.most+c.ahead)
 	}
 	c.excuse(was, e.object.Spec.Replicas)
 }
@@ -446,7 +452,7 @@ func (c *PoolCluster) Settle() {
 
 // forget the bounds of before.
 func (c *PoolCluster) forget() {
-	c.most, c.least, c.seen, c.excess = 0, 1<<30, 1<<30, 0
+	c.most, c.least, c.seen, c.ahead, c.excess = 0, 1<<30, 1<<30, 0, 0
 	c.note()
 }
 

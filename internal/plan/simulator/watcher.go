@@ -174,14 +174,29 @@ func (w *watcher) age(c *Cluster) {
 			delete(w.marks, name)
 		}
 	}
-	for set := range w.places {
-		if s, there := c.sets.last[set]; !there || c.holes(s.object) <= 0 {
+	for set, n := range w.places {
+		switch s, there := c.sets.last[set]; {
+		case !there:
 			delete(w.places, set)
+		case c.holes(s.object) <= 0:
+			// What was ordered is created although replicas are lower since.
+			w.places[set] = min(n, c.unseen(s.object))
 		}
 	}
 	if len(w.rolled) > 0 && w.isOver(c) {
 		clear(w.rolled)
 	}
+}
+
+// unseen is how many Machines a set has recorded that it creates, and that are not there yet.
+func (c *Cluster) unseen(s *machinev1alpha1.MachineSet) int {
+	n := 0
+	for _, name := range s.Status.Creating {
+		if _, there := c.machines.last[name]; !there {
+			n++
+		}
+	}
+	return n
 }
 
 // isOver reports whether no rollout is under way: the Machines that are not being deleted are
