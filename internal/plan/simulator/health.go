@@ -308,6 +308,11 @@ func (w *watcher) onDecision(c *Cluster, d decision) {
 			}
 		}
 	}
+	for _, name := range d.after.Updating {
+		if m := d.machine(name); !slices.Contains(d.before.Updating, name) {
+			w.unready[name] = m != nil && !c.Available(m)
+		}
+	}
 	w.cancel(d)
 	if surplus > 0 && excess < 0 {
 		w.violated("%s gives up %d Machines that work, %d more than there are too many: %v of %v", d.set, surplus, -excess, d.after.Dropping, kept)

@@ -32,6 +32,8 @@ type watcher struct {
 	// unavailable Machines were not available when their set recorded that it deletes them, or
 	// when the deployment recorded the number of replicas by which it does.
 	unavailable map[string]bool
+	// unready Machines were not available when their set recorded that it updates them in place.
+	unready map[string]bool
 	// spared names the preserved Machines, which were not available, in whose place a scale-down
 	// deletes a Machine. The user asked for that: a preserved Machine counts as a replica, and a
 	// scale-down takes it last. So it excuses as many missing Machines as are preserved, and no
@@ -103,7 +105,7 @@ const (
 )
 
 func newWatcher() watcher {
-	return watcher{losses: map[string]*loss{}, marks: map[string]*news{}, causes: map[string]cause{}, unavailable: map[string]bool{}, spared: map[string][]string{}, outside: map[string]bool{}, cancelled: map[string]bool{}, rolled: map[string]bool{}, places: map[string]int{}, owed: map[string]*owed{}}
+	return watcher{losses: map[string]*loss{}, marks: map[string]*news{}, causes: map[string]cause{}, unavailable: map[string]bool{}, unready: map[string]bool{}, spared: map[string][]string{}, outside: map[string]bool{}, cancelled: map[string]bool{}, rolled: map[string]bool{}, places: map[string]int{}, owed: map[string]*owed{}}
 }
 
 // wishFor what the deployment says now.
@@ -472,10 +474,13 @@ func (w *watcher) onUnmarked(c *Cluster, deleted *machinev1alpha1.Machine) {
 	}
 }
 
-// onDrain holds the lower bound for a Machine that is updated in place.
+// onDrain holds the lower bound for a Machine that is updated in place. One that was not available
+// when that was decided is updated though it came up since.
 func (w *watcher) onDrain(c *Cluster, drained *machinev1alpha1.Machine) {
 	w.age(c)
-	w.onGoing(c, drained, "drain")
+	if !w.unready[drained.Name] {
+		w.onGoing(c, drained, "drain")
+	}
 }
 
 // onGoing holds the lower bound: when an available Machine goes, at least replicas -

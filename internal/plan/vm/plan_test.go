@@ -135,6 +135,7 @@ func TestAVMThatIsThere(t *testing.T) {
 		Reason:  machinev1alpha1.ReasonBindingInvalid,
 		Message: `status.providerID: "vm.status.nothing": line 1, column 10: no such key: nothing`,
 	}
+	refused := []map[string]any{condition("Synced", "False", "ReconcileError", policiesDisabled)}
 	for name, tc := range map[string]struct {
 		binding    func(*fn.Infrastructure)
 		annotation string
@@ -170,6 +171,20 @@ func TestAVMThatIsThere(t *testing.T) {
 			invalid: problem,
 			size:    "large",
 			want:    plan.VM{State: plan.VMCreating, Problem: problem},
+		},
+		"OneWhosePoliciesItsProviderRefusesTellsHowToStartTheProvider": {
+			conditions: refused,
+			size:       "small",
+			want: plan.VM{State: plan.VMCreating, ErrorCode: "Transient", Message: policiesDisabled, Problem: &plan.Problem{
+				Reason:  machinev1alpha1.ReasonManagementPoliciesDisabled,
+				Message: "the provider of VM (test.drover.dev) runs without management policies, and could not delete a VM: start it with --enable-management-policies",
+			}},
+		},
+		"WhatKeepsTheVMFromBeingMadeIsReportedBeforeThat": {
+			change:     func(o *Observed) { o.Class, o.ClassProblem = nil, problem },
+			conditions: refused,
+			size:       "large",
+			want:       plan.VM{State: plan.VMCreating, ErrorCode: "Transient", Message: policiesDisabled, Problem: problem},
 		},
 		"OneThatRunsReportsThatItsBindingIsNotValid": {
 			annotation: begun, invalid: problem,

@@ -12,6 +12,7 @@ func TestPollInterval(t *testing.T) {
 	cases := map[string]struct{ expression, want, err string }{
 		"NoneByDefault":                     {"", "", ""},
 		"OneOfTheClass":                     {`class.spec.forProvider.?spot.orValue(false) ? "1m" : ""`, "1m", ""},
+		"TheShortestThatThereMayBe":         {`"10s"`, "10s", ""},
 		"AnEmptyOneIsNone":                  {`""`, "", ""},
 		"OneThatIsNoDurationIsRefused":      {`"often"`, "", `gives "often"`},
 		"OneThatCostsTooManyRequests":       {`"1s"`, "", "at least 10s"},
