@@ -349,7 +349,7 @@ func (w *watcher) onDelete(c *Cluster, deleted *machinev1alpha1.Machine) {
 	// many others are available. One that was not available when that was decided is deleted
 	// though it came up since.
 	if c.Available(deleted) && !isMarked(deleted) && !w.unavailable[deleted.Name] {
-		w.onGoing(c, deleted, "deletion")
+		w.onGoing(c, deleted, "deletion", 0)
 	}
 }
 
@@ -479,16 +479,28 @@ func (w *watcher) onUnmarked(c *Cluster, deleted *machinev1alpha1.Machine) {
 func (w *watcher) onDrain(c *Cluster, drained *machinev1alpha1.Machine) {
 	w.age(c)
 	if !w.unready[drained.Name] {
-		w.onGoing(c, drained, "drain")
+		w.onGoing(c, drained, "drain", c.availableAside())
 	}
+}
+
+// availableAside is how many available Machines are set aside. They count as gone for what is
+// decided, and run on: a drain that was decided before leaves them.
+func (c *Cluster) availableAside() int {
+	n := 0
+	for _, e := range c.machines.last {
+		if e.object.DeletionTimestamp == nil && c.isSetAside(e.object) && c.Available(e.object) {
+			n++
+		}
+	}
+	return n
 }
 
 // onGoing holds the lower bound: when an available Machine goes, at least replicas -
 // maxUnavailable others are available. A loss counts as available until everybody could know
 // of it, and is earned again by its replacement alone. A Machine that goes in the place of a
-// preserved one is not missed.
-func (w *watcher) onGoing(c *Cluster, going *machinev1alpha1.Machine, how string) {
-	left, excused := 0, 0
+// preserved one is not missed. Aside is how many others are left that are no replicas.
+func (w *watcher) onGoing(c *Cluster, going *machinev1alpha1.Machine, how string, aside int) {
+	left, excused := aside, 0
 	for _, e := range c.machines.last {
 		if e.name != going.Name && c.isReplica(e.object) && c.Available(e.object) {
 			left++
