@@ -204,6 +204,18 @@ func (d decision) spared(c *Cluster) []string {
 	})
 }
 
+// updateInPlace of a Machine, of which the set recorded that it begins.
+func (d decision) updateInPlace(c *Cluster, name string) *inPlaceUpdate {
+	m := d.machine(name)
+	u := &inPlaceUpdate{available: m == nil || c.Available(m), beside: map[string]bool{}}
+	for _, other := range d.kept() {
+		m := d.machine(other)
+		goes := slices.Contains(d.after.Dropping, other) || slices.Contains(d.after.Updating, other)
+		u.beside[other] = m != nil && c.Available(m) && !goes
+	}
+	return u
+}
+
 // causeFor which the set may delete a Machine although there are not too many.
 func (c *Cluster) causeFor(d decision, name string) cause {
 	m := d.machine(name)
@@ -309,8 +321,8 @@ func (w *watcher) onDecision(c *Cluster, d decision) {
 		}
 	}
 	for _, name := range d.after.Updating {
-		if m := d.machine(name); !slices.Contains(d.before.Updating, name) {
-			w.unready[name] = m != nil && !c.Available(m)
+		if !slices.Contains(d.before.Updating, name) {
+			w.updates[name] = d.updateInPlace(c, name)
 		}
 	}
 	w.cancel(d)

@@ -82,3 +82,55 @@ func TestAMarkedMachineIsDeletedAmidAnUpdateInPlace(t *testing.T) {
 		t.Errorf("%d Machines are being deleted, want the marked one:\n%s", n, c)
 	}
 }
+
+// TestMarkedMachinesAreDeletedBesideThoseThatAreUpdated lowers replicas after two of four Machines
+// were selected for the update in place. The other two are marked and go, however many others are
+// available, and the update does not wait for them: it was decided while they were there.
+func TestMarkedMachinesAreDeletedBesideThoseThatAreUpdated(t *testing.T) {
+	s := rolling(4, 0, 0)
+	s.Strategy.Type = machinev1alpha1.InPlaceUpdate
+	s.Strategy.InPlaceUpdate = machinev1alpha1.InPlaceUpdateBounds{
+		MaxSurge: ptr.To(intstr.FromInt32(0)), MaxUnavailable: ptr.To(intstr.FromString("73%")), Orchestration: machinev1alpha1.OrchestrationAuto,
+	}
+	c := New(s)
+	until(t, c, "whole", anyVersion, func() bool { return arrived(c) })
+	c.Update(roll)
+	selected := map[string]bool{}
+	for range 60 {
+		if len(selected) == 2 {
+			break
+		}
+		c.CatchUp()
+		c.ReconcileDeployment()
+		for _, set := range c.Sets() {
+			c.CatchUp()
+			c.ReconcileSet(set.Name)
+			c.CatchUp()
+			c.ReconcileGroup(set.Name)
+			for _, name := range set.Status.Updating {
+				selected[name] = true
+			}
+		}
+	}
+	if len(selected) != 2 {
+		t.Fatalf("%d Machines are selected, want 2:\n%s", len(selected), c)
+	}
+	for _, m := range running(c) {
+		if !selected[m.Name] {
+			c.ScaleDownByAutoscaler(m.Name)
+		}
+	}
+	until(t, c, "without the marked Machines", anyVersion, func() bool { return len(running(c)) == 2 })
+	for range 5 {
+		tick(c, anyVersion)
+		for name := range selected {
+			c.Agent(name, false)
+		}
+		if len(c.Violations) > 0 {
+			t.Fatalf("%s\n%s", c.Violations[0], c)
+		}
+	}
+	if n := len(running(c)); n != 2 {
+		t.Errorf("%d Machines are left, want the two that are updated:\n%s", n, c)
+	}
+}

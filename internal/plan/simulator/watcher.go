@@ -32,8 +32,8 @@ type watcher struct {
 	// unavailable Machines were not available when their set recorded that it deletes them, or
 	// when the deployment recorded the number of replicas by which it does.
 	unavailable map[string]bool
-	// unready Machines were not available when their set recorded that it updates them in place.
-	unready map[string]bool
+	// updates in place that sets recorded, the last one of each Machine.
+	updates map[string]*inPlaceUpdate
 	// spared names the preserved Machines, which were not available, in whose place a scale-down
 	// deletes a Machine. The user asked for that: a preserved Machine counts as a replica, and a
 	// scale-down takes it last. So it excuses as many missing Machines as are preserved, and no
@@ -86,6 +86,16 @@ type loss struct {
 	available, removed bool
 }
 
+// An inPlaceUpdate, as things were when its set recorded it.
+type inPlaceUpdate struct {
+	// available means that the Machine was, and beside it these others, none of which was
+	// about to be deleted.
+	available bool
+	beside    map[string]bool
+	// taken is how many of those a scale-down deleted since because they are marked.
+	taken int
+}
+
 // A cause for which a set deletes a Machine.
 type cause string
 
@@ -105,7 +115,7 @@ const (
 )
 
 func newWatcher() watcher {
-	return watcher{losses: map[string]*loss{}, marks: map[string]*news{}, causes: map[string]cause{}, unavailable: map[string]bool{}, unready: map[string]bool{}, spared: map[string][]string{}, outside: map[string]bool{}, cancelled: map[string]bool{}, rolled: map[string]bool{}, places: map[string]int{}, owed: map[string]*owed{}}
+	return watcher{losses: map[string]*loss{}, marks: map[string]*news{}, causes: map[string]cause{}, unavailable: map[string]bool{}, updates: map[string]*inPlaceUpdate{}, spared: map[string][]string{}, outside: map[string]bool{}, cancelled: map[string]bool{}, rolled: map[string]bool{}, places: map[string]int{}, owed: map[string]*owed{}}
 }
 
 // wishFor what the deployment says now.
@@ -322,6 +332,11 @@ func (w *watcher) onDelete(c *Cluster, deleted *machinev1alpha1.Machine) {
 	w.age(c)
 	if isMarked(deleted) {
 		w.scaleDowns.deleted++
+		for _, u := range w.updates {
+			if u.beside[deleted.Name] {
+				u.taken++
+			}
+		}
 	}
 	if why, recorded := w.causes[deleted.Name]; recorded && why != tooMany {
 		return
@@ -475,11 +490,16 @@ func (w *watcher) onUnmarked(c *Cluster, deleted *machinev1alpha1.Machine) {
 }
 
 // onDrain holds the lower bound for a Machine that is updated in place. One that was not available
-// when that was decided is updated though it came up since.
+// when that was decided is updated though it came up since. Nor does the update wait for marked
+// Machines that went since: those are deleted however many others are available.
 func (w *watcher) onDrain(c *Cluster, drained *machinev1alpha1.Machine) {
 	w.age(c)
-	if !w.unready[drained.Name] {
-		w.onGoing(c, drained, "drain", c.availableAside())
+	if u := w.updates[drained.Name]; u == nil || u.available {
+		aside := c.availableAside()
+		if u != nil {
+			aside += u.taken
+		}
+		w.onGoing(c, drained, "drain", aside)
 	}
 }
 
@@ -498,7 +518,7 @@ func (c *Cluster) availableAside() int {
 // onGoing holds the lower bound: when an available Machine goes, at least replicas -
 // maxUnavailable others are available. A loss counts as available until everybody could know
 // of it, and is earned again by its replacement alone. A Machine that goes in the place of a
-// preserved one is not missed. Aside is how many others are left that are no replicas.
+// preserved one is not missed. Aside is how many others count that are no replicas.
 func (w *watcher) onGoing(c *Cluster, going *machinev1alpha1.Machine, how string, aside int) {
 	left, excused := aside, 0
 	for _, e := range c.machines.last {
