@@ -214,3 +214,36 @@ func TestGrowthDoesNotWaitForATemplateThatIsNotProven(t *testing.T) {
 		t.Errorf("%d Machines of a template that is not proven are wanted, want its share of 3 or 4", n)
 	}
 }
+
+// TestATemplateThatIsTakenBackAtOnceHoldsNoRoom changes the template and takes it back before
+// the deployment has seen it. Replicas, lowered with that, leave three Machines to drain. There is
+// no rollout, so these hold up none of the Machines that a scale-up creates meanwhile.
+func TestATemplateThatIsTakenBackAtOnceHoldsNoRoom(t *testing.T) {
+	c := New(rolling(4, 0, 1))
+	until(t, c, "whole", anyVersion, func() bool { return arrived(c) })
+	c.Update(roll)
+	c.Update(func(d *machinev1alpha1.MachineDeployment) {
+		d.Spec.Template.Spec.Version = "v1.0.0"
+		d.Spec.Replicas = 1
+	})
+	drains := func() int { return len(c.Machines()) - len(running(c)) }
+	for range 10 {
+		if drains() == 3 {
+			break
+		}
+		tickDraining(c, anyVersion)
+	}
+	if drains() != 3 {
+		t.Fatalf("%d Machines are drained, want 3:\n%s", drains(), c)
+	}
+	c.Update(grow(7))
+	for range 10 {
+		tickDraining(c, anyVersion)
+	}
+	if len(c.Violations) > 0 {
+		t.Fatalf("%s\n%s", c.Violations[0], c)
+	}
+	if n := len(running(c)); n != 7 {
+		t.Errorf("%d Machines run beside those that are drained, want 7:\n%s", n, c)
+	}
+}

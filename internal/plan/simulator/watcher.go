@@ -26,9 +26,10 @@ type watcher struct {
 	losses map[string]*loss
 	marks  map[string]*news
 	// causes of the deletions that sets recorded, by Machine, and rolled ones, whose deletion
-	// belongs to a rollout that is not over.
+	// belongs to a rollout that is not over, with the length that the log of sets had before the
+	// rollout could begin.
 	causes map[string]cause
-	rolled map[string]bool
+	rolled map[string]int
 	// unavailable Machines were not available when their set recorded that it deletes them, or
 	// when the deployment recorded the number of replicas by which it does.
 	unavailable map[string]bool
@@ -69,6 +70,8 @@ type wish struct {
 	after    *metav1.Time
 	// chosen is how many marked Machines were deleted before, for no other reason than the mark.
 	chosen int
+	// written is the length that the log of sets had before.
+	written int
 }
 
 // An owed number of Machines, of a set that has acted on its number of replicas and not created
@@ -115,7 +118,7 @@ const (
 )
 
 func newWatcher() watcher {
-	return watcher{losses: map[string]*loss{}, marks: map[string]*news{}, causes: map[string]cause{}, unavailable: map[string]bool{}, updates: map[string]*inPlaceUpdate{}, spared: map[string][]string{}, outside: map[string]bool{}, cancelled: map[string]bool{}, rolled: map[string]bool{}, places: map[string]int{}, owed: map[string]*owed{}}
+	return watcher{losses: map[string]*loss{}, marks: map[string]*news{}, causes: map[string]cause{}, unavailable: map[string]bool{}, updates: map[string]*inPlaceUpdate{}, spared: map[string][]string{}, outside: map[string]bool{}, cancelled: map[string]bool{}, rolled: map[string]int{}, places: map[string]int{}, owed: map[string]*owed{}}
 }
 
 // wishFor what the deployment says now.
@@ -231,7 +234,7 @@ func (w *watcher) latest() *wish { return w.wishes[len(w.wishes)-1] }
 // onUpdate is told that a user changed the MachineDeployment.
 func (w *watcher) onUpdate(c *Cluster, now *machinev1alpha1.MachineDeployment) {
 	wish := c.wishFor(now)
-	wish.chosen = w.scaleDowns.chosen
+	wish.chosen, wish.written = w.scaleDowns.chosen, len(c.sets.log)
 	if len(w.wishes) > 0 {
 		w.scaleDowns.onLowered(c, w.latest(), wish)
 	}
@@ -282,7 +285,7 @@ func (w *watcher) onCreate(c *Cluster, created *machinev1alpha1.Machine) {
 	}
 	for _, e := range c.machines.last {
 		m := e.object
-		if c.isReplica(m) || w.rolled[m.Name] && !w.cancelled[m.Name] && m.Status.ProviderID != "" && !fills {
+		if c.isReplica(m) || w.isRolled(c, m) && !w.cancelled[m.Name] && m.Status.ProviderID != "" && !fills {
 			total++
 		}
 		if kindOf(m.Spec) != kindOf(created.Spec) && !c.isSetAside(m) {
@@ -358,7 +361,7 @@ func (w *watcher) onDelete(c *Cluster, deleted *machinev1alpha1.Machine) {
 		w.onUnmarked(c, deleted)
 	}
 	if !w.outside[deleted.Name] && w.mayRoll(c, deleted) {
-		w.rolled[deleted.Name] = true
+		w.rolled[deleted.Name] = w.wishes[0].written
 	}
 	// A marked Machine is deleted because the client that marked it wants it to be, however
 	// many others are available. One that was not available when that was decided is deleted
@@ -366,6 +369,23 @@ func (w *watcher) onDelete(c *Cluster, deleted *machinev1alpha1.Machine) {
 	if c.Available(deleted) && !isMarked(deleted) && !w.unavailable[deleted.Name] {
 		w.onGoing(c, deleted, "deletion", 0)
 	}
+}
+
+// isRolled reports whether the deletion of a Machine belongs to a rollout that is not over. A
+// template that the user took back before the deployment acted on it began none: no set but that
+// of the Machine has replicas, or was written since.
+func (w *watcher) isRolled(c *Cluster, m *machinev1alpha1.Machine) bool {
+	written, rolled := w.rolled[m.Name]
+	if !rolled {
+		return false
+	}
+	own := m.OwnerReferences[0].Name
+	for name, e := range c.sets.last {
+		if name != own && e.object.Spec.Replicas > 0 {
+			return true
+		}
+	}
+	return slices.ContainsFunc(c.sets.log[written:], func(e entry[*machinev1alpha1.MachineSet]) bool { return e.name != own })
 }
 
 // mayRoll reports whether the deletion of a Machine may be part of a rollout.
