@@ -1,12 +1,15 @@
 package function
 
 import (
+	"fmt"
+
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/function/step"
 	"github.com/drover-dev/drover/internal/plan/nodetemplate"
+	"github.com/drover-dev/drover/internal/plan/vm"
 )
 
 const requirementNodeTemplate = "node-template"
@@ -26,6 +29,32 @@ func requireNodeTemplate(req *fnv1.RunFunctionRequest, rsp step.Response, owner 
 	// One that cannot be read is written again.
 	t, _ := step.As[machinev1alpha1.NodeTemplate](found[0])
 	return t, true
+}
+
+// deriveCapacity of the Nodes from what the class asks of the cloud, if the class does not tell it
+// itself and the autoscaler wants to know. It returns false while Crossplane has not looked for
+// the Composition of the class yet.
+func deriveCapacity(req *fnv1.RunFunctionRequest, rsp step.Response, o *nodetemplate.Observed) bool {
+	if o.Class == nil || !nodetemplate.Asks(o.Ref, o.Owner.GetName()) || !nodetemplate.Lacks(o.Class) {
+		return true
+	}
+	composition, problem, looked := rsp.Composition(req, o.Class)
+	if !looked || problem != nil {
+		// The owner's own conditions report the problem.
+		return looked
+	}
+	b, problem := vm.BindingOf(composition, o.Class)
+	if b == nil {
+		if problem != nil {
+			o.NotDerived = problem.Message
+		}
+		return true
+	}
+	var err error
+	if o.Derived, err = b.NodeCapacity(o.Class); err != nil {
+		o.NotDerived = fmt.Sprintf("Composition %q, input Infrastructure: %v", composition.GetName(), err)
+	}
+	return true
 }
 
 // respondNodeTemplate composes it, and reports whether the autoscaler can use it.

@@ -51,16 +51,20 @@ func runReplicas(now time.Time, req *fnv1.RunFunctionRequest) (*fnv1.RunFunction
 	if err != nil || !looked || !lookedForTemplate {
 		return rsp.RunFunctionResponse, err
 	}
+	class, _, _ := rsp.Class(req, next, "spec.template.spec.classRef.name")
+	nodes := nodetemplate.Observed{
+		Owner: s, Kind: machinev1alpha1.MachineSetGroupVersionKind.Kind, Ref: next.Spec.InfrastructureRef, Class: class, There: there,
+	}
+	if !deriveCapacity(req, rsp, &nodes) {
+		return rsp.RunFunctionResponse, nil
+	}
 	if err := expectGroup(req, rsp, &o); err != nil {
 		return nil, err
 	}
 	if err := respondSet(req, rsp, s, set.Plan(now, o)); err != nil {
 		return nil, err
 	}
-	class, _, _ := rsp.Class(req, next, "spec.template.spec.classRef.name")
-	if err := respondNodeTemplate(rsp, nodetemplate.Observed{
-		Owner: s, Kind: machinev1alpha1.MachineSetGroupVersionKind.Kind, Ref: next.Spec.InfrastructureRef, Class: class, There: there,
-	}); err != nil {
+	if err := respondNodeTemplate(rsp, nodes); err != nil {
 		return nil, err
 	}
 	// The set is woken by its MachineGroup, which tells of Machines in batches.

@@ -38,13 +38,17 @@ func runRollout(now time.Time, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionR
 	if err != nil || !looked || !lookedForTemplate {
 		return rsp.RunFunctionResponse, err
 	}
+	class, _, _ := rsp.Class(req, next, "spec.template.spec.classRef.name")
+	nodes := nodetemplate.Observed{
+		Owner: d, Kind: machinev1alpha1.MachineDeploymentGroupVersionKind.Kind, Ref: template.Spec.InfrastructureRef, Class: class, There: there,
+	}
+	if !deriveCapacity(req, rsp, &nodes) {
+		return rsp.RunFunctionResponse, nil
+	}
 	if err := respondDeployment(req, rsp, deployment.Plan(now, o)); err != nil {
 		return nil, err
 	}
-	class, _, _ := rsp.Class(req, next, "spec.template.spec.classRef.name")
-	return rsp.RunFunctionResponse, respondNodeTemplate(rsp, nodetemplate.Observed{
-		Owner: d, Kind: machinev1alpha1.MachineDeploymentGroupVersionKind.Kind, Ref: template.Spec.InfrastructureRef, Class: class, There: there,
-	})
+	return rsp.RunFunctionResponse, respondNodeTemplate(rsp, nodes)
 }
 
 func observeDeployment(req *fnv1.RunFunctionRequest, rsp step.Response, d *machinev1alpha1.MachineDeployment, next *machinev1alpha1.Machine) (deployment.Observed, bool, error) {

@@ -207,6 +207,23 @@ func TestTheAutoscalerScalesFromZeroByClass(t *testing.T) {
 			t.Errorf("left are %v", names)
 		}
 	})
+	step(t, "AClassThatTellsNothingHasWhatItsSizeHas", func(t *testing.T) {
+		plain := f.Class("plain", "local", `{"image":"ubuntu-24.04","size":"medium"}`)
+		f.Create(t, plain)
+		f.Patch(t, md, `{"spec":{"template":{"spec":{"classRef":{"name":"plain"}}}}}`)
+		kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+			n, err := group.Template(ctx)
+			if err != nil {
+				return err.Error()
+			}
+			// 4 GiB, less 7.5 %.
+			want := corev1.ResourceList{"cpu": resource.MustParse("2"), "memory": resource.MustParse("3788Mi")}
+			return cmp.Diff(want, n.Status.Capacity)
+		}, f.Describe)
+		if c := scalesFromZero(t, f, md.Name); c != "True NodeCapacityKnown" {
+			t.Error(c)
+		}
+	})
 	step(t, "ANameThatIsNotItsOwnIsReported", func(t *testing.T) {
 		f.Patch(t, md, `{"spec":{"template":{"spec":{"infrastructureRef":{"name":"another"}}}}}`)
 		kit.Eventually(t, kit.Patience, func(context.Context) string {

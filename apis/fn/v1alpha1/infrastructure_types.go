@@ -24,7 +24,7 @@ import (
 // Expressions of status may use vm, the observed VM resource, of which metadata,
 // spec and status are always there, companions and machine; not class, which may be
 // gone when its VM is not. CEL's optional syntax (vm.status.?atProvider.?id.orValue("")) is
-// on, as are the string, list, encoder and math extensions of cel-go and its
+// on, as are the string, list, encoder, math, regex and bindings extensions of cel-go and its
 // comprehensions over keys and values (tags.transformMap(k, v, v)). Of Drover's own are
 //
 //	text.fit(allowed, longest)  the text if it has only allowed characters, written as
@@ -62,6 +62,16 @@ type Infrastructure struct {
 
 	// Status says how the VM resource is read.
 	Status StatusBinding `json:"status"`
+
+	// NodeCapacity is a CEL expression of what the class asks of the cloud, in the form of
+	// spec.nodeCapacity of a MachineClass: {"capacity": {"cpu": 4, "memory": "16Gi"},
+	// "architecture": "amd64"}. It may use class alone. Null, an absent optional value, or a
+	// map without cpu and memory means that it is not known. Memory is that of the VM: Drover
+	// takes 7.5 % off for what the VM's firmware and kernel keep. What the class itself
+	// has in spec.nodeCapacity wins. The cluster-autoscaler is told of it before there are
+	// Nodes. The default is that nothing is derived from the class.
+	// +optional
+	NodeCapacity string `json:"nodeCapacity,omitempty"`
 }
 
 // A VirtualMachineBinding says how a VM resource is made: from the class's

@@ -22,11 +22,12 @@ const (
 	//   - Do: Add the namespace to spec.allowedNamespaces of the class, or name another class in
 	//     spec.classRef.
 	ReasonClassNotAllowed = "ClassNotAllowed"
-	// ReasonNodeCapacityKnown means that the class has the cpu and the memory of its Nodes.
+	// ReasonNodeCapacityKnown means that the cpu and the memory of the Nodes are known from the class.
 	//   - Kinds: MachineSet, MachineDeployment
 	//   - Of: ScalesFromZero=True
 	ReasonNodeCapacityKnown = "NodeCapacityKnown"
-	// ReasonNodeCapacityUnknown means that the class lacks the cpu or the memory of its Nodes.
+	// ReasonNodeCapacityUnknown means that the class lacks the cpu or the memory of its Nodes, and
+	// that they cannot be derived from what it asks of the cloud.
 	//   - Kinds: MachineSet, MachineDeployment
 	//   - Of: ScalesFromZero=False
 	//   - Do: Create a class with spec.nodeCapacity.capacity, and name it in the template.

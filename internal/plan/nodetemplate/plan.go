@@ -7,6 +7,7 @@
 package nodetemplate
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 
@@ -29,6 +30,11 @@ type Observed struct {
 	Ref *machinev1alpha1.InfrastructureReference
 	// Class of the Machines that would be created now, nil if there is none that can be used.
 	Class *machinev1alpha1.MachineClass
+	// Derived is what the Composition of its provider derives from what the class asks of the
+	// cloud, nil if that is nothing. Memory is that of the VM.
+	Derived *machinev1alpha1.NodeCapacity
+	// NotDerived is why the Composition could not tell, "" if it could or has nothing to tell.
+	NotDerived string
 	// There is the NodeTemplate of the owner's name, nil if there is none.
 	There *machinev1alpha1.NodeTemplate
 }
@@ -62,8 +68,7 @@ func Plan(o Observed) Decision {
 	case !ok:
 		d.Condition = no(machinev1alpha1.ReasonNodeCapacityUnknown, "the class of the template cannot be used")
 	case !isKnown(status.Capacity):
-		d.Condition = no(machinev1alpha1.ReasonNodeCapacityUnknown,
-			"%s has no cpu and memory in spec.nodeCapacity.capacity: the cluster-autoscaler cannot scale up from zero", o.Class.Reference())
+		d.Condition = unknown(o)
 	default:
 		d.Condition = &plan.Condition{Type: machinev1alpha1.ConditionScalesFromZero, Status: "True", Reason: machinev1alpha1.ReasonNodeCapacityKnown}
 	}
@@ -79,15 +84,53 @@ func statusOf(o Observed) (machinev1alpha1.NodeTemplateStatus, bool) {
 		}
 		return status, false
 	}
-	if c := o.Class.Spec.NodeCapacity; c != nil {
-		status.Capacity = maps.Clone(c.Capacity)
-		status.NodeInfo = machinev1alpha1.NodeTemplateInfo{Architecture: c.Architecture, OperatingSystem: c.OperatingSystem}
+	for _, c := range []*machinev1alpha1.NodeCapacity{usable(o.Derived), o.Class.Spec.NodeCapacity} {
+		if c == nil {
+			continue
+		}
+		if len(c.Capacity) > 0 && status.Capacity == nil {
+			status.Capacity = corev1.ResourceList{}
+		}
+		maps.Copy(status.Capacity, c.Capacity)
+		status.NodeInfo.Architecture = cmp.Or(c.Architecture, status.NodeInfo.Architecture)
+		status.NodeInfo.OperatingSystem = cmp.Or(c.OperatingSystem, status.NodeInfo.OperatingSystem)
 	}
 	if pods := o.Class.Spec.Kubelet.MaxPods; pods != nil && status.Capacity != nil {
 		// The kubelet is configured with it, whatever the class tells.
 		status.Capacity[corev1.ResourcePods] = *resource.NewQuantity(int64(*pods), resource.DecimalSI)
 	}
 	return status, true
+}
+
+// Of the memory of a VM its firmware and its kernel keep some, which the Node does not report. An
+// autoscaler that is told too much makes Nodes on which its pods do not fit, and one that is told
+// a little less loses that little. Karpenter takes off as much by default.
+const usablePerMille = 925
+
+// usable capacity of a Node, of what its VM has.
+func usable(vm *machinev1alpha1.NodeCapacity) *machinev1alpha1.NodeCapacity {
+	if vm == nil {
+		return nil
+	}
+	c := vm.DeepCopy()
+	const mebi = 1 << 20
+	memory := c.Capacity[corev1.ResourceMemory]
+	c.Capacity[corev1.ResourceMemory] = *resource.NewQuantity(memory.Value()/1000*usablePerMille/mebi*mebi, resource.BinarySI)
+	return c
+}
+
+func unknown(o Observed) *plan.Condition {
+	why := ""
+	if o.NotDerived != "" {
+		why = ", and it cannot be derived from spec.forProvider: " + o.NotDerived
+	}
+	return no(machinev1alpha1.ReasonNodeCapacityUnknown,
+		"%s has no cpu and memory in spec.nodeCapacity.capacity%s: the cluster-autoscaler cannot scale up from zero", o.Class.Reference(), why)
+}
+
+// Lacks reports whether a class does not tell the cpu and the memory of its Nodes itself.
+func Lacks(class *machinev1alpha1.MachineClass) bool {
+	return class.Spec.NodeCapacity == nil || !isKnown(class.Spec.NodeCapacity.Capacity)
 }
 
 // isKnown reports whether the autoscaler can tell which pods fit on a Node.

@@ -56,11 +56,16 @@ func TestPlan(t *testing.T) {
 	cluster.Kind = "ClusterMachineClass"
 	without := class(nil)
 	without.Spec.NodeCapacity = nil
+	derived := &machinev1alpha1.NodeCapacity{Capacity: resources("cpu", "4", "memory", "8Gi"), Architecture: "amd64"}
+	device := class(resources("nvidia.com/gpu", "1"))
 	for name, tc := range map[string]struct {
 		why   string
 		ref   *machinev1alpha1.InfrastructureReference
 		class *machinev1alpha1.MachineClass
 		there *machinev1alpha1.NodeTemplate
+		// derived by the Composition, and what keeps it from that.
+		derived    *machinev1alpha1.NodeCapacity
+		notDerived string
 		// status of the NodeTemplate, nil if there is none.
 		status          *machinev1alpha1.NodeTemplateStatus
 		reason, message string
@@ -84,6 +89,15 @@ func TestPlan(t *testing.T) {
 			message: `ClusterMachineClass "small" has no cpu and memory in spec.nodeCapacity.capacity: the cluster-autoscaler cannot scale up from zero`},
 		"OfAClassThatTellsNothing": {why: "There is nothing to tell.", ref: ref(), class: without, status: &machinev1alpha1.NodeTemplateStatus{}, reason: "NodeCapacityUnknown",
 			message: `MachineClass "small" has no cpu and memory in spec.nodeCapacity.capacity: the cluster-autoscaler cannot scale up from zero`},
+		"OfWhatTheClassAsksOfTheCloud": {why: "The kernel keeps some of the memory.", ref: ref(), class: without, derived: derived, status: &machinev1alpha1.NodeTemplateStatus{
+			Capacity: resources("cpu", "4", "memory", "7577Mi"), NodeInfo: machinev1alpha1.NodeTemplateInfo{Architecture: "amd64"},
+		}, reason: "NodeCapacityKnown"},
+		"OfAClassThatTellsOtherwise": {why: "The user knows best.", ref: ref(), class: class(known.Capacity), derived: derived, status: &known, reason: "NodeCapacityKnown"},
+		"OfAClassThatAddsADevice": {why: "The cloud's cpu and memory stay.", ref: ref(), class: device, derived: derived, status: &machinev1alpha1.NodeTemplateStatus{
+			Capacity: resources("cpu", "4", "memory", "7577Mi", "nvidia.com/gpu", "1"), NodeInfo: machinev1alpha1.NodeTemplateInfo{Architecture: "arm64", OperatingSystem: "linux"},
+		}, reason: "NodeCapacityKnown"},
+		"OfAClassThatTheBindingCannotRead": {why: "A user must see what to mend.", ref: ref(), class: without, notDerived: "no such key: cpus", status: &machinev1alpha1.NodeTemplateStatus{}, reason: "NodeCapacityUnknown",
+			message: `MachineClass "small" has no cpu and memory in spec.nodeCapacity.capacity, and it cannot be derived from spec.forProvider: no such key: cpus: the cluster-autoscaler cannot scale up from zero`},
 		"OfAClassThatIsGone":   {why: "What was known stays.", ref: ref(), there: there("web", known), status: &known, reason: "NodeCapacityUnknown", message: "the class of the template cannot be used"},
 		"OfAClassThatNeverWas": {why: "The template exists already.", ref: ref(), status: &machinev1alpha1.NodeTemplateStatus{}, reason: "NodeCapacityUnknown", message: "the class of the template cannot be used"},
 		"OfAnotherName": {why: "The autoscaler would read that of another.", class: class(known.Capacity), reason: "InfrastructureRefInvalid",
@@ -96,7 +110,7 @@ func TestPlan(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			owner := &metav1.ObjectMeta{Namespace: "ns", Name: "web", UID: "uid"}
-			d := Plan(Observed{Owner: owner, Kind: "MachineDeployment", Ref: tc.ref, Class: tc.class, There: tc.there})
+			d := Plan(Observed{Owner: owner, Kind: "MachineDeployment", Ref: tc.ref, Class: tc.class, There: tc.there, Derived: tc.derived, NotDerived: tc.notDerived})
 			var status *machinev1alpha1.NodeTemplateStatus
 			if d.NodeTemplate != nil {
 				status = &d.NodeTemplate.Status

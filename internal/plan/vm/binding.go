@@ -25,7 +25,7 @@ type Binding struct {
 	providerID *expression
 	// The others are nil when the input does not have them.
 	addresses, guestAddresses, console, running, failed, lost, error *expression
-	pollInterval                                                     *expression
+	pollInterval, nodeCapacity                                       *expression
 
 	errors []errorClass
 }
@@ -78,7 +78,7 @@ type compilation struct {
 
 // Bind compiles an input, or remembers that it did.
 func Bind(in *fn.Infrastructure) (*Binding, error) {
-	b, err := json.Marshal([]any{in.Provider, in.VirtualMachine, in.Companions, in.Status})
+	b, err := json.Marshal([]any{in.Provider, in.VirtualMachine, in.Companions, in.Status, in.NodeCapacity})
 	if err != nil {
 		return nil, err
 	}
@@ -112,6 +112,15 @@ func compileBinding(in *fn.Infrastructure) (*Binding, error) {
 			return nil, err
 		}
 		if b.pollInterval, err = compile(env, "virtualMachine.pollInterval", in.VirtualMachine.PollInterval, cel.StringType); err != nil {
+			return nil, err
+		}
+	}
+	if in.NodeCapacity != "" {
+		env, err := classEnv()
+		if err != nil {
+			return nil, err
+		}
+		if b.nodeCapacity, err = compile(env, "nodeCapacity", in.NodeCapacity); err != nil {
 			return nil, err
 		}
 	}

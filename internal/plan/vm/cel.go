@@ -25,6 +25,8 @@ func language(variables ...cel.EnvOption) (*cel.Env, error) {
 		ext.Lists(),
 		ext.Encoders(),
 		ext.Math(),
+		ext.Regex(),
+		ext.Bindings(),
 		ext.TwoVarComprehensions(),
 		fit,
 		terraformLiteral,
@@ -42,6 +44,11 @@ func fieldEnv() (*cel.Env, error) {
 		cel.Variable("failureDomain", cel.StringType),
 		cel.Variable("companions", cel.MapType(cel.StringType, cel.DynType)),
 	)
+}
+
+// classEnv is for expressions that read a class.
+func classEnv() (*cel.Env, error) {
+	return language(cel.Variable("class", cel.DynType))
 }
 
 // companionEnv is for expressions that read a companion.
