@@ -150,10 +150,11 @@ release: ## Build, sign and push a release: VERSION=v0.2.0 REGISTRY=registry.exa
 	$(if $(filter false,$(PUSH)),@echo "not pushed: PUSH=false",$(BIN)/release push --registry $(REGISTRY) $(if $(PLAIN_HTTP),--plain-http) $(RELEASE))
 
 .PHONY: generate
-generate: ## Generate deepcopy, CRDs, XRDs, docs/conditions.md and the lifted provider. Leaves no diff when nothing changed.
+generate: ## Generate deepcopy, CRDs, XRDs, docs/conditions.md, dashboards and the lifted provider. Leaves no diff when nothing changed.
 	go generate ./...
+	cd tools/dashboards && go run . $(CURDIR)/examples/monitoring/dashboards
 
-MODULES := . cluster cluster/cloud cluster/kubernetes test/gitops/clients
+MODULES := . cluster cluster/cloud cluster/kubernetes test/gitops/clients test/monitoring tools/dashboards
 
 # The Go vulnerability database: a URL, or file:// and a folder that mirrors it. Where it
 # cannot be reached, the faults in test/dependencies/testdata are all that is looked for.
@@ -191,7 +192,7 @@ test: lint unit integration e2e recovery ## Run all tests: what CI runs.
 unit: binaries ## Run the tests that need no control plane.
 	go test -timeout 30m ./apis/... ./cmd/... ./config/... ./test/compatibility ./test/providers ./test/release $$(go list ./internal/... | grep -v /simulator$$)
 	go test -timeout 30m ./internal/plan/simulator -rapid.seed=1 -rapid.checks=200
-	@for m in cluster cluster/cloud cluster/kubernetes; do (cd $$m && DROVER_BIN=$(BIN) go test ./...) || exit 1; done
+	@for m in cluster cluster/cloud cluster/kubernetes test/monitoring; do (cd $$m && DROVER_BIN=$(BIN) go test ./...) || exit 1; done
 
 .PHONY: integration
 integration: build ## Run the tests that need an API server: of provider-drover, the clouds' VMs, the local cloud.

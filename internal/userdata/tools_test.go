@@ -9,24 +9,13 @@ import (
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/osprofile"
+	"github.com/drover-dev/drover/test/tools"
 )
-
-// envRequireTools is set where all programs that judge documents must be there, as in CI.
-const envRequireTools = "REQUIRE_TOOLS"
 
 // tool returns the path of a program that judges rendered documents.
 func tool(t *testing.T, name, debianPackage string) string {
 	t.Helper()
-	file, err := exec.LookPath(name)
-	if err == nil {
-		return file
-	}
-	skip := t.Skipf
-	if os.Getenv(envRequireTools) != "" {
-		skip = t.Fatalf
-	}
-	skip("%s is missing, so that NOTHING CHECKS the rendered documents with it: apt-get install %s", name, debianPackage)
-	return ""
+	return tools.Path(t, name, debianPackage, "the rendered documents")
 }
 
 // judged are the documents that all tools judge.
