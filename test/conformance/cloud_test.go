@@ -14,10 +14,24 @@ import (
 	"github.com/drover-dev/drover/test/kit"
 )
 
+// A Backing answers in place of a cloud.
+type Backing string
+
+const (
+	// real is the cloud itself, with the provider from its package.
+	real Backing = "real"
+	// fakedAPI speaks the wire format of the cloud's API with the provider from its package.
+	fakedAPI Backing = "faked API"
+	// played is a simulator in place of the provider too: it writes what the provider would write.
+	played Backing = "played"
+)
+
 // A Cloud is a provider, and what plays the cloud behind it.
 type Cloud interface {
 	// Provider of the classes: the label of the Composition.
 	Provider() string
+	// Backing is what answers in place of the cloud.
+	Backing() Backing
 	// Cannot says of the cases that the provider cannot have, by their names, why.
 	Cannot() map[string]string
 	// Install on a control plane that has Drover what a user installs for the provider,

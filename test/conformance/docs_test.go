@@ -26,6 +26,10 @@ Each case runs against each provider's Composition, on a control plane with Drov
 ` + "`go test ./test/conformance -run TestTheDocs -update`; `make conformance PROVIDER=aws`" + ` runs the cases of one provider, without
 PROVIDER those of all. [Adding a provider](../adding-a-provider.md) tells how the suite comes to know of another one.
 
+The first row of the table says what answers. *Real* is the cloud itself. A *faked API* speaks the wire format of the cloud's API to the
+provider from its package. *Played* means that a simulator writes what the provider and the cloud would write: neither the provider nor the
+cloud takes part.
+
 `
 
 // TestTheDocsHaveTheTable keeps the docs true: a provider that is added, or a case that
@@ -60,7 +64,11 @@ func writeTable(b *strings.Builder) {
 	for _, c := range clouds {
 		b.WriteString(" | " + c.Provider())
 	}
-	b.WriteString(" |\n|---" + strings.Repeat("|:---:", len(clouds)) + "|\n")
+	b.WriteString(" |\n|---" + strings.Repeat("|:---:", len(clouds)) + "|\n|")
+	for _, c := range clouds {
+		b.WriteString(" | " + string(c.Backing()))
+	}
+	b.WriteString(" |\n")
 	for _, tc := range cases {
 		b.WriteString("| " + tc.Name)
 		for _, c := range clouds {

@@ -24,6 +24,7 @@ type hetzner struct {
 }
 
 func (*hetzner) Provider() string          { return "hcloud" }
+func (*hetzner) Backing() Backing          { return fakedAPI }
 func (*hetzner) Cannot() map[string]string { return nil }
 
 func (h *hetzner) Install(ctx context.Context, p *kit.Plane) error {

@@ -20,6 +20,7 @@ import (
 type local struct{}
 
 func (local) Provider() string                          { return "local" }
+func (local) Backing() Backing                          { return real }
 func (local) Cannot() map[string]string                 { return nil }
 func (local) Install(context.Context, *kit.Plane) error { return nil }
 func (local) Close()                                    {}

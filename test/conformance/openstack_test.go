@@ -24,6 +24,7 @@ type openStack struct {
 }
 
 func (*openStack) Provider() string          { return "openstack" }
+func (*openStack) Backing() Backing          { return fakedAPI }
 func (*openStack) Cannot() map[string]string { return nil }
 
 func (o *openStack) Install(ctx context.Context, p *kit.Plane) error {

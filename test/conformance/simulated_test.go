@@ -32,6 +32,8 @@ type simulated struct {
 	simulator *simulator.Simulator
 }
 
+func (*simulated) Backing() Backing { return played }
+
 func (s *simulated) Provider() string          { return s.Description.Provider }
 func (s *simulated) Cannot() map[string]string { return s.Description.Cannot }
 

@@ -27,6 +27,7 @@ type vSphere struct {
 }
 
 func (*vSphere) Provider() string          { return "vsphere" }
+func (*vSphere) Backing() Backing          { return fakedAPI }
 func (*vSphere) Cannot() map[string]string { return nil }
 
 func (v *vSphere) Install(ctx context.Context, p *kit.Plane) error {
