@@ -24,7 +24,6 @@ func TestADashboardShowsThePoolThatRuns(t *testing.T) {
 	t.Parallel()
 	prometheus := tools.Path(t, "prometheus", "prometheus", "the dashboards' queries")
 	f := plane.NewFleet(t)
-	f.Create(t, f.Class("small", "local", `{"image":"ubuntu-24.04","size":"small"}`))
 	md := f.Deployment("web", 2, 1, 0)
 	f.Create(t, md)
 	f.AwaitDeployment(t, md.Name)
