@@ -105,7 +105,7 @@ func statusOf(o Observed) (machinev1alpha1.NodeTemplateStatus, bool) {
 // Of the memory of a VM its firmware and its kernel keep some, which the Node does not report. An
 // autoscaler that is told too much makes Nodes on which its pods do not fit, and one that is told
 // a little less loses that little. Karpenter takes off as much by default.
-const usablePerMille = 925
+const usablePerMille int64 = 925
 
 // usable capacity of a Node, of what its VM has.
 func usable(vm *machinev1alpha1.NodeCapacity) *machinev1alpha1.NodeCapacity {
@@ -113,7 +113,7 @@ func usable(vm *machinev1alpha1.NodeCapacity) *machinev1alpha1.NodeCapacity {
 		return nil
 	}
 	c := vm.DeepCopy()
-	const mebi = 1 << 20
+	const mebi int64 = 1 << 20
 	memory := c.Capacity[corev1.ResourceMemory]
 	c.Capacity[corev1.ResourceMemory] = *resource.NewQuantity(memory.Value()/1000*usablePerMille/mebi*mebi, resource.BinarySI)
 	return c

@@ -134,3 +134,23 @@ func TestPlan(t *testing.T) {
 		})
 	}
 }
+
+func TestLacks(t *testing.T) {
+	without := class(nil)
+	without.Spec.NodeCapacity = nil
+	for name, tc := range map[string]struct {
+		class *machinev1alpha1.MachineClass
+		want  bool
+	}{
+		"AClassWithoutCapacity":  {without, true},
+		"AClassWithADeviceAlone": {class(resources("nvidia.com/gpu", "1")), true},
+		"AClassWithoutMemory":    {class(resources("cpu", "2")), true},
+		"AClassWithBoth":         {class(resources("cpu", "2", "memory", "4Gi")), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := Lacks(tc.class); got != tc.want {
+				t.Errorf("%v, want %v", got, tc.want)
+			}
+		})
+	}
+}

@@ -17,7 +17,7 @@ func (b *Binding) NodeCapacity(class *machinev1alpha1.MachineClass) (*machinev1a
 		return nil, nil
 	}
 	out, err := b.nodeCapacity.eval(map[string]any{"class": rawClass(class)})
-	if err != nil || out == nil {
+	if err != nil {
 		return nil, err
 	}
 	raw, err := json.Marshal(out)
