@@ -879,3 +879,15 @@ func TestANewSetLearnsThatItsClassIsProven(t *testing.T) {
 		})
 	}
 }
+
+// TestASetHasNoKindOfAClassThatIsTheDefault since the XRD of the release before does not have the
+// kind, and this one adds it.
+func TestASetHasNoKindOfAClassThatIsTheDefault(t *testing.T) {
+	for kind, want := range map[string]string{"": "", "MachineClass": "", "ClusterMachineClass": "ClusterMachineClass"} {
+		d := deployment(1, func(d *machinev1alpha1.MachineDeployment) { d.Spec.Template.Spec.ClassRef.Kind = kind })
+		s := Plan(now, Observed{Deployment: d, ClassFound: true}).Sets[0]
+		if got := s.Spec.Template.Spec.ClassRef.Kind; got != want {
+			t.Errorf("the kind %q is %q in the set, want %q", kind, got, want)
+		}
+	}
+}

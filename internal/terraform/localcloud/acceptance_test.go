@@ -15,6 +15,7 @@ import (
 	"github.com/drover-dev/drover/internal/lift"
 	api "github.com/drover-dev/drover/internal/localcloud"
 	"github.com/drover-dev/drover/internal/terraform/localcloud"
+	"github.com/drover-dev/drover/test/terraform"
 )
 
 const address = "localcloud_virtual_machine.a"
@@ -57,8 +58,8 @@ func TestTerraform(t *testing.T) {
 	if _, err := cloud.SetSettings(ctx, api.Settings{CreateTime: api.Duration(time.Second), ShutdownTime: api.Duration(time.Second)}); err != nil {
 		t.Fatal(err)
 	}
-	tf, dir := startTerraform(t)
-	write(t, filepath.Join(dir, "main.tf"), configuration)
+	tf, dir := terraform.Start(t, localcloud.Address)
+	terraform.Write(t, filepath.Join(dir, "main.tf"), configuration)
 	if err := tf.Init(ctx); err != nil {
 		t.Fatal(err)
 	}
