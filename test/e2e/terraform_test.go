@@ -20,10 +20,11 @@ import (
 
 // A stack is what a user of Terraform writes.
 type stack struct {
-	t    *testing.T
-	tf   *tfexec.Terraform
-	file string
-	text string
+	t     *testing.T
+	fleet kit.Fleet
+	tf    *tfexec.Terraform
+	file  string
+	text  string
 }
 
 // write the configuration, with some texts of it replaced.
@@ -31,6 +32,21 @@ func (s *stack) write(replacements ...string) {
 	s.t.Helper()
 	s.text = strings.NewReplacer(replacements...).Replace(s.text)
 	terraform.Write(s.t, s.file, s.text)
+}
+
+// ofProvider is the beginning of a configuration.
+func ofProvider() string {
+	return fmt.Sprintf(`
+terraform {
+  required_providers {
+    drover = { source = %q }
+  }
+}
+
+provider "drover" {
+  config_path = %q
+}
+`, tfdrover.Address, plane.Kubeconfig)
 }
 
 // settled fails the test if a plan would change a resource.
@@ -51,7 +67,9 @@ func (s *stack) settled() {
 // applied fails the test if it cannot be, or if a plan after it has a diff.
 func (s *stack) applied() {
 	s.t.Helper()
-	must(s.t, s.tf.Apply(s.t.Context()))
+	if err := s.tf.Apply(s.t.Context()); err != nil {
+		s.t.Fatalf("%v\n%s", err, s.fleet.Describe(s.t.Context()))
+	}
 	s.settled()
 }
 
@@ -73,19 +91,9 @@ func TestTerraformManagesAPool(t *testing.T) {
 	f := plane.NewFleet(t)
 	tf, dir := terraform.Start(t, tfdrover.Address)
 	small := f.MachineSpec(kit.OldVersion)
-	s := &stack{t: t, tf: tf, file: filepath.Join(dir, "main.tf"), text: fmt.Sprintf(`
-terraform {
-  required_providers {
-    drover = { source = %[1]q }
-  }
-}
-
-provider "drover" {
-  config_path = %[2]q
-}
-
+	s := &stack{t: t, fleet: f, tf: tf, file: filepath.Join(dir, "main.tf"), text: ofProvider() + fmt.Sprintf(`
 resource "drover_machine_class" "small" {
-  namespace = %[3]q
+  namespace = %[1]q
   name      = "tf-small"
   spec = {
     provider    = "local"
@@ -95,7 +103,7 @@ resource "drover_machine_class" "small" {
 }
 
 resource "drover_machine_deployment" "web" {
-  namespace = %[3]q
+  namespace = %[1]q
   name      = "web"
   labels    = { team = "red" }
   spec = {
@@ -106,23 +114,23 @@ resource "drover_machine_deployment" "web" {
       metadata = { labels = { pool = "web" } }
       spec = {
         classRef   = { name = drover_machine_class.small.name }
-        clusterRef = { name = %[4]q }
-        version    = %[5]q
+        clusterRef = { name = %[2]q }
+        version    = %[3]q
         taints     = [{ key = "dedicated", value = "web", effect = "NoSchedule" }]
       }
     }
   }
-  timeouts = { create = "5m", update = "5m", delete = "5m" }
+  timeouts = { create = "3m", update = "3m", delete = "3m" }
 }
 
 data "drover_machine_deployment" "web" {
-  namespace  = %[3]q
+  namespace  = %[1]q
   name       = "web"
   depends_on = [drover_machine_deployment.web]
 }
 
 output "available" { value = data.drover_machine_deployment.web.status.availableReplicas }
-`, tfdrover.Address, plane.Kubeconfig, f.Namespace, cmp.Or(small.ClusterRef.Name, "default"), kit.OldVersion)}
+`, f.Namespace, cmp.Or(small.ClusterRef.Name, "default"), kit.OldVersion)}
 	s.write()
 	must(t, tf.Init(t.Context()))
 	md := &machinev1alpha1.MachineDeployment{}
@@ -234,4 +242,54 @@ output "available" { value = data.drover_machine_deployment.web.status.available
 			t.Errorf("the MachineDeployment: %v", err)
 		}
 	})
+}
+
+// TestTerraformManagesANodePool of a team: what the platform team does not offer is refused with
+// the pool's own words.
+func TestTerraformManagesANodePool(t *testing.T) {
+	t.Parallel()
+	f := plane.NewFleet(t)
+	offerZones(t, f)
+	tf, dir := terraform.Start(t, tfdrover.Address)
+	s := &stack{t: t, fleet: f, tf: tf, file: filepath.Join(dir, "main.tf"), text: ofProvider() + fmt.Sprintf(`
+resource "drover_node_pool" "web" {
+  namespace = %[1]q
+  name      = "web"
+  spec = {
+    class      = "small"
+    size       = 3
+    crossplane = { compositionRef = { name = %[1]q } }
+  }
+  timeouts = { create = "3m", update = "3m", delete = "3m" }
+}
+`, f.Namespace)}
+	s.write()
+	must(t, tf.Init(t.Context()))
+	pool := &machinev1alpha1.NodePool{}
+	available := func(want int32) {
+		t.Helper()
+		must(t, f.Client.Get(t.Context(), client.ObjectKey{Namespace: f.Namespace, Name: "web"}, pool))
+		if got := pool.Status.AvailableReplicas; got != want {
+			t.Errorf("%d Nodes are available, want %d", got, want)
+		}
+	}
+	s.applied()
+	available(3)
+	s.write("size       = 3", "size       = 4")
+	s.applied()
+	available(4)
+	good := s.text
+	s.write(`"small"`, `"gold"`)
+	isRefused(t, tf.Apply(t.Context()), "is stalled", `"gold"`)
+	s.text = good
+	s.write()
+	s.applied()
+	must(t, tf.StateRm(t.Context(), "drover_node_pool.web"))
+	must(t, tf.Import(t.Context(), "drover_node_pool.web", f.Namespace+"/web"))
+	must(t, tf.Apply(t.Context()))
+	s.settled()
+	must(t, tf.Destroy(t.Context()))
+	if names := machineNames(t, f); len(names) != 0 {
+		t.Errorf("left are %v", names)
+	}
 }
