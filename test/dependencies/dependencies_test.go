@@ -22,7 +22,7 @@ const root = "../.."
 // other modules that are built from their go.mod.
 var modules = map[string][]string{
 	".": nil, "cluster": {"github.com/crossplane/crossplane/v2/cmd/crossplane"}, "cluster/cloud": nil, "cluster/kubernetes": nil,
-	"test/gitops/clients": {"github.com/crossplane/cli/v2/cmd/crossplane"},
+	"test/gitops/clients": {"github.com/crossplane/cli/v2/cmd/crossplane"}, "test/monitoring": nil, "tools/dashboards": nil,
 }
 
 // A fault of a module.
