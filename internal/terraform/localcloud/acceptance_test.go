@@ -59,6 +59,12 @@ func TestTerraform(t *testing.T) {
 		t.Fatal(err)
 	}
 	tf, dir := terraform.Start(t, localcloud.Address)
+	// Steps change the environment by which the provider knows the cloud.
+	t.Setenv("TF_CLI_CONFIG_FILE", filepath.Join(filepath.Dir(dir), "terraformrc"))
+	t.Setenv("CHECKPOINT_DISABLE", "1")
+	if err := tf.SetEnv(nil); err != nil {
+		t.Fatal(err)
+	}
 	terraform.Write(t, filepath.Join(dir, "main.tf"), configuration)
 	if err := tf.Init(ctx); err != nil {
 		t.Fatal(err)
