@@ -36,6 +36,9 @@ func Setup(mgr ctrl.Manager, o controller.Options, configs Configs, users UserLi
 		NamespacedKind: configs.Namespaced,
 		ClusterKind:    configs.Cluster,
 	} {
+		if obj == nil {
+			continue
+		}
 		config := configs.GroupVersion.WithKind(kind)
 		operator.Gated(mgr, o, func() error {
 			name := providerconfig.ControllerName(config.GroupKind().String())
@@ -61,6 +64,7 @@ func Setup(mgr ctrl.Manager, o controller.Options, configs Configs, users UserLi
 // empty, and are not changed.
 type Configs struct {
 	GroupVersion        schema.GroupVersion
+	// Namespaced is nil if the provider has only configurations for all namespaces.
 	Namespaced, Cluster client.Object
 }
 
