@@ -219,6 +219,12 @@ func observeVM(req *fnv1.RunFunctionRequest) (vm.Observed, error) {
 	if _, err := step.Context(req, step.ContextBootstrap, &o.Bootstrap); err != nil {
 		return o, err
 	}
+	report := &plan.InventoryReport{}
+	if known, err := step.Context(req, step.ContextInventory, report); err != nil {
+		return o, err
+	} else if known {
+		o.Inventory = report
+	}
 	if o.Bootstrap.Key != "" {
 		o.UserData = string(observed[machinev1alpha1.ResourceUserData].Connection[o.Bootstrap.Key])
 	}

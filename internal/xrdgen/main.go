@@ -49,7 +49,7 @@ func run() error {
 		"./kubevirt/...":     "../package/provider-inventory/crds",
 		"./yandex/...":       "../package/provider-inventory/crds",
 
-		"./fn/...":      "../package/function-drover/input",
+		"./fn/...": "../package/function-drover/input",
 	} {
 		crds, err := generate(paths)
 		if err != nil {

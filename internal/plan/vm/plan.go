@@ -26,6 +26,8 @@ type Observed struct {
 	// Bootstrap is the word of the step before, and UserData the user data itself.
 	Bootstrap plan.Bootstrap
 	UserData  string
+	// Inventory is what the cloud's inventory reports of the VM, nil if nothing.
+	Inventory *plan.InventoryReport
 	// Secrets that the user data was filled with. The guest may show them on its console.
 	Secrets []string
 
