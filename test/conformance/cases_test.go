@@ -28,6 +28,7 @@ const (
 	CaseLost        = "Lost"
 	CaseCredentials = "Credentials"
 	CaseOrphan      = "Orphan"
+	CaseMissing     = "Missing"
 	CaseConsole     = "Console"
 	CasePoliciesOff = "PoliciesOff"
 	CaseSpot        = "SpotInterruption"
@@ -49,6 +50,7 @@ var cases = []Case{
 	refusal(fn.ErrorThrottled, "The cloud was called too often"),
 	{CaseCredentials, "Credentials that are missing or wrong are told with the ProviderConfig's name, cost no VM, and are mended without a restart", credentials, false},
 	{CaseOrphan, "A VM that no Machine claims is found, and deleted", orphan, false},
+	{CaseMissing, "A VM that somebody deleted at the cloud, that its provider shows as it was, and whose Node nobody deletes, is missed by the inventory: its Machine is Failed (`VMLost`) and replaced, and no other", passedOver, false},
 	{CaseConsole, "The console of a VM that is late to join is in the condition `NodeReady`, and is not read before that, nor of a VM that joins", console, false},
 	{CaseSpot, "A spot VM that the cloud stops fails its Machine within a minute (`VMFailed`), is replaced, and deleted", spotInterruption, false},
 	{CasePoliciesOff, "A provider that runs without management policies creates no VM, since it could not delete it: the Machine has the reason `ManagementPoliciesDisabled`, and can be deleted", policiesOff, false},

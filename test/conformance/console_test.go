@@ -48,6 +48,14 @@ func cannot(c Cloud) map[string]string {
 	if s, ok := c.(*simulated); !ok || s.VM().Interrupted == nil {
 		out[CaseSpot] = "The cloud has no spot VMs, or deletes one that it takes back: then the case `Lost` has it"
 	}
+	if s, ok := c.(*simulated); !ok {
+		out[CaseMissing] = "The provider of the VM reports that it is gone: the case `Lost` has it"
+	} else if s.newAPI() == nil {
+		if out[CaseOrphan] == "" {
+			out[CaseOrphan] = "The suite has no fake of the cloud's API for provider-inventory"
+		}
+		out[CaseMissing] = out[CaseOrphan]
+	}
 	return out
 }
 

@@ -3,6 +3,7 @@ package conformance
 import (
 	"context"
 	"fmt"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"testing"
@@ -30,6 +31,9 @@ type simulated struct {
 	*simulator.Description
 	plane     *kit.Plane
 	simulator *simulator.Simulator
+	// api is a fake of the cloud's API for provider-inventory, nil if the suite has none.
+	api    inventoryAPI
+	server *httptest.Server
 }
 
 func (*simulated) Backing() Backing { return played }
@@ -70,8 +74,10 @@ func (s *simulated) Install(ctx context.Context, p *kit.Plane) error {
 	if err != nil {
 		return err
 	}
-	s.simulator, err = simulator.Start(config, s.Description, newHost(p))
-	return err
+	if s.simulator, err = simulator.Start(config, s.Description, newHost(p)); err != nil {
+		return err
+	}
+	return s.installInventory(ctx)
 }
 
 // newHost of guests on a control plane.
@@ -97,6 +103,9 @@ func (s *simulated) Close() {
 	if s.simulator != nil {
 		s.simulator.Stop()
 	}
+	if s.server != nil {
+		s.server.Close()
+	}
 }
 
 func (s *simulated) configKind() schema.GroupVersionKind {
@@ -117,6 +126,7 @@ func (s *simulated) Account(t *testing.T, f kit.Fleet) Account {
 	a.SetCredentials(t, CredentialsRight)
 	t.Cleanup(func() { _ = f.Client.Delete(context.Background(), a.secret()) })
 	s.simulator.Admit(f.Namespace, a.password(CredentialsRight))
+	a.configureInventory(t)
 	return a
 }
 
@@ -133,7 +143,7 @@ func (a *simulatedAccount) secret() *corev1.Secret {
 
 func (a *simulatedAccount) Class(t *testing.T) *machinev1alpha1.MachineClass {
 	t.Helper()
-	return classOf(t, a.fleet, a.Description.Class, machinev1alpha1.VMProviderConfigReference{Kind: a.ProviderConfig.Kind, Name: a.fleet.Namespace})
+	return classOf(t, a.fleet, a.Description.Class, machinev1alpha1.VMProviderConfigReference{Kind: a.Description.ProviderConfig.Kind, Name: a.fleet.Namespace})
 }
 
 func (a *simulatedAccount) VMKind() schema.GroupVersionKind { return a.VM().GroupVersionKind() }

@@ -63,6 +63,10 @@ type CloudVM struct {
 	ID, Name string
 	Tags     map[string]string
 	UserData []byte
+	// ForProvider is the spec.forProvider that the VM was made from.
+	ForProvider map[string]any
+	// Interrupted means that the cloud stopped the VM.
+	Interrupted bool
 }
 
 func newCloud(d *Description, host *guest.Host, c client.Client) *cloud {
@@ -386,6 +390,37 @@ func (c *cloud) lose(ctx context.Context, id string) error {
 	return t.guest.DeleteNode(ctx)
 }
 
+// pass over a VM that somebody deletes at the cloud, as a provider does that shows it as it was.
+// Its Node stays.
+func (c *cloud) pass(ctx context.Context, id string) error {
+	c.mu.Lock()
+	t, ok := c.things[key(c.VM(), id)]
+	if ok {
+		t.lost = true
+	}
+	c.mu.Unlock()
+	if !ok || t.guest == nil {
+		return fmt.Errorf("there is no VM %s", id)
+	}
+	return t.guest.Stop(ctx)
+}
+
+// addVM that no provider created, and return its external name. It never boots.
+func (c *cloud) addVM(namespace, name string, tags map[string]string, forProvider map[string]any) (string, error) {
+	m := &managedResource{Unstructured: unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"forProvider": forProvider}}}}
+	m.SetName(name)
+	t := &thing{kind: c.VM(), machine: types.NamespacedName{Namespace: namespace}, facts: c.newFacts(m), tags: tags}
+	id, err := c.nameThing(t.kind, m, t.facts)
+	if err != nil {
+		return "", err
+	}
+	t.facts["ip"] = ""
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.things[key(t.kind, id)] = t
+	return id, nil
+}
+
 // interrupt a spot VM.
 func (c *cloud) interrupt(ctx context.Context, id string) error {
 	kind := c.VM()
@@ -409,7 +444,12 @@ func (c *cloud) vms(namespace string) []CloudVM {
 	var out []CloudVM
 	for _, t := range c.things {
 		if t.kind.VM != nil && t.machine.Namespace == namespace && !t.lost {
-			out = append(out, CloudVM{ID: t.facts["id"].(string), Name: t.facts["name"].(string), Tags: t.tags, UserData: t.userData})
+			vm, _ := t.facts["vm"].(map[string]any)
+			forProvider, _, _ := unstructured.NestedMap(vm, "spec", "forProvider")
+			out = append(out, CloudVM{
+				ID: t.facts["id"].(string), Name: t.facts["name"].(string), Tags: t.tags, UserData: t.userData,
+				ForProvider: forProvider, Interrupted: t.interrupted,
+			})
 		}
 	}
 	return out

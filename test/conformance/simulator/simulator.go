@@ -156,6 +156,15 @@ func (s *Simulator) Lose(ctx context.Context, namespace, id string) error {
 	return s.poke(ctx, namespace)
 }
 
+// PassOver a VM that somebody deletes at the cloud: its provider shows it as it was, and its Node
+// stays.
+func (s *Simulator) PassOver(ctx context.Context, id string) error { return s.cloud.pass(ctx, id) }
+
+// AddVM that no provider created, for the Machines of a namespace. It returns its external name.
+func (s *Simulator) AddVM(namespace, name string, tags map[string]string, forProvider map[string]any) (string, error) {
+	return s.cloud.addVM(namespace, name, tags, forProvider)
+}
+
 // Interrupt a spot VM: the cloud stops it, and tells so from then on. Its Node stays.
 func (s *Simulator) Interrupt(ctx context.Context, namespace, id string) error {
 	if err := s.cloud.interrupt(ctx, id); err != nil {
