@@ -1,12 +1,9 @@
 package azuretest
 
 import (
-	"crypto/tls"
 	"encoding/base64"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"regexp"
 	"slices"
@@ -27,23 +24,7 @@ const (
 	permissionsVersion = "2022-04-01"
 )
 
-var errCut = errors.New("the connection was cut")
-
 func itoa(n int) string { return strconv.Itoa(n) }
-
-func tlsState(scheme string) *tls.ConnectionState {
-	if scheme != "https" {
-		return nil
-	}
-	return &tls.ConnectionState{}
-}
-
-func readBody(r *http.Request) ([]byte, error) {
-	if r.Body == nil {
-		return nil, nil
-	}
-	return io.ReadAll(r.Body)
-}
 
 type detail struct {
 	Code    string `json:"code"`
