@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -27,22 +29,50 @@ const (
 // List the VMs of the subscription, in all resource groups. A VM that is being deleted is left
 // out.
 func (a *account) List(ctx context.Context, installation string) ([]inventory.VM, bool, error) {
-	query, err := queryFor([]string{typeVM}, installation, vmColumns)
+	condition, err := tagged([]string{typeVM}, installation)
 	if err != nil {
 		return nil, false, err
 	}
-	rows, complete, err := a.rows(ctx, query)
+	vms, complete, err := a.vms(ctx, condition)
+	if err != nil || !complete {
+		return nil, false, err
+	}
+	if err := unique(vms); err != nil {
+		return nil, false, err
+	}
+	return vms, true, nil
+}
+
+// vmName matches the name of a VM. No such text needs to be escaped in a query.
+var vmName = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
+
+// perQuery is how many names one query has.
+const perQuery = 200
+
+// Find the VMs of some names, whatever their tags, in all resource groups. There can be several
+// of one name. What cannot be the name of a VM is left out.
+func (a *account) Find(ctx context.Context, externalNames []string) ([]inventory.VM, bool, error) {
+	names := slices.DeleteFunc(slices.Clone(externalNames), func(n string) bool { return !vmName.MatchString(n) })
+	var all []inventory.VM
+	for part := range slices.Chunk(names, perQuery) {
+		vms, complete, err := a.vms(ctx, fmt.Sprintf("type in~ ('%s') and name in~ (%s)", typeVM, quoted(part)))
+		if err != nil || !complete {
+			return nil, false, err
+		}
+		all = append(all, vms...)
+	}
+	return all, true, nil
+}
+
+func (a *account) vms(ctx context.Context, condition string) ([]inventory.VM, bool, error) {
+	rows, complete, err := a.rows(ctx, queryFor(condition, vmColumns))
 	if err != nil || !complete {
 		return nil, false, err
 	}
 	if err := a.requireRights(ctx, readVM); err != nil {
 		return nil, false, err
 	}
-	return vmsOf(rows)
-}
-
-func vmsOf(rows []row) ([]inventory.VM, bool, error) {
-	vms, ids := make([]inventory.VM, 0, len(rows)), map[string]string{}
+	vms := make([]inventory.VM, 0, len(rows))
 	for _, r := range rows {
 		if strings.EqualFold(r.ProvisioningState, provisioningDeleting) {
 			continue
@@ -51,14 +81,24 @@ func vmsOf(rows []row) ([]inventory.VM, bool, error) {
 		if len(id) != idParts || r.Name == "" {
 			return nil, false, fmt.Errorf("cannot read the answer of Azure Resource Graph: %q is not the ID of a VM", r.ID)
 		}
-		// In Azure, upper and lower case of a name are the same.
-		if other := ids[strings.ToLower(r.Name)]; other != "" {
-			return nil, false, fmt.Errorf("%s and %s have the same name, by which their managed resources find them: nothing is concluded until one of them is deleted or loses its tags", other, r.ID)
-		}
-		ids[strings.ToLower(r.Name)] = r.ID
 		vms = append(vms, asListed(r, id))
 	}
 	return vms, true, nil
+}
+
+// unique returns an error if two VMs have one name, in two resource groups. A managed resource
+// has only the name: it is not known which VM it claims, and an orphan could be deleted in place
+// of the other VM. In Azure, upper and lower case of a name are the same.
+func unique(vms []inventory.VM) error {
+	ids := make(map[string]string, len(vms))
+	for _, vm := range vms {
+		name := strings.ToLower(vm.ExternalName)
+		if other, ok := ids[name]; ok {
+			return fmt.Errorf("%s and %s have the same name, by which their managed resources find them: nothing is concluded until one of them is deleted or loses its tags", other, vm.ProviderID)
+		}
+		ids[name] = vm.ProviderID
+	}
+	return nil
 }
 
 // idParts of /subscriptions/x/resourceGroups/y/providers/Microsoft.Compute/virtualMachines/z.

@@ -194,7 +194,7 @@ func TestTwoVMsOfOneNameAreAnError(t *testing.T) {
 		other.ResourceGroup = "other-nodes"
 		w.state.Set([]azuretest.VM{vm("a"), other})
 		err := mustFail(t, t.Context(), w.lister(t), "have the same name")
-		for _, id := range []string{"/resourceGroups/Production-Nodes/providers/Microsoft.Compute/virtualMachines/a", "/resourceGroups/other-nodes/providers/Microsoft.Compute/virtualMachines/A"} {
+		for _, id := range []string{"/resourceGroups/production-nodes/providers/Microsoft.Compute/virtualMachines/a", "/resourceGroups/other-nodes/providers/Microsoft.Compute/virtualMachines/A"} {
 			if !strings.Contains(fmt.Sprint(err), id) {
 				t.Errorf("error %v, want %s in it", err, id)
 			}
@@ -202,6 +202,31 @@ func TestTwoVMsOfOneNameAreAnError(t *testing.T) {
 		other.ProvisioningState = "Deleting"
 		w.state.Set([]azuretest.VM{vm("a"), other})
 		mustList(t, w.lister(t), 1)
+	})
+}
+
+func TestVMsAreFoundByTheirNamesWhateverTheirTags(t *testing.T) {
+	inWorld(t, azuretest.Options{}, func(t *testing.T, w *world) {
+		untagged, elsewhere, deleting := vm("b"), vm("b"), vm("c")
+		untagged.Tags = nil
+		elsewhere.ResourceGroup = "other-nodes"
+		deleting.ProvisioningState = "Deleting"
+		w.state.Set([]azuretest.VM{vm("a"), untagged, elsewhere, deleting, vm("d")})
+		names := []string{"b", "c", "gone", "', 'd"}
+		for i := range 300 {
+			names = append(names, fmt.Sprintf("gone-%d", i))
+		}
+		found, complete, err := w.lister(t).(finder).Find(t.Context(), names)
+		if err != nil || !complete || len(found) != 2 || found[0].ExternalName != "b" || found[1].ExternalName != "b" || found[0].ProviderID == found[1].ProviderID {
+			t.Errorf("found %+v, complete: %t, error %v", found, complete, err)
+		}
+		if calls, _ := w.Calls(); calls[azuretest.Query] != 2 {
+			t.Errorf("calls %v", calls)
+		}
+		w.Assign(client, azuretest.Assignment{ResourceGroup: "Production-Nodes", Actions: azuretest.Reader})
+		if found, complete, err := w.lister(t).(finder).Find(t.Context(), names); len(found) > 0 || complete || err == nil {
+			t.Errorf("found %+v, complete: %t, error %v", found, complete, err)
+		}
 	})
 }
 

@@ -38,15 +38,21 @@ type row struct {
 	Gateway           string            `json:"gateway"`
 }
 
-// queryFor the resources of some types that carry the tag of an installation. It is ordered,
-// because pages of an unordered list may lack some rows and repeat others, and has the ID,
-// without which Resource Graph makes no pages.
-func queryFor(types []string, installation, columns string) (string, error) {
+// tagged is the condition of the resources of some types that carry the tag of an installation.
+func tagged(types []string, installation string) (string, error) {
 	if !tagValue.MatchString(installation) {
 		return "", &invalidError{"installation", installation, "1 to 256 letters, digits, spaces or _.:/=+@-"}
 	}
-	return fmt.Sprintf("resources | where type in~ ('%s') and tostring(tags['%s']) == '%s' | project id, %s | order by id asc",
-		strings.Join(types, "', '"), machinev1alpha1.TagInstallation, installation, columns), nil
+	return fmt.Sprintf("type in~ (%s) and tostring(tags['%s']) == '%s'", quoted(types), machinev1alpha1.TagInstallation, installation), nil
+}
+
+func quoted(texts []string) string { return "'" + strings.Join(texts, "', '") + "'" }
+
+// queryFor the resources that fulfil a condition. It is ordered, because pages of an unordered
+// list may lack some rows and repeat others, and has the ID, without which Resource Graph makes
+// no pages.
+func queryFor(condition, columns string) string {
+	return fmt.Sprintf("resources | where %s | project id, %s | order by id asc", condition, columns)
 }
 
 // rows of a query, of all pages. Complete is false if Resource Graph cut the answer off, or if

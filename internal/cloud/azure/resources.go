@@ -29,11 +29,11 @@ func (a *account) ListResources(ctx context.Context, installation string) ([]inv
 	for _, k := range kinds {
 		types, rights = append(types, k.typ), append(rights, k.read)
 	}
-	query, err := queryFor(types, installation, resourceColumns)
+	condition, err := tagged(types, installation)
 	if err != nil {
 		return nil, false, err
 	}
-	rows, complete, err := a.rows(ctx, query)
+	rows, complete, err := a.rows(ctx, queryFor(condition, resourceColumns))
 	if err != nil || !complete {
 		return nil, false, err
 	}

@@ -60,6 +60,11 @@ func (w *world) lister(t *testing.T, change ...func(*Options)) inventory.Resourc
 	return l.(inventory.ResourceLister)
 }
 
+// finder is what an inventory asks for VMs that the list lacks.
+type finder interface {
+	Find(ctx context.Context, externalNames []string) ([]inventory.VM, bool, error)
+}
+
 func tags(installation string) map[string]string {
 	return map[string]string{
 		"drover-installation": installation, "drover-cluster": "ClusterProviderConfig/default", "drover-namespace": "fleet",

@@ -1,10 +1,14 @@
 package gcp
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"path"
 	"regexp"
+	"slices"
+	"strings"
 	"time"
 
 	"google.golang.org/api/compute/v1"
@@ -51,7 +55,45 @@ func (p *project) List(ctx context.Context, installation string) ([]inventory.VM
 	if err != nil {
 		return nil, false, err
 	}
-	l := list{project: p.id, zones: map[string]string{}}
+	vms, complete, err := p.vms(ctx, filter)
+	if err != nil || !complete {
+		return nil, false, err
+	}
+	if err := unique(vms); err != nil {
+		return nil, false, err
+	}
+	return vms, true, nil
+}
+
+// vmName matches the name of a VM. No such text needs to be escaped in a filter.
+var vmName = regexp.MustCompile(`^[a-z]([a-z0-9-]{0,61}[a-z0-9])?$`)
+
+// perFilter is how many names one filter has, so that the URL of the call stays short.
+const perFilter = 20
+
+// Find the VMs of some names, whatever their labels, in all zones. There can be several of one
+// name. What cannot be the name of a VM is left out.
+func (p *project) Find(ctx context.Context, externalNames []string) ([]inventory.VM, bool, error) {
+	var terms []string
+	for _, n := range externalNames {
+		if vmName.MatchString(n) {
+			terms = append(terms, fmt.Sprintf("(name = %q)", n))
+		}
+	}
+	var all []inventory.VM
+	for part := range slices.Chunk(terms, perFilter) {
+		vms, complete, err := p.vms(ctx, strings.Join(part, " OR "))
+		if err != nil || !complete {
+			return nil, false, err
+		}
+		all = append(all, vms...)
+	}
+	return all, true, nil
+}
+
+// vms that a filter lets through.
+func (p *project) vms(ctx context.Context, filter string) ([]inventory.VM, bool, error) {
+	l := list{project: p.id, vms: map[string]inventory.VM{}}
 	call := p.service.Instances.AggregatedList(p.id).Filter(filter).MaxResults(perPage).Fields(pageFields + vmFields)
 	if err := call.Pages(ctx, l.addPage); err != nil {
 		return nil, false, describe(err)
@@ -59,15 +101,15 @@ func (p *project) List(ctx context.Context, installation string) ([]inventory.VM
 	if l.incomplete {
 		return nil, false, nil
 	}
-	return l.vms, true, nil
+	return slices.SortedFunc(maps.Values(l.vms), func(a, b inventory.VM) int { return cmp.Compare(a.ProviderID, b.ProviderID) }), true, nil
 }
 
-// list collects the VMs of all pages.
+// list collects the VMs of all pages, by their providerIDs: pages of a list that changes may
+// repeat a VM.
 type list struct {
 	pages
 	project string
-	vms     []inventory.VM
-	zones   map[string]string // by the name of a VM
+	vms     map[string]inventory.VM
 }
 
 func (l *list) addPage(page *compute.InstanceAggregatedList) error {
@@ -80,37 +122,37 @@ func (l *list) addPage(page *compute.InstanceAggregatedList) error {
 			l.note(nil, scoped.Warning.Code)
 		}
 		for _, i := range scoped.Instances {
-			if err := l.add(i); err != nil {
-				return err
-			}
+			vm := asListed(i, l.project)
+			l.vms[vm.ProviderID] = vm
 		}
 	}
 	return nil
 }
 
-func (l *list) add(i *compute.Instance) error {
-	zone := path.Base(i.Zone)
-	switch other := l.zones[i.Name]; other {
-	case "":
-		l.zones[i.Name] = zone
-		l.vms = append(l.vms, asListed(i, l.project, zone))
-	case zone: // Pages of a list that changes may repeat a VM.
-	default:
-		return fmt.Errorf("the zones %s and %s both have a VM %s, by which name its managed resource finds it: nothing is concluded until one of them is deleted or loses its labels", min(other, zone), max(other, zone), i.Name)
+// unique returns an error if two VMs have one name, in two zones. A managed resource has only the
+// name: it is not known which VM it claims, and an orphan could be deleted in place of the other
+// VM.
+func unique(vms []inventory.VM) error {
+	ids := make(map[string]string, len(vms))
+	for _, vm := range vms {
+		if other, ok := ids[vm.ExternalName]; ok {
+			return fmt.Errorf("%s and %s have the same name, by which their managed resources find them: nothing is concluded until one of them is deleted or loses its labels", other, vm.ProviderID)
+		}
+		ids[vm.ExternalName] = vm.ProviderID
 	}
 	return nil
 }
 
 // asListed has the providerID as machine-gcp.yaml and the cloud-controller-manager write it. The
 // external name is the VM's name.
-func asListed(i *compute.Instance, project, zone string) inventory.VM {
+func asListed(i *compute.Instance, project string) inventory.VM {
 	text := i.Status
 	if i.StatusMessage != "" {
 		text += ": " + i.StatusMessage
 	}
 	return inventory.VM{
 		ExternalName: i.Name,
-		ProviderID:   "gce://" + project + "/" + zone + "/" + i.Name,
+		ProviderID:   "gce://" + project + "/" + path.Base(i.Zone) + "/" + i.Name,
 		Tags:         i.Labels,
 		CreatedAt:    timeOf(i.CreationTimestamp),
 		State:        states[i.Status],

@@ -235,7 +235,31 @@ func TestTwoVMsOfOneNameAreAnError(t *testing.T) {
 		other := vm("a")
 		other.Zone = "us-central1-f"
 		w.state.Set([]gcptest.VM{vm("a"), other})
-		mustFail(t, t.Context(), w.lister(t), "the zones europe-west4-a and us-central1-f both have a VM a")
+		mustFail(t, t.Context(), w.lister(t), "gce://my-project/europe-west4-a/a and gce://my-project/us-central1-f/a have the same name")
+	})
+}
+
+func TestVMsAreFoundByTheirNamesWhateverTheirLabels(t *testing.T) {
+	inWorld(t, gcptest.Options{}, func(t *testing.T, w *world) {
+		unlabelled, elsewhere := vm("b"), vm("b")
+		unlabelled.Labels = nil
+		elsewhere.Zone = "us-central1-f"
+		w.state.Set([]gcptest.VM{vm("a"), unlabelled, elsewhere, vm("d")})
+		names := []string{"b", "gone", `") OR (name = "d`}
+		for i := range 30 {
+			names = append(names, fmt.Sprintf("gone-%d", i))
+		}
+		found, complete, err := w.lister(t).(finder).Find(t.Context(), names)
+		if err != nil || !complete || len(found) != 2 || found[0].ProviderID != "gce://my-project/europe-west4-a/b" || found[1].ProviderID != "gce://my-project/us-central1-f/b" {
+			t.Errorf("found %+v, complete: %t, error %v", found, complete, err)
+		}
+		if calls, _ := w.Calls(); calls[w.ListCall("instances")] != 2 {
+			t.Errorf("calls %v", calls)
+		}
+		w.Silence("zones/europe-west4-a")
+		if found, complete, err := w.lister(t).(finder).Find(t.Context(), names); len(found) > 0 || complete || err != nil {
+			t.Errorf("found %+v, complete: %t, error %v", found, complete, err)
+		}
 	})
 }
 

@@ -32,8 +32,8 @@ type Options struct {
 	// GOOGLE_APPLICATION_CREDENTIALS names, or the service account that the metadata server
 	// has for the pod (Workload Identity Federation for GKE) or the machine.
 	Credentials []byte
-	// Endpoint of the Compute API, with its version. Default:
-	// https://compute.googleapis.com/compute/v1/.
+	// Endpoint of the Compute API. Without a path, it has the one of Google: /compute/v1/. Default:
+	// https://compute.googleapis.com.
 	Endpoint string
 	// ProjectID of the project to list. Default: that of the credentials.
 	ProjectID string
@@ -85,7 +85,7 @@ func New(ctx context.Context, o Options) (inventory.Lister, error) {
 	}
 	options := []option.ClientOption{option.WithHTTPClient(&http.Client{Transport: &oauth2.Transport{Source: source, Base: next}})}
 	if o.Endpoint != "" {
-		options = append(options, option.WithEndpoint(strings.TrimRight(o.Endpoint, "/")+"/"))
+		options = append(options, option.WithEndpoint(withPath(o.Endpoint)))
 	}
 	service, err := compute.NewService(ctx, options...)
 	if err != nil {
@@ -93,6 +93,14 @@ func New(ctx context.Context, o Options) (inventory.Lister, error) {
 	}
 	service.UserAgent = userAgent
 	return &project{id: id, service: service}, nil
+}
+
+// withPath ends with a slash, because the SDK appends to it.
+func withPath(endpoint string) string {
+	if u, err := url.Parse(endpoint); err == nil && strings.Trim(u.Path, "/") == "" {
+		endpoint = strings.TrimRight(endpoint, "/") + "/compute/v1"
+	}
+	return strings.TrimRight(endpoint, "/") + "/"
 }
 
 // isSafe reports whether a token may be sent to a URL: it is encrypted, or does not leave the

@@ -58,7 +58,7 @@ func (w *world) newKey(t *testing.T, at string) ([]byte, string) {
 
 func (w *world) lister(t *testing.T, change ...func(*Options)) inventory.ResourceLister {
 	t.Helper()
-	o := Options{Credentials: w.key, Endpoint: at + "/compute/v1", Transport: w.Transport()}
+	o := Options{Credentials: w.key, Endpoint: at, Transport: w.Transport()}
 	for _, c := range change {
 		c(&o)
 	}
@@ -67,6 +67,11 @@ func (w *world) lister(t *testing.T, change ...func(*Options)) inventory.Resourc
 		t.Fatal(err)
 	}
 	return l.(inventory.ResourceLister)
+}
+
+// finder is what an inventory asks for VMs that the list lacks.
+type finder interface {
+	Find(ctx context.Context, externalNames []string) ([]inventory.VM, bool, error)
 }
 
 func labels(installation string) map[string]string {

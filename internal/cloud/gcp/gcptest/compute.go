@@ -56,21 +56,53 @@ func (c *Cloud) withinRate(w http.ResponseWriter) bool {
 
 // query of a list.
 type query struct {
-	key, value string // of the label that is filtered by
-	perPage    int
-	offset     int
-	fields     mask
+	terms   []term // of which one has to hold, if there are any
+	perPage int
+	offset  int
+	fields  mask
 }
 
-var labelFilter = regexp.MustCompile(`^labels\.([a-z0-9_-]+)\s*=\s*"?([a-z0-9_-]*)"?$`)
+// term of a filter: a field, or a label, that has a value.
+type term struct{ label, field, value string }
+
+// termText is one of a filter, of the part of the language that the fake understands: terms for
+// equality, in brackets and with OR between them if there are several. See the parameter filter in
+// https://cloud.google.com/compute/docs/reference/rest/v1/instances/aggregatedList.
+var termText = regexp.MustCompile(`^(?:labels\.([a-z0-9_-]+)|(name|status))\s*=\s*"?([A-Za-z0-9_-]*)"?$`)
+
+func parseFilter(text string) ([]term, bool) {
+	if text == "" {
+		return nil, true
+	}
+	var terms []term
+	parts := strings.Split(text, " OR ")
+	for _, part := range parts {
+		if len(parts) > 1 || strings.HasPrefix(part, "(") {
+			if !strings.HasPrefix(part, "(") || !strings.HasSuffix(part, ")") {
+				return nil, false
+			}
+			part = part[1 : len(part)-1]
+		}
+		found := termText.FindStringSubmatch(part)
+		if found == nil {
+			return nil, false
+		}
+		terms = append(terms, term{found[1], found[2], found[3]})
+	}
+	return terms, true
+}
+
+func (q query) matches(value map[string]any) bool {
+	labels, _ := value["labels"].(map[string]any)
+	return len(q.terms) == 0 || slices.ContainsFunc(q.terms, func(t term) bool {
+		return t.label != "" && labels[t.label] == t.value || t.field != "" && value[t.field] == t.value
+	})
+}
 
 func (c *Cloud) parse(q url.Values) (out query, field string) {
-	if text := q.Get("filter"); text != "" {
-		parts := labelFilter.FindStringSubmatch(text)
-		if parts == nil {
-			return out, "filter"
-		}
-		out.key, out.value = parts[1], parts[2]
+	var ok bool
+	if out.terms, ok = parseFilter(q.Get("filter")); !ok {
+		return out, "filter"
 	}
 	out.perPage = c.opts.PageSize
 	if text := q.Get("maxResults"); text != "" {
@@ -91,12 +123,13 @@ func (c *Cloud) parse(q url.Values) (out query, field string) {
 			return out, "pageToken"
 		}
 	}
-	var ok bool
 	if out.fields, ok = parseMask(q.Get("fields")); !ok {
 		return out, "fields"
 	}
 	return out, ""
 }
+
+var singular = map[string]string{instance: "instance", Disk: "disk", Address: "address"}
 
 // list: https://cloud.google.com/compute/docs/reference/rest/v1/instances/aggregatedList, and the
 // same of disks and addresses.
@@ -113,16 +146,14 @@ func (c *Cloud) list(w http.ResponseWriter, r *http.Request, collection string) 
 	}
 	var found []entry
 	for _, e := range c.entries(collection) {
-		labels, _ := e.value["labels"].(map[string]any)
-		if (q.key == "" || labels[q.key] == q.value) && !c.silent[e.scope] {
+		if q.matches(e.value) && !c.silent[e.scope] {
 			found = append(found, e)
 		}
 	}
 	begin := min(q.offset, len(found))
 	end := min(begin+q.perPage, len(found))
-	kind := strings.TrimSuffix(strings.TrimSuffix(collection, "s"), "e") + "AggregatedList"
 	answer := map[string]any{
-		"kind": "compute#" + kind, "id": "projects/" + c.opts.Project + "/aggregated/" + collection, "items": c.items(collection, found[begin:end]),
+		"kind": "compute#" + singular[collection] + "AggregatedList", "id": "projects/" + c.opts.Project + "/aggregated/" + collection, "items": c.items(collection, found[begin:end]),
 		"selfLink": root + c.opts.Project + "/aggregated/" + collection,
 	}
 	if end < len(found) {
