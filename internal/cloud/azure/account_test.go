@@ -1,6 +1,7 @@
 package azure
 
 import (
+	"encoding/base64"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
@@ -37,6 +38,27 @@ func TestCredentials(t *testing.T) {
 	})
 }
 
+func TestACertificateInPlaceOfASecret(t *testing.T) {
+	inWorld(t, azuretest.Options{}, func(t *testing.T, w *world) {
+		w.state.Set(vms(3))
+		right, err := w.NewCertificate(client)
+		if err != nil {
+			t.Fatal(err)
+		}
+		other, err := azuretest.New(azuretest.Options{}).NewCertificate(client)
+		if err != nil {
+			t.Fatal(err)
+		}
+		with := func(archive []byte) func(*Options) {
+			return func(o *Options) {
+				o.Credentials, o.SubscriptionID = []byte(`{"clientId": "`+client+`", "tenantId": "`+tenant+`", "activeDirectoryEndpointUrl": "`+at+`", "resourceManagerEndpointUrl": "`+at+`", "clientCertificate": "`+base64.StdEncoding.EncodeToString(archive)+`"}`), subscription
+			}
+		}
+		mustList(t, w.lister(t, with(right)), 3)
+		mustFail(t, t.Context(), w.lister(t, with(other)), "PermissionDenied: cannot get a token: 401 invalid_client: AADSTS700027: The certificate with identifier used to sign the client assertion is not registered on application.")
+	})
+}
+
 func TestOptionsThatAreNotValidAreRefusedAtOnce(t *testing.T) {
 	const rest = `"tenantId": "t", "subscriptionId": "` + subscription + `"`
 	cases := map[string]struct {
@@ -48,8 +70,8 @@ func TestOptionsThatAreNotValidAreRefusedAtOnce(t *testing.T) {
 		"ThereIsNoClientID":           {Options{Credentials: []byte(`{"clientSecret": "hunter2", ` + rest + `}`)}, "credentials: clientId: must not be empty"},
 		"ThereIsNoTenantID":           {Options{Credentials: []byte(`{"clientSecret": "hunter2", "clientId": "c"}`)}, "credentials: tenantId: must not be empty"},
 		"ThereIsNoClientSecret":       {Options{Credentials: []byte(`{"clientId": "c", ` + rest + `}`)}, "credentials: clientSecret: must not be empty, unless there is a clientCertificate"},
-		"TheCertificateIsNone":        {Options{Credentials: []byte(`{"clientId": "c", "clientCertificate": "aHVudGVyMg==", ` + rest + `}`)}, "credentials: clientCertificate: must be a PKCS#12 archive in base64"},
-		"TheCertificateIsNotBase64":   {Options{Credentials: []byte(`{"clientId": "c", "clientCertificate": "hunter2!", ` + rest + `}`)}, "credentials: clientCertificate: must be a PKCS#12 archive in base64"},
+		"TheCertificateIsNone":        {Options{Credentials: []byte(`{"clientId": "c", "clientCertificate": "aHVudGVyMg==", ` + rest + `}`)}, "credentials: clientCertificate: must be a certificate and its private key, as a PKCS#12 archive in base64"},
+		"TheCertificateIsNotBase64":   {Options{Credentials: []byte(`{"clientId": "c", "clientCertificate": "hunter2!", ` + rest + `}`)}, "credentials: clientCertificate: must be a certificate and its private key, as a PKCS#12 archive in base64"},
 		"NothingNamesTheSubscription": {Options{Credentials: []byte(`{"clientId": "c", "clientSecret": "hunter2", "tenantId": "t"}`)}, `subscriptionID: invalid value "": must be a UUID`},
 		"TheSubscriptionIsAName":      {Options{SubscriptionID: "production", Credentials: []byte(`{"clientId": "c", "clientSecret": "hunter2", ` + rest + `}`)}, `subscriptionID: invalid value "production": must be a UUID`},
 		"TheEndpointIsNotEncrypted":   {Options{Endpoint: "http://azure.example.org", Credentials: []byte(`{"clientId": "c", "clientSecret": "hunter2", ` + rest + `}`)}, `endpoint: invalid value "http://azure.example.org": must be a URL that begins with https://`},

@@ -62,8 +62,8 @@ func parseCredentials(text []byte) (credentials, error) {
 }
 
 // credential that gets tokens for calls. The instance discovery is off: it would ask Azure's
-// public cloud whether the authority of a private one is to be trusted, and who writes the
-// Secret decides that.
+// public cloud whether the authority of a private one is to be trusted, and the Secret decides
+// that.
 func (c credentials) credential(o azcore.ClientOptions) (azcore.TokenCredential, error) {
 	switch {
 	case !c.podIdentity && c.ClientSecret != "":
@@ -80,7 +80,7 @@ func (c credentials) credential(o azcore.ClientOptions) (azcore.TokenCredential,
 	return azidentity.NewManagedIdentityCredential(options)
 }
 
-var errCertificate = errors.New("credentials: clientCertificate: must be a PKCS#12 archive in base64, with clientCertificatePassword if it is encrypted")
+var errCertificate = errors.New("credentials: clientCertificate: must be a certificate and its private key, as a PKCS#12 archive in base64, with clientCertificatePassword if it is encrypted")
 
 func (c credentials) certificate(o azcore.ClientOptions) (azcore.TokenCredential, error) {
 	archive, err := base64.StdEncoding.DecodeString(strings.TrimSpace(c.ClientCertificate))

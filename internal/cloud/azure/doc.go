@@ -5,7 +5,8 @@
 // provisioning state and the power state of each VM. The list calls of the Compute and
 // Network APIs take no filter by tag: each of them reads the whole subscription, VMs twice
 // (a page has either the tags or the power states), and three more lists are needed for the
-// resources beside the VMs.
+// resources beside the VMs. For 500 VMs and what belongs to them these are 4 calls instead of 5 lists
+// of many pages each, and a SDK that takes 5 seconds of CPU to compile instead of 72.
 //
 // Resource Graph has two properties that the package has to guard against:
 //

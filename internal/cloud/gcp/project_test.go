@@ -105,6 +105,12 @@ func TestThePodsIdentity(t *testing.T) {
 		}
 		mustList(t, l, 0)
 	})
+	t.Run("AFileThatIsNotThere", func(t *testing.T) {
+		t.Setenv("GOOGLE_APPLICATION_CREDENTIALS", filepath.Join(t.TempDir(), "missing.json"))
+		if l, err := New(t.Context(), ofThePod); l != nil || err == nil || !strings.HasPrefix(err.Error(), "PermissionDenied: the pod has no identity, and there is no Secret with credentials: ") {
+			t.Errorf("error %v", err)
+		}
+	})
 	t.Run("AFileThatTheEnvironmentNames", func(t *testing.T) {
 		key, _, err := cloud.NewKey(account, server.URL)
 		if err != nil {

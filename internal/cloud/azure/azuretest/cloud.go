@@ -1,6 +1,7 @@
 package azuretest
 
 import (
+	"crypto/rsa"
 	"encoding/json"
 	"io"
 	"net/http"
@@ -60,6 +61,7 @@ type identity struct {
 	object      string
 	secrets     []string
 	federations []federation
+	certified   []*rsa.PublicKey
 	assignments []Assignment
 	// used queries since the window began.
 	used  int
@@ -158,14 +160,15 @@ func (c *Cloud) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		fail(w, http.StatusBadRequest, "InvalidRequestContent", err.Error())
 		return
 	}
-	if f := c.Of(call, c.opts.Subscription, body); f != nil && faulty(w, f) {
+	if f := c.Of(call, c.opts.Subscription, body); f != nil {
+		faulty(w, f)
 		return
 	}
 	switch call {
 	case "GET /v2.0/.well-known/openid-configuration":
 		c.openID(w, r, tenant[1])
 	case "POST /oauth2/v2.0/token":
-		c.token(w, tenant[1], body)
+		c.token(w, r, tenant[1], body)
 	case "GET /metadata/identity/oauth2/token":
 		c.machineToken(w, r)
 	case Query:
@@ -185,8 +188,8 @@ func Permissions(subscription string) string {
 	return "GET /subscriptions/" + subscription + "/providers/Microsoft.Authorization/permissions"
 }
 
-// faulty answers with a fault. It reports false if the call is to be answered all the same.
-func faulty(w http.ResponseWriter, f *fakes.Fault) bool {
+// faulty answers with a fault.
+func faulty(w http.ResponseWriter, f *fakes.Fault) {
 	if f.Lost || f.Refused {
 		panic(http.ErrAbortHandler)
 	}
@@ -194,7 +197,6 @@ func faulty(w http.ResponseWriter, f *fakes.Fault) bool {
 		w.Header().Set("Retry-After", f.RetryAfter)
 	}
 	fail(w, f.Status, f.Code, f.Message)
-	return true
 }
 
 // Transport calls the cloud without a server.

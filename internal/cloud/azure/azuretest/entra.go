@@ -4,6 +4,11 @@ import (
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
+	"crypto/rsa"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"math/big"
 	"net/http"
 	"net/url"
 	"slices"
@@ -18,6 +23,9 @@ import (
 // audience that a federated token must have: see
 // https://learn.microsoft.com/entra/workload-id/workload-identity-federation.
 const audience = "api://AzureADTokenExchange"
+
+// keyBits of the keys of certificates.
+const keyBits = 2048
 
 // federation is a federated identity credential: what an identity trusts tokens of.
 type federation struct {
@@ -57,7 +65,7 @@ func (c *Cloud) openID(w http.ResponseWriter, r *http.Request, tenant string) {
 
 // token: https://learn.microsoft.com/entra/identity-platform/v2-oauth2-client-creds-grant-flow.
 // The codes and texts of errors: https://learn.microsoft.com/entra/identity-platform/reference-error-codes.
-func (c *Cloud) token(w http.ResponseWriter, tenant string, body []byte) {
+func (c *Cloud) token(w http.ResponseWriter, r *http.Request, tenant string, body []byte) {
 	form, err := url.ParseQuery(string(body))
 	if err != nil || form.Get("grant_type") != "client_credentials" {
 		c.refuse(w, http.StatusBadRequest, "unsupported_grant_type", 70003, "The app requested an unsupported grant type '"+form.Get("grant_type")+"'.")
@@ -73,7 +81,7 @@ func (c *Cloud) token(w http.ResponseWriter, tenant string, body []byte) {
 	case i == nil:
 		c.refuse(w, http.StatusBadRequest, "unauthorized_client", 700016, "Application with identifier '"+client+"' was not found in the directory '"+tenant+"'. This can happen if the application has not been installed by the administrator of the tenant or consented to by any user in the tenant.")
 	case form.Get("client_assertion") != "":
-		c.assertion(w, client, form)
+		c.assertion(w, client, form.Get("client_assertion"), "https://"+r.Host+r.URL.Path)
 	case !slices.Contains(i.secrets, form.Get("client_secret")):
 		c.refuse(w, http.StatusUnauthorized, "invalid_client", 7000215, "Invalid client secret provided. Ensure the secret being sent in the request is the client secret value, not the client secret ID, for a secret added to app '"+client+"'.")
 	default:
@@ -81,17 +89,56 @@ func (c *Cloud) token(w http.ResponseWriter, tenant string, body []byte) {
 	}
 }
 
-// assertion: https://learn.microsoft.com/entra/identity-platform/v2-oauth2-client-creds-grant-flow#third-case-access-token-request-with-a-federated-credential.
-func (c *Cloud) assertion(w http.ResponseWriter, client string, form url.Values) {
-	for _, f := range c.identities[client].federations {
-		parsed, err := jwt.Parse(form.Get("client_assertion"), func(*jwt.Token) (any, error) { return f.key, nil },
-			jwt.WithIssuer(f.issuer), jwt.WithSubject(f.subject), jwt.WithAudience(audience), jwt.WithValidMethods([]string{"ES256"}), jwt.WithTimeFunc(c.opts.Now))
-		if err == nil && parsed.Valid {
+// assertion of an identity, signed by its certificate or by an issuer that it trusts:
+// https://learn.microsoft.com/entra/identity-platform/v2-oauth2-client-creds-grant-flow#second-case-access-token-request-with-a-certificate
+// and the third case there.
+func (c *Cloud) assertion(w http.ResponseWriter, client, text, endpoint string) {
+	i := c.identities[client]
+	for _, f := range i.federations {
+		if c.isSigned(text, f.key, []string{"ES256"}, f.issuer, f.subject, audience) {
 			fakes.AnswerJSON(w, http.StatusOK, c.newToken(client))
 			return
 		}
 	}
+	for _, key := range i.certified {
+		if c.isSigned(text, key, []string{"PS256", "RS256"}, client, client, endpoint) {
+			fakes.AnswerJSON(w, http.StatusOK, c.newToken(client))
+			return
+		}
+	}
+	if len(i.certified) > 0 {
+		c.refuse(w, http.StatusUnauthorized, "invalid_client", 700027, "The certificate with identifier used to sign the client assertion is not registered on application.")
+		return
+	}
 	c.refuse(w, http.StatusUnauthorized, "invalid_client", 700213, "No matching federated identity record found for presented assertion. Check your federated identity credential Subject, Audience and Issuer against the presented assertion.")
+}
+
+func (c *Cloud) isSigned(text string, key any, methods []string, issuer, subject, audience string) bool {
+	parsed, err := jwt.Parse(text, func(*jwt.Token) (any, error) { return key, nil },
+		jwt.WithIssuer(issuer), jwt.WithSubject(subject), jwt.WithAudience(audience), jwt.WithValidMethods(methods), jwt.WithTimeFunc(c.opts.Now))
+	return err == nil && parsed.Valid
+}
+
+// NewCertificate gives an identity a certificate, and returns it with its private key in PEM.
+func (c *Cloud) NewCertificate(client string) ([]byte, error) {
+	key, err := rsa.GenerateKey(rand.Reader, keyBits)
+	if err != nil {
+		return nil, err
+	}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: client}, NotAfter: c.opts.Now().Add(tokenLife)}
+	certificate, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
+	if err != nil {
+		return nil, err
+	}
+	private, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		return nil, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	i := c.identity(client)
+	i.certified = append(i.certified, &key.PublicKey)
+	return append(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: certificate}), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private})...), nil
 }
 
 // machineToken: https://learn.microsoft.com/entra/identity/managed-identities-azure-resources/how-to-use-vm-token#get-a-token-using-http.

@@ -66,7 +66,7 @@ func (c *Cloud) caller(w http.ResponseWriter, r *http.Request) *identity {
 	return nil
 }
 
-// mayRead reports whether an identity has the right in a resource group, or in the whole
+// may reports whether an identity has a right in a resource group, or in the whole
 // subscription if there is none.
 func (i *identity) may(action, group string) bool {
 	matches := func(pattern string) bool {

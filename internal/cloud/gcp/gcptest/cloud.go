@@ -113,7 +113,7 @@ func (c *Cloud) Silence(scopes ...string) {
 	}
 }
 
-// Calls of the cloud, by which it counts them and faults name them.
+// TokenCall is the call that exchanges a signed assertion for a token, as faults and counts name it.
 const TokenCall = "POST /token"
 
 // ListCall of a collection: instances, disks or addresses.
