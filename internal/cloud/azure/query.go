@@ -21,7 +21,8 @@ const perPage = 1000
 // be escaped in a query.
 var tagValue = regexp.MustCompile(`^[a-zA-Z0-9 _.:/=+@-]{1,256}$`)
 
-// A row of an answer of Resource Graph, by the names that the queries give its columns.
+// A row of an answer of Resource Graph, by the names that the queries give its columns. Those of
+// what a resource belongs to begin with "of", so that none is a word of the query language.
 type row struct {
 	ID                string            `json:"id"`
 	Name              string            `json:"name"`
@@ -31,11 +32,11 @@ type row struct {
 	PowerState        string            `json:"powerState"`
 	CreatedAt         string            `json:"createdAt"`
 	ManagedBy         string            `json:"managedBy"`
-	Machine           string            `json:"machine"`
-	Endpoint          string            `json:"endpoint"`
-	Service           string            `json:"service"`
-	Interface         string            `json:"interface"`
-	Gateway           string            `json:"gateway"`
+	OfMachine         string            `json:"ofMachine"`
+	OfEndpoint        string            `json:"ofEndpoint"`
+	OfService         string            `json:"ofService"`
+	OfConfiguration   string            `json:"ofConfiguration"`
+	OfGateway         string            `json:"ofGateway"`
 }
 
 // tagged is the condition of the resources of some types that carry the tag of an installation.

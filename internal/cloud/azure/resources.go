@@ -10,8 +10,8 @@ import (
 )
 
 const resourceColumns = "name, type, tags, managedBy, provisioningState = tostring(properties.provisioningState), createdAt = tostring(properties.timeCreated), " +
-	"machine = tostring(properties.virtualMachine.id), endpoint = tostring(properties.privateEndpoint.id), service = tostring(properties.privateLinkService.id), " +
-	"interface = tostring(properties.ipConfiguration.id), gateway = tostring(properties.natGateway.id)"
+	"ofMachine = tostring(properties.virtualMachine.id), ofEndpoint = tostring(properties.privateEndpoint.id), ofService = tostring(properties.privateLinkService.id), " +
+	"ofConfiguration = tostring(properties.ipConfiguration.id), ofGateway = tostring(properties.natGateway.id)"
 
 // A kind of resource beside the VMs.
 type kind struct{ typ, name, read string }
@@ -51,7 +51,7 @@ func (a *account) ListResources(ctx context.Context, installation string) ([]inv
 			ID:         r.ID,
 			Tags:       r.Tags,
 			CreatedAt:  timeOf(r.CreatedAt),
-			AttachedTo: cmp.Or(r.Machine, r.Interface, r.ManagedBy, r.Gateway, r.Endpoint, r.Service),
+			AttachedTo: cmp.Or(r.OfMachine, r.OfConfiguration, r.ManagedBy, r.OfGateway, r.OfEndpoint, r.OfService),
 		})
 	}
 	return resources, true, nil
