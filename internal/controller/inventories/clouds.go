@@ -4,13 +4,21 @@ import (
 	"context"
 
 	awsv1alpha1 "github.com/drover-dev/drover/apis/aws/v1alpha1"
+	azurev1alpha1 "github.com/drover-dev/drover/apis/azure/v1alpha1"
+	gcpv1alpha1 "github.com/drover-dev/drover/apis/gcp/v1alpha1"
 	"github.com/drover-dev/drover/internal/cloud/aws"
+	"github.com/drover-dev/drover/internal/cloud/azure"
+	"github.com/drover-dev/drover/internal/cloud/gcp"
 	"github.com/drover-dev/drover/internal/inventory"
 )
 
 type (
-	awsConfig    = *awsv1alpha1.ClusterProviderConfig
-	awsInventory = *awsv1alpha1.VirtualMachineInventory
+	awsConfig      = *awsv1alpha1.ClusterProviderConfig
+	awsInventory   = *awsv1alpha1.VirtualMachineInventory
+	azureConfig    = *azurev1alpha1.ClusterProviderConfig
+	azureInventory = *azurev1alpha1.VirtualMachineInventory
+	gcpConfig      = *gcpv1alpha1.ClusterProviderConfig
+	gcpInventory   = *gcpv1alpha1.VirtualMachineInventory
 )
 
 var clouds = []cloud{
@@ -18,6 +26,18 @@ var clouds = []cloud{
 		version: awsv1alpha1.SchemeGroupVersion, add: awsv1alpha1.AddToScheme, list: &awsv1alpha1.VirtualMachineInventoryList{},
 		connect: func(ctx context.Context, secret []byte, c awsConfig, i awsInventory) (inventory.Lister, error) {
 			return aws.New(ctx, aws.Options{Credentials: secret, Endpoint: c.Spec.Endpoint, Region: i.Spec.ForProvider.Region})
+		},
+	},
+	group[azureConfig, azureInventory]{
+		version: azurev1alpha1.SchemeGroupVersion, add: azurev1alpha1.AddToScheme, list: &azurev1alpha1.VirtualMachineInventoryList{},
+		connect: func(ctx context.Context, secret []byte, c azureConfig, _ azureInventory) (inventory.Lister, error) {
+			return azure.New(ctx, azure.Options{Credentials: secret, Endpoint: c.Spec.Endpoint, SubscriptionID: c.Spec.SubscriptionID})
+		},
+	},
+	group[gcpConfig, gcpInventory]{
+		version: gcpv1alpha1.SchemeGroupVersion, add: gcpv1alpha1.AddToScheme, list: &gcpv1alpha1.VirtualMachineInventoryList{},
+		connect: func(ctx context.Context, secret []byte, c gcpConfig, _ gcpInventory) (inventory.Lister, error) {
+			return gcp.New(ctx, gcp.Options{Credentials: secret, Endpoint: c.Spec.Endpoint, ProjectID: c.Spec.ProjectID})
 		},
 	},
 }
