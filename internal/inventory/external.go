@@ -72,7 +72,7 @@ func (x *external[T]) look(ctx context.Context, i T) (Look, error) {
 	for _, installation := range p.Installations {
 		vms, complete, err := x.lister.List(ctx, installation)
 		if err != nil {
-			return l, fmt.Errorf("cannot list VMs: %w", err)
+			return l, fmt.Errorf("cannot list VMs: %w", steadyError{err})
 		}
 		if !complete {
 			return l, errIncomplete
@@ -107,7 +107,7 @@ func (x *external[T]) prove(ctx context.Context, i T, l *Look) error {
 	}
 	vms, complete, err := finder.Find(ctx, names)
 	if err != nil {
-		return fmt.Errorf("cannot find VMs by their names: %w", err)
+		return fmt.Errorf("cannot find VMs by their names: %w", steadyError{err})
 	}
 	if !complete {
 		return errIncomplete
@@ -142,8 +142,16 @@ func (x *external[T]) lookBeside(ctx context.Context, p v1alpha1.InventoryParame
 // requestID is in the errors of AWS and others, and different in each.
 var requestID = regexp.MustCompile(`(?i)\b(request ?id|requestid)[:=] ?"?[0-9A-Za-z-]+"?`)
 
-// steady is an error that is the same as long as its cause is: the status keeps it.
+// steady is a message that is the same as long as its cause is: a status that has it is written
+// once, and not after each look.
 func steady(message string) string { return requestID.ReplaceAllString(message, "request ID") }
+
+// A steadyError has a steady message.
+type steadyError struct{ error }
+
+func (e steadyError) Error() string { return steady(e.error.Error()) }
+
+func (e steadyError) Unwrap() error { return e.error }
 
 // Create, Update and Delete are never called: an inventory is there as soon as it is
 // asked for, and gone when it is deleted.

@@ -254,6 +254,23 @@ func TestACloudThatFindsNothingByNameStillMisses(t *testing.T) {
 	}
 }
 
+func TestAnErrorOfTheCloudIsTheSameAsLongAsItsCauseIs(t *testing.T) {
+	s := newScene(t, "a")
+	said := map[string]bool{}
+	cause := errors.New("no rights")
+	for i := range 3 {
+		s.cloud.listErr = fmt.Errorf("operation error EC2: DescribeInstances, StatusCode: 403, RequestID: 0000-%d, %w", i, cause)
+		err := s.again(apart)
+		if !errors.Is(err, cause) {
+			t.Errorf("error %v", err)
+		}
+		said[fmt.Sprint(err)] = true
+	}
+	if len(said) != 1 || !said["cannot list VMs: operation error EC2: DescribeInstances, StatusCode: 403, request ID, no rights"] {
+		t.Errorf("it reports %v", said)
+	}
+}
+
 func TestTheStateOfAClaimedVMIsConfirmedByTwoLooks(t *testing.T) {
 	s := newScene(t, "a", "b")
 	set := func(state State, text string) {
