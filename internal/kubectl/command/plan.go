@@ -1,5 +1,231 @@
 package command
 
-import "github.com/spf13/cobra"
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
 
-func (a *app) plan() *cobra.Command { return &cobra.Command{Use: "plan"} }
+	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/jsonmergepatch"
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/kubectl/collect"
+	"github.com/drover-dev/drover/internal/kubectl/forecast"
+)
+
+// lastApplied is where kubectl apply keeps what it applied.
+const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
+
+func (a *app) plan() *cobra.Command {
+	var files []string
+	var o output
+	var target targetFlag
+	manager := ""
+	cmd := &cobra.Command{
+		Use:   "plan -f FILE",
+		Short: "Show what a change of MachineDeployments would do, without doing it",
+		Long: "Show what a change of MachineDeployments would do, without doing it: which Machines are replaced, updated in place, created and deleted, in which order, how many at a time, what " +
+			"blocks it, and how long it takes at least.\n\nThe API server checks the change and fills in defaults by a dry run, as kubectl apply sends it. Drover's own planners foresee the rest. " +
+			"Objects of other kinds in the file are left out, except that a class of the file counts as one that exists.",
+		Example: "  kubectl drover plan -f workers.yaml\n\n  # With the PodDisruptionBudgets of the cluster that the Machines join\n  kubectl drover plan -f workers.yaml --target-context=prod\n\n" +
+			"  # From a pipe, for a script\n  kustomize build . | kubectl drover plan -f - -o json",
+		Args: cobra.NoArgs, ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			objects, err := a.objects(files)
+			if err != nil {
+				return err
+			}
+			p := &planner{app: a, ctx: cmd.Context(), objects: objects, manager: manager}
+			if p.target, err = target.connect(); err != nil {
+				return fmt.Errorf("target cluster: %w", err)
+			}
+			forecasts, err := p.all()
+			if err != nil {
+				return err
+			}
+			return o.write(a.Out, forecasts, func() string { return a.screen(o.format == "wide").Forecasts(forecasts) })
+		},
+	}
+	o.add(cmd)
+	target.add(cmd)
+	cmd.Flags().StringSliceVarP(&files, "filename", "f", nil, "The file with the changed objects, - for standard input.")
+	cmd.Flags().StringVar(&manager, "field-manager", "kubectl", "The field manager by which the change will be applied on the server side. It does not count for objects that kubectl apply wrote on the client side.")
+	_ = cmd.MarkFlagRequired("filename")
+	_ = cmd.MarkFlagFilename("filename", "yaml", "yml", "json")
+	return cmd
+}
+
+// objects of files.
+func (a *app) objects(files []string) ([]*unstructured.Unstructured, error) {
+	var out []*unstructured.Unstructured
+	for _, file := range files {
+		var b []byte
+		var err error
+		if file == "-" {
+			b, err = io.ReadAll(a.In)
+		} else {
+			b, err = os.ReadFile(file) //nolint:gosec // The user names it.
+		}
+		if err != nil {
+			return nil, err
+		}
+		decoder := utilyaml.NewYAMLOrJSONDecoder(bytes.NewReader(b), 4096)
+		for {
+			u := &unstructured.Unstructured{}
+			if err := decoder.Decode(&u.Object); errors.Is(err, io.EOF) {
+				break
+			} else if err != nil {
+				return nil, fmt.Errorf("%s: %w", file, err)
+			}
+			if len(u.Object) > 0 {
+				out = append(out, u)
+			}
+		}
+	}
+	return out, nil
+}
+
+// A planner foresees the changes of a command.
+type planner struct {
+	*app
+	ctx     context.Context
+	objects []*unstructured.Unstructured
+	target  client.Client
+	manager string
+}
+
+func (p *planner) all() ([]forecast.Forecast, error) {
+	out := []forecast.Forecast{}
+	for _, u := range p.objects {
+		if u.GroupVersionKind().GroupKind() != machinev1alpha1.MachineDeploymentGroupVersionKind.GroupKind() {
+			continue
+		}
+		f, err := p.one(u)
+		if err != nil {
+			return nil, fmt.Errorf("%s/%s: %w", u.GetKind(), u.GetName(), err)
+		}
+		out = append(out, f)
+	}
+	if len(out) == 0 {
+		return nil, fmt.Errorf("there is no MachineDeployment of %s among the %d objects of the file: plan takes MachineDeployments", machinev1alpha1.SchemeGroupVersion, len(p.objects))
+	}
+	return out, nil
+}
+
+func (p *planner) one(u *unstructured.Unstructured) (forecast.Forecast, error) {
+	c, err := p.connect()
+	if err != nil {
+		return forecast.Forecast{}, err
+	}
+	if u.GetNamespace() == "" {
+		ns, err := p.namespace()
+		if err != nil {
+			return forecast.Forecast{}, err
+		}
+		u.SetNamespace(ns)
+	}
+	in := forecast.Input{Before: &machinev1alpha1.MachineDeployment{}}
+	if err := client.IgnoreNotFound(c.Get(p.ctx, client.ObjectKeyFromObject(u), in.Before)); err != nil {
+		return forecast.Forecast{}, err
+	}
+	if in.After, err = p.dryRun(c, in.Before, u); err != nil {
+		return forecast.Forecast{}, err
+	}
+	v, err := collect.View(p.ctx, c, p.now(), collect.Options{Namespace: u.GetNamespace(), Target: p.target, Nodes: true, Budgets: true})
+	if err != nil {
+		return forecast.Forecast{}, err
+	}
+	for _, s := range v.SetsOf(in.Before) {
+		in.Sets = append(in.Sets, *s)
+		for _, m := range v.MachinesOf(s) {
+			in.Machines = append(in.Machines, *m)
+		}
+	}
+	in.Config = v.ConfigOf(in.After.Namespace, in.After.Spec.Template.Spec.ClusterRef)
+	if v.Target != nil && v.Target.Budgets != nil {
+		in.TargetRead, in.Pods, in.Budgets = true, v.Target.Pods, v.Target.Budgets
+	}
+	if in.ClassMissing, err = p.lacksClass(c, in.After); err != nil {
+		return forecast.Forecast{}, err
+	}
+	return forecast.Of(p.now(), in), nil
+}
+
+// dryRun returns the object as the API server would keep it. As kubectl apply does, it merges what was
+// applied before, what is there and what the file has; an object that kubectl apply did not write
+// is applied on the server side.
+func (p *planner) dryRun(c client.Client, before *machinev1alpha1.MachineDeployment, u *unstructured.Unstructured) (*machinev1alpha1.MachineDeployment, error) {
+	dry := client.NewDryRunClient(c)
+	out := u.DeepCopy()
+	original, applied := before.Annotations[lastApplied]
+	switch {
+	case before.UID == "":
+		if err := dry.Create(p.ctx, out); err != nil {
+			return nil, err
+		}
+	case applied:
+		patch, err := threeWay(original, before, u)
+		if err != nil {
+			return nil, err
+		}
+		if err := dry.Patch(p.ctx, out, client.RawPatch(types.MergePatchType, patch)); err != nil {
+			return nil, err
+		}
+	default:
+		if err := dry.Apply(p.ctx, client.ApplyConfigurationFromUnstructured(out), client.FieldOwner(p.manager), client.ForceOwnership); err != nil {
+			return nil, err
+		}
+	}
+	after := &machinev1alpha1.MachineDeployment{}
+	return after, runtime.DefaultUnstructuredConverter.FromUnstructured(out.Object, after)
+}
+
+func threeWay(original string, before *machinev1alpha1.MachineDeployment, u *unstructured.Unstructured) ([]byte, error) {
+	modified, err := u.MarshalJSON()
+	if err != nil {
+		return nil, err
+	}
+	live, err := runtime.DefaultUnstructuredConverter.ToUnstructured(before)
+	if err != nil {
+		return nil, err
+	}
+	current, err := (&unstructured.Unstructured{Object: live}).MarshalJSON()
+	if err != nil {
+		return nil, err
+	}
+	return jsonmergepatch.CreateThreeWayJSONMergePatch([]byte(original), modified, current)
+}
+
+// lacksClass reports whether the class of the template is neither there nor in the file.
+func (p *planner) lacksClass(c client.Client, d *machinev1alpha1.MachineDeployment) (bool, error) {
+	ref := d.Spec.Template.Spec.ClassRef
+	kind, namespace := machinev1alpha1.MachineClassGroupVersionKind, d.Namespace
+	if ref.Kind == machinev1alpha1.ClusterMachineClassGroupVersionKind.Kind {
+		kind, namespace = machinev1alpha1.ClusterMachineClassGroupVersionKind, ""
+	}
+	for _, u := range p.objects {
+		if u.GroupVersionKind() == kind && u.GetName() == ref.Name && (namespace == "" || u.GetNamespace() == "" || u.GetNamespace() == namespace) {
+			return false, nil
+		}
+	}
+	u := &unstructured.Unstructured{}
+	u.SetGroupVersionKind(kind)
+	err := c.Get(p.ctx, client.ObjectKey{Namespace: namespace, Name: ref.Name}, u)
+	if apierrors.IsNotFound(err) {
+		return true, nil
+	}
+	// A user who may not read classes is told by Drover's own condition.
+	if apierrors.IsForbidden(err) {
+		return false, nil
+	}
+	return false, err
+}

@@ -324,8 +324,11 @@ func (f *foresight) bounds() {
 	case machinev1alpha1.InPlaceUpdate:
 		f.Least = max(0, min(have, after.Spec.Replicas)-unavailable)
 		f.AtATime = max(1, unavailable)
-		if len(f.Updated) > 0 && unavailable == 0 {
-			f.Created++ // One new Machine takes the place of those that are updated, one after another.
+		if last := len(f.Updated) - 1; last >= 0 && unavailable == 0 {
+			// One new Machine takes the place of those that are updated, one after another, and of the
+			// last outdated one for good.
+			f.Replaced, f.Updated = append(f.Replaced, f.Updated[last]), f.Updated[:last]
+			f.Created++
 			f.Most = max(f.Most, after.Spec.Replicas+1)
 		}
 	case machinev1alpha1.OnDelete:
