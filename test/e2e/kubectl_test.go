@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -17,6 +18,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -25,6 +27,7 @@ import (
 	clusterv1alpha1 "github.com/drover-dev/drover/apis/cluster/v1alpha1"
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	kubectlcollect "github.com/drover-dev/drover/internal/kubectl/collect"
+	"github.com/drover-dev/drover/internal/kubectl/forecast"
 	"github.com/drover-dev/drover/internal/localcloud"
 	"github.com/drover-dev/drover/internal/names"
 	"github.com/drover-dev/drover/test/kit"
@@ -338,4 +341,148 @@ func awaitOnlyMachine(t *testing.T, f kit.Fleet) machinev1alpha1.Machine {
 		return ""
 	})
 	return *onlyMachine(t, f)
+}
+
+// TestKubectlDroverPlansWhatHappens plans three changes of a MachineDeployment that runs, applies each,
+// and compares.
+func TestKubectlDroverPlansWhatHappens(t *testing.T) {
+	t.Parallel()
+	f := plane.NewFleet(t)
+	md := f.Deployment("workers", 3, 1, 0)
+	f.Create(t, md)
+	f.AwaitDeployment(t, md.Name)
+	for _, tc := range []struct {
+		name   string
+		change func(*machinev1alpha1.MachineDeployment)
+		// numbers of Machines that are replaced, deleted and created.
+		replaced, deleted, created int
+	}{
+		{"ADrainTimeoutReplacesNone", func(md *machinev1alpha1.MachineDeployment) {
+			md.Spec.Template.Spec.Drain.Timeout.Duration = time.Minute
+		}, 0, 0, 0},
+		{"ANewVersionReplacesAll", func(md *machinev1alpha1.MachineDeployment) { md.Spec.Template.Spec.Version = kit.NewVersion }, 3, 0, 3},
+		{"FewerReplicasDeleteTwo", func(md *machinev1alpha1.MachineDeployment) { md.Spec.Replicas = 1 }, 0, 2, 0},
+	} {
+		step(t, tc.name, func(t *testing.T) {
+			before := machineNames(t, f)
+			tc.change(md)
+			file := filepath.Join(t.TempDir(), "workers.yaml")
+			must(t, os.WriteFile(file, manifest(t, md), 0o600))
+			out, code := runPlugin(t.Context(), f, "plan", "-f", file, "-o", "json")
+			var plans []forecast.Forecast
+			if err := json.Unmarshal([]byte(out), &plans); err != nil || code != 0 || len(plans) != 1 {
+				t.Fatalf("exit code %d, %v: %s", code, err, out)
+			}
+			p := plans[0]
+			if len(p.Replaced) != tc.replaced || len(p.Deleted) != tc.deleted || int(p.Created) != tc.created {
+				t.Errorf("planned %+v", p)
+			}
+			kubectl(t, f, "apply", "--server-side", "--force-conflicts", "-f", file)
+			f.AwaitDeployment(t, md.Name)
+			after := machineNames(t, f)
+			var gone []string
+			for name := range before {
+				if !after[name] {
+					gone = append(gone, name)
+				}
+				delete(after, name)
+			}
+			if want := slices.Sorted(slices.Values(slices.Concat(p.Replaced, p.Deleted))); !slices.Equal(slices.Sorted(slices.Values(gone)), want) || len(after) != int(p.Created) {
+				t.Errorf("planned that %v go and %d are created; %v are gone and %v were created", want, p.Created, gone, after)
+			}
+		})
+	}
+	f.DeleteDeployment(t, md.Name)
+}
+
+// manifest of a MachineDeployment as a user writes it.
+func manifest(t *testing.T, md *machinev1alpha1.MachineDeployment) []byte {
+	t.Helper()
+	o := md.DeepCopy()
+	o.ObjectMeta = metav1.ObjectMeta{Namespace: md.Namespace, Name: md.Name}
+	u, err := runtime.DefaultUnstructuredConverter.ToUnstructured(o)
+	must(t, err)
+	delete(u, "status")
+	u["apiVersion"], u["kind"] = machinev1alpha1.SchemeGroupVersion.String(), "MachineDeployment"
+	b, err := yaml.Marshal(u)
+	must(t, err)
+	return b
+}
+
+// TestKubectlDroverChangesWhatItIsAskedTo runs each command that changes an object.
+func TestKubectlDroverChangesWhatItIsAskedTo(t *testing.T) {
+	t.Parallel()
+	f := plane.NewFleet(t)
+	md := f.Deployment("workers", 1, 1, 0)
+	f.Create(t, md)
+	f.AwaitDeployment(t, md.Name)
+	done := func(t *testing.T, want string, args ...string) {
+		t.Helper()
+		if out, code := runPlugin(t.Context(), f, args...); code != 0 || !strings.Contains(out, want) {
+			t.Fatalf("kubectl drover %s: exit code %d, want %q in\n%s", strings.Join(args, " "), code, want, out)
+		}
+	}
+	refused := func(t *testing.T, want string, args ...string) {
+		t.Helper()
+		if out, code := runPlugin(t.Context(), f, args...); code != 1 || !strings.Contains(out, want) {
+			t.Fatalf("kubectl drover %s: exit code %d, want %q in\n%s", strings.Join(args, " "), code, want, out)
+		}
+	}
+	step(t, "RolloutsArePausedAndResumed", func(t *testing.T) {
+		done(t, "machinedeployment.machine.drover.dev/workers paused", "rollout", "pause", "md/workers")
+		refused(t, "already paused", "rollout", "pause", "md", "workers")
+		refused(t, "is paused", "rollout", "restart", "md/workers")
+		done(t, "resumed", "rollout", "resume", "md/workers")
+	})
+	first := onlyMachine(t, f).Name
+	step(t, "ARestartReplacesTheMachine", func(t *testing.T) {
+		done(t, "restarted", "rollout", "restart", "md/workers")
+		done(t, "successfully rolled out", "rollout", "status", "md/workers", "--timeout=2m")
+		f.AwaitDeployment(t, md.Name)
+		if m := onlyMachine(t, f); m.Name == first {
+			t.Errorf("Machine %s was not replaced", first)
+		}
+	})
+	step(t, "AnUndoGoesBack", func(t *testing.T) {
+		roll(t, f, md, kit.NewVersion)
+		f.AwaitDeployment(t, md.Name)
+		done(t, "rolled back to revision 2", "rollout", "undo", "md/workers")
+		done(t, "successfully rolled out", "rollout", "status", "md/workers", "--timeout=2m")
+		f.AwaitDeployment(t, md.Name)
+		if m := onlyMachine(t, f); m.Spec.Version != kit.OldVersion {
+			t.Errorf("Machine %s is of version %s", m.Name, m.Spec.Version)
+		}
+		done(t, kit.NewVersion, "rollout", "history", "md/workers")
+		refused(t, "unable to find revision 9", "rollout", "undo", "md/workers", "--to-revision=9")
+	})
+	step(t, "AFreezeHoldsTheScaleUp", func(t *testing.T) {
+		done(t, "frozen", "freeze", "md/workers")
+		kubectl(t, f, "scale", "md", md.Name, "--replicas=2")
+		awaitFrozen(t, f, md, "ManualFreeze")
+		done(t, "not frozen", "freeze", "md/workers", "--undo")
+		f.AwaitDeployment(t, md.Name)
+	})
+	step(t, "AMachineIsPreservedAndReplaced", func(t *testing.T) {
+		name := slices.Sorted(maps.Keys(machineNames(t, f)))[0]
+		done(t, "preserved", "preserve", "ma/"+name)
+		kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+			m := &machinev1alpha1.Machine{}
+			if err := f.Client.Get(ctx, client.ObjectKey{Namespace: f.Namespace, Name: name}, m); err != nil || m.Status.Preservation == nil {
+				return fmt.Sprintf("it is not preserved, %v", err)
+			}
+			return ""
+		})
+		done(t, "not preserved", "preserve", "ma/"+name, "--undo")
+		done(t, "marked to be replaced", "replace", "ma", name)
+		awaitReplaced(t, f, md, name)
+	})
+	step(t, "AMachineIsDrainedAndDeleted", func(t *testing.T) {
+		name := slices.Sorted(maps.Keys(machineNames(t, f)))[0]
+		refused(t, "is not being deleted", "drain", "ma/"+name)
+		done(t, "drained and deleted", "drain", "ma/"+name, "--delete")
+		awaitReplaced(t, f, md, name)
+	})
+	done(t, "VirtualMachine/", "tree", "md/workers")
+	done(t, "complete", "status", "md/workers", "--watch")
+	f.DeleteDeployment(t, md.Name)
 }

@@ -66,6 +66,7 @@ func New(streams genericiooptions.IOStreams) *cobra.Command {
 		SilenceErrors: true, SilenceUsage: true,
 		Annotations: map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl drover"},
 	}
+	root.CompletionOptions.DisableDefaultCmd = true
 	root.SetIn(streams.In)
 	root.SetOut(streams.Out)
 	root.SetErr(streams.ErrOut)
@@ -75,7 +76,7 @@ func New(streams genericiooptions.IOStreams) *cobra.Command {
 	root.AddCommand(
 		a.status(), a.why(), a.tree(), a.rollout(), a.plan(),
 		a.drain(), a.replace(), a.preserve(), a.freeze(),
-		a.move(), a.importVMs(),
+		a.move(), a.importVMs(), a.completion(),
 	)
 	return root
 }
