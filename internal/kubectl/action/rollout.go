@@ -179,7 +179,7 @@ func numbers(all []machinev1alpha1.Revision) string {
 	return strings.Join(texts, ", ")
 }
 
-// isTemplate reports whether a revision is what the template says, whatever it was rolled out for.
+// isTemplate reports whether a revision equals the template, whatever it was rolled out for.
 func isTemplate(d *machinev1alpha1.MachineDeployment, r *machinev1alpha1.Revision) bool {
 	t := d.Spec.Template
 	same := func(a, b any) bool { return equality.Semantic.DeepEqual(a, b) }

@@ -25,3 +25,7 @@ func For(kind, reason string) Advice {
 	}
 	return reasons[key{"Machine", reason}]
 }
+
+// ForFailure returns the advice for status.failureReason of a Machine. Reasons of conditions and events
+// may have the same name and another meaning.
+func ForFailure(reason string) Advice { return codes[reason] }

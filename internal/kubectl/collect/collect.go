@@ -210,7 +210,7 @@ func (r *reader) resource(m *machinev1alpha1.Machine, ref machinev1alpha1.Compos
 	r.v.Resources = append(r.v.Resources, out)
 }
 
-// droversOf annotations: those of others may be long, and say nothing here.
+// droversOf returns the annotations of Drover: other ones may be long, and are of no use here.
 func droversOf(annotations map[string]string) map[string]string {
 	out := map[string]string{}
 	for k, v := range annotations {

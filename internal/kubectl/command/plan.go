@@ -223,7 +223,7 @@ func (p *planner) lacksClass(c client.Client, d *machinev1alpha1.MachineDeployme
 	if apierrors.IsNotFound(err) {
 		return true, nil
 	}
-	// A user who may not read classes is told by Drover's own condition.
+	// If the user may not read classes, Drover's own condition reports a missing one.
 	if apierrors.IsForbidden(err) {
 		return false, nil
 	}

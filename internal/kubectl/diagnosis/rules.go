@@ -6,8 +6,10 @@ import (
 	"strings"
 	"time"
 
+	xpv1 "github.com/crossplane/crossplane-runtime/v2/apis/common/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	clusterv1alpha1 "github.com/drover-dev/drover/apis/cluster/v1alpha1"
 	fn "github.com/drover-dev/drover/apis/fn/v1alpha1"
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/kubectl/advice"
@@ -57,23 +59,20 @@ var machineRules = []rule{
 	{condition: machinev1alpha1.ConditionUserDataComplete, status: metav1.ConditionFalse, needsUser: []string{"*"}},
 	{condition: machinev1alpha1.ConditionAnnotationsValid, status: metav1.ConditionFalse, needsUser: []string{"*"}},
 	{condition: machinev1alpha1.ConditionUpdated, status: metav1.ConditionFalse, only: []string{machinev1alpha1.ReasonUpdateFailed}, needsUser: []string{"*"}},
-	{condition: conditionSynced, status: metav1.ConditionFalse},
+	{condition: string(xpv1.TypeSynced), status: metav1.ConditionFalse},
 }
 
 // vmRules are those of the VM resource.
 var vmRules = []rule{
-	{condition: conditionSynced, status: metav1.ConditionFalse},
+	{condition: string(xpv1.TypeSynced), status: metav1.ConditionFalse},
 	{condition: machinev1alpha1.ConditionLastAsyncOperation, status: metav1.ConditionFalse},
 }
 
 // configRules are those of the configuration of the target cluster.
 var configRules = []rule{
-	{condition: "Reachable", status: metav1.ConditionFalse, needsUser: []string{"*"}},
-	{condition: "Authorized", status: metav1.ConditionFalse, needsUser: []string{"*"}},
+	{condition: clusterv1alpha1.ConditionReachable, status: metav1.ConditionFalse, needsUser: []string{"*"}},
+	{condition: clusterv1alpha1.ConditionAuthorized, status: metav1.ConditionFalse, needsUser: []string{"*"}},
 }
-
-// conditionSynced is Crossplane's.
-const conditionSynced = "Synced"
 
 // apply rules to the conditions of an object.
 func apply(rules []rule, subject view.Ref, conditions []metav1.Condition) []Finding {
@@ -154,7 +153,7 @@ func ofFailure(m *machinev1alpha1.Machine, ref view.Ref) (Finding, bool) {
 		return Finding{}, false
 	}
 	reason := string(m.Status.FailureReason)
-	a := advice.For(view.Machine, reason)
+	a := advice.ForFailure(reason)
 	f := Finding{Subjects: []view.Ref{ref}, Reason: reason, Cause: m.Status.Failure(), Meaning: a.Meaning, Do: a.Do}
 	preserved := view.Is(m.Status.Conditions, machinev1alpha1.ConditionPreserved, metav1.ConditionTrue)
 	if preserved != nil {

@@ -8,6 +8,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	clusterv1alpha1 "github.com/drover-dev/drover/apis/cluster/v1alpha1"
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/kubectl/view"
 )
@@ -155,7 +156,7 @@ func groupOf(v *view.View, ref view.Ref, now time.Time) (Group, bool) {
 	g.Findings = merge(g.Findings)
 	for i := range g.Findings {
 		// The configuration is a finding of its own then, and has the cure.
-		if f := &g.Findings[i]; f.Reason == machinev1alpha1.ReasonTargetUnreachable && slices.ContainsFunc(g.Findings, func(o Finding) bool { return o.Condition == "Reachable" }) {
+		if f := &g.Findings[i]; f.Reason == machinev1alpha1.ReasonTargetUnreachable && slices.ContainsFunc(g.Findings, func(o Finding) bool { return o.Condition == clusterv1alpha1.ConditionReachable }) {
 			f.Do = ""
 		}
 	}

@@ -8,9 +8,11 @@ import (
 	"strings"
 	"time"
 
+	xpv1 "github.com/crossplane/crossplane-runtime/v2/apis/common/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	clusterv1alpha1 "github.com/drover-dev/drover/apis/cluster/v1alpha1"
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/kubectl/view"
 )
@@ -124,7 +126,7 @@ func (b *answer) events(ref view.Ref) {
 	}
 }
 
-// noise are events of Crossplane that say nothing about Machines.
+// noise are events of Crossplane that report nothing about Machines.
 var noise = []string{"CompositionSelection", "SelectComposition"}
 
 // stepPrefix is what Crossplane writes before the events of a pipeline.
@@ -189,7 +191,7 @@ func (b *answer) config(namespace string, ref machinev1alpha1.ClusterReference) 
 		b.fact(fact, "%s %s does not exist", kind, name)
 	default:
 		texts := []string{}
-		for _, typ := range []string{"Reachable", "Authorized"} {
+		for _, typ := range []string{clusterv1alpha1.ConditionReachable, clusterv1alpha1.ConditionAuthorized} {
 			for _, k := range c.Conditions {
 				if k.Type == typ {
 					texts = append(texts, fmt.Sprintf("%s=%s", typ, k.Status))
@@ -241,7 +243,7 @@ func (b *answer) owners(m *machinev1alpha1.Machine, now time.Time) {
 		return
 	}
 	holds := slices.DeleteFunc(g.Findings, func(f Finding) bool {
-		return f.Condition != machinev1alpha1.ConditionRemediationAllowed && f.Condition != machinev1alpha1.ConditionFrozen && f.Condition != "Reachable"
+		return f.Condition != machinev1alpha1.ConditionRemediationAllowed && f.Condition != machinev1alpha1.ConditionFrozen && f.Condition != clusterv1alpha1.ConditionReachable
 	})
 	b.Findings = merge(slices.Concat(b.Findings, holds))
 	if slices.ContainsFunc(b.Findings, func(f Finding) bool { return f.NeedsUser }) {
@@ -263,7 +265,7 @@ func (b *answer) vm(m *machinev1alpha1.Machine) {
 	case r.Deleted != nil:
 		texts = append(texts, "is being deleted")
 	}
-	for _, typ := range []string{conditionSynced, machinev1alpha1.ConditionReady} {
+	for _, typ := range []string{string(xpv1.TypeSynced), machinev1alpha1.ConditionReady} {
 		for _, c := range r.Conditions {
 			if c.Type == typ {
 				texts = append(texts, fmt.Sprintf("%s=%s", typ, c.Status))

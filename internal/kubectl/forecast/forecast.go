@@ -20,6 +20,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
+	clusterv1alpha1 "github.com/drover-dev/drover/apis/cluster/v1alpha1"
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/kubectl/view"
 	"github.com/drover-dev/drover/internal/plan"
@@ -205,7 +206,7 @@ func (f *foresight) problem() *plan.Condition {
 func (f *foresight) frozen() *plan.Condition {
 	o := freeze.OfDeployment(f.in.After)
 	if c := f.in.Config; c != nil {
-		if r := view.Is(c.Conditions, "Reachable", metav1.ConditionFalse); r != nil {
+		if r := view.Is(c.Conditions, clusterv1alpha1.ConditionReachable, metav1.ConditionFalse); r != nil {
 			o.Cluster = &freeze.Cluster{Kind: c.Kind, Name: c.Name, Unreachable: true, Reason: r.Reason, Since: r.LastTransitionTime.Time}
 		}
 	}

@@ -1,5 +1,5 @@
 // Package render writes what the other packages of kubectl drover return as text for a terminal. Colours
-// only repeat what the text says, and are left out where NO_COLOR is set or the output is no terminal.
+// only repeat what the text shows, and are left out where NO_COLOR is set or the output is no terminal.
 package render
 
 import (
