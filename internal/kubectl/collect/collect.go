@@ -51,7 +51,7 @@ type Options struct {
 
 // View reads a view.
 func View(ctx context.Context, c client.Client, now time.Time, o Options) (*view.View, error) {
-	r := &reader{ctx: ctx, c: c, o: o, v: &view.View{Time: metav1.NewTime(now)}}
+	r := &reader{ctx: ctx, c: c, o: o, v: &view.View{Time: metav1.NewTime(now)}, failed: map[string]bool{}}
 	if err := r.machines(); err != nil {
 		return nil, err
 	}
@@ -73,6 +73,8 @@ type reader struct {
 	c   client.Client
 	o   Options
 	v   *view.View
+	// failed kinds of resources.
+	failed map[string]bool
 }
 
 // unread records what could not be read. A user may lack a right that the rest does not need.
@@ -197,7 +199,11 @@ func (r *reader) resource(m *machinev1alpha1.Machine, ref machinev1alpha1.Compos
 	}
 	err := r.c.Get(r.ctx, key, o)
 	if out.Missing = apierrors.IsNotFound(err); err != nil && !out.Missing {
-		r.unread(ref.Kind+" "+ref.Name, err)
+		// A right is missing for all resources of the kind: it is named once.
+		if !r.failed[kind.Kind] {
+			r.failed[kind.Kind] = true
+			r.unread(ref.Kind+" "+ref.Name, err)
+		}
 		return
 	}
 	out.Created, out.Deleted, out.Annotations = o.GetCreationTimestamp(), o.GetDeletionTimestamp(), droversOf(o.GetAnnotations())

@@ -20,6 +20,7 @@ import (
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/kubectl/collect"
 	"github.com/drover-dev/drover/internal/kubectl/forecast"
+	"github.com/drover-dev/drover/internal/kubectl/view"
 )
 
 // lastApplied is where kubectl apply keeps what it applied.
@@ -32,8 +33,8 @@ func (a *app) plan() *cobra.Command {
 	manager := ""
 	cmd := &cobra.Command{
 		Use:   "plan -f FILE",
-		Short: "Show what a change of MachineDeployments would do, without doing it",
-		Long: "Show what a change of MachineDeployments would do, without doing it: which Machines are replaced, updated in place, created and deleted, in which order, how many at a time, what " +
+		Short: "Show what a change of NodePools or MachineDeployments would do, without doing it",
+		Long: "Show what a change of NodePools or MachineDeployments would do, without doing it: which Machines are replaced, updated in place, created and deleted, in which order, how many at a time, what " +
 			"blocks it, and how long it takes at least.\n\nThe API server checks the change and fills in defaults by a dry run, as kubectl apply sends it. Drover's own planners foresee the rest. " +
 			"Objects of other kinds in the file are left out, except that a class of the file counts as one that exists.",
 		Example: "  kubectl drover plan -f workers.yaml\n\n  # With the PodDisruptionBudgets of the cluster that the Machines join\n  kubectl drover plan -f workers.yaml --target-context=prod\n\n" +
@@ -106,90 +107,113 @@ type planner struct {
 func (p *planner) all() ([]forecast.Forecast, error) {
 	out := []forecast.Forecast{}
 	for _, u := range p.objects {
-		if u.GroupVersionKind().GroupKind() != machinev1alpha1.MachineDeploymentGroupVersionKind.GroupKind() {
+		foresee := p.deployment
+		switch u.GroupVersionKind() {
+		case machinev1alpha1.MachineDeploymentGroupVersionKind:
+		case machinev1alpha1.NodePoolGroupVersionKind:
+			foresee = p.pool
+		default:
 			continue
 		}
-		f, err := p.one(u)
+		if err := p.inNamespace(u); err != nil {
+			return nil, err
+		}
+		all, err := foresee(u)
 		if err != nil {
 			return nil, fmt.Errorf("%s/%s: %w", u.GetKind(), u.GetName(), err)
 		}
-		out = append(out, f)
+		out = append(out, all...)
 	}
 	if len(out) == 0 {
-		return nil, fmt.Errorf("there is no MachineDeployment of %s among the %d objects of the file: plan takes MachineDeployments", machinev1alpha1.SchemeGroupVersion, len(p.objects))
+		return nil, fmt.Errorf("there is no NodePool and no MachineDeployment of %s among the %d objects of the file", machinev1alpha1.SchemeGroupVersion, len(p.objects))
 	}
 	return out, nil
 }
 
-func (p *planner) one(u *unstructured.Unstructured) (forecast.Forecast, error) {
+// inNamespace gives an object without a namespace that of the command, as kubectl apply does.
+func (p *planner) inNamespace(u *unstructured.Unstructured) error {
+	if u.GetNamespace() != "" {
+		return nil
+	}
+	ns, err := p.namespace()
+	u.SetNamespace(ns)
+	return err
+}
+
+// deployment foresees the change of a MachineDeployment.
+func (p *planner) deployment(u *unstructured.Unstructured) ([]forecast.Forecast, error) {
 	c, err := p.connect()
 	if err != nil {
-		return forecast.Forecast{}, err
+		return nil, err
 	}
-	if u.GetNamespace() == "" {
-		ns, err := p.namespace()
-		if err != nil {
-			return forecast.Forecast{}, err
-		}
-		u.SetNamespace(ns)
+	before, after := &machinev1alpha1.MachineDeployment{}, &machinev1alpha1.MachineDeployment{}
+	if err := p.dryRun(c, before, u, after); err != nil {
+		return nil, err
 	}
-	in := forecast.Input{Before: &machinev1alpha1.MachineDeployment{}}
-	if err := client.IgnoreNotFound(c.Get(p.ctx, client.ObjectKeyFromObject(u), in.Before)); err != nil {
-		return forecast.Forecast{}, err
-	}
-	if in.After, err = p.dryRun(c, in.Before, u); err != nil {
-		return forecast.Forecast{}, err
-	}
-	v, err := collect.View(p.ctx, c, p.now(), collect.Options{Namespace: u.GetNamespace(), Target: p.target, Nodes: true, Budgets: true})
+	v, err := p.look(c, u.GetNamespace())
 	if err != nil {
-		return forecast.Forecast{}, err
+		return nil, err
 	}
-	for _, s := range v.SetsOf(in.Before) {
+	in, err := p.input(c, v, before, after)
+	if err != nil {
+		return nil, err
+	}
+	in.Before, in.After = before, after
+	return []forecast.Forecast{forecast.Of(p.now(), in)}, nil
+}
+
+func (p *planner) look(c client.Client, namespace string) (*view.View, error) {
+	return collect.View(p.ctx, c, p.now(), collect.Options{Namespace: namespace, Target: p.target, Nodes: true, Budgets: true})
+}
+
+// input of a forecast: what belongs to the MachineDeployment as it is, and to the template of the other.
+func (p *planner) input(c client.Client, v *view.View, before, after *machinev1alpha1.MachineDeployment) (in forecast.Input, err error) {
+	for _, s := range v.SetsOf(before) {
 		in.Sets = append(in.Sets, *s)
 		for _, m := range v.MachinesOf(s) {
 			in.Machines = append(in.Machines, *m)
 		}
 	}
-	in.Config = v.ConfigOf(in.After.Namespace, in.After.Spec.Template.Spec.ClusterRef)
+	in.Config = v.ConfigOf(after.Namespace, after.Spec.Template.Spec.ClusterRef)
 	if v.Target != nil && v.Target.Budgets != nil {
 		in.TargetRead, in.Pods, in.Budgets = true, v.Target.Pods, v.Target.Budgets
 	}
-	if in.ClassMissing, err = p.lacksClass(c, in.After); err != nil {
-		return forecast.Forecast{}, err
-	}
-	return forecast.Of(p.now(), in), nil
+	in.ClassMissing, err = p.lacksClass(c, after)
+	return in, err
 }
 
 // dryRun returns the object as the API server would keep it. As kubectl apply does, it merges what was
 // applied before, what is there and what the file has; an object that kubectl apply did not write
 // is applied on the server side.
-func (p *planner) dryRun(c client.Client, before *machinev1alpha1.MachineDeployment, u *unstructured.Unstructured) (*machinev1alpha1.MachineDeployment, error) {
+func (p *planner) dryRun(c client.Client, before client.Object, u *unstructured.Unstructured, after client.Object) error {
+	if err := client.IgnoreNotFound(c.Get(p.ctx, client.ObjectKeyFromObject(u), before)); err != nil {
+		return err
+	}
 	dry := client.NewDryRunClient(c)
 	out := u.DeepCopy()
-	original, applied := before.Annotations[lastApplied]
+	original, applied := before.GetAnnotations()[lastApplied]
 	switch {
-	case before.UID == "":
+	case before.GetUID() == "":
 		if err := dry.Create(p.ctx, out); err != nil {
-			return nil, err
+			return err
 		}
 	case applied:
 		patch, err := threeWay(original, before, u)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		if err := dry.Patch(p.ctx, out, client.RawPatch(types.MergePatchType, patch)); err != nil {
-			return nil, err
+			return err
 		}
 	default:
 		if err := dry.Apply(p.ctx, client.ApplyConfigurationFromUnstructured(out), client.FieldOwner(p.manager), client.ForceOwnership); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	after := &machinev1alpha1.MachineDeployment{}
-	return after, runtime.DefaultUnstructuredConverter.FromUnstructured(out.Object, after)
+	return runtime.DefaultUnstructuredConverter.FromUnstructured(out.Object, after)
 }
 
-func threeWay(original string, before *machinev1alpha1.MachineDeployment, u *unstructured.Unstructured) ([]byte, error) {
+func threeWay(original string, before client.Object, u *unstructured.Unstructured) ([]byte, error) {
 	modified, err := u.MarshalJSON()
 	if err != nil {
 		return nil, err
