@@ -160,8 +160,13 @@ func groupOf(v *view.View, ref view.Ref, now time.Time) (Group, bool) {
 			f.Do = ""
 		}
 	}
-	if slices.ContainsFunc(g.Findings, func(f Finding) bool { return f.NeedsUser }) {
+	terminates := func(r Row) bool { return r.Phase == string(machinev1alpha1.MachineTerminating) }
+	switch {
+	case slices.ContainsFunc(g.Findings, func(f Finding) bool { return f.NeedsUser }):
 		g.State = NeedsUser
+	case slices.ContainsFunc(g.Machines, terminates):
+		// The object may not have counted the Machine yet.
+		g.State = worse(g.State, InProgress)
 	}
 	if g.State == Complete {
 		g.Doing = ""
