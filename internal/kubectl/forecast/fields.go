@@ -2,7 +2,6 @@ package forecast
 
 import (
 	"encoding/json"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -70,7 +69,7 @@ func flatten(path string, v any, into map[string]string) {
 	m, ok := v.(map[string]any)
 	if !ok || len(m) == 0 {
 		if b, err := json.Marshal(v); err == nil {
-			into[path] = fmt.Sprintf("%s", b)
+			into[path] = string(b)
 		}
 		return
 	}
