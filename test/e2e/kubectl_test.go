@@ -277,7 +277,7 @@ func saveView(t *testing.T, f kit.Fleet, name string) {
 	if *recordViews == "" {
 		return
 	}
-	v, err := kubectlcollect.View(t.Context(), f.Client, time.Now(), kubectlcollect.Options{Namespace: f.Namespace, Resources: true, Events: true})
+	v, err := kubectlcollect.View(t.Context(), f.Client, time.Now(), kubectlcollect.Options{Namespace: f.Namespace, Resources: true, Tokens: true, Events: true, Nodes: true})
 	must(t, err)
 	b, err := yaml.Marshal(v)
 	must(t, err)

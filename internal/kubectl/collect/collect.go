@@ -26,6 +26,7 @@ import (
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/console"
 	"github.com/drover-dev/drover/internal/kubectl/view"
+	"github.com/drover-dev/drover/internal/names"
 )
 
 // pageSize of a list.
@@ -39,6 +40,8 @@ type Options struct {
 	// for all. NotRunning limits them to Machines that do not run.
 	Resources, NotRunning bool
 	Names                 []string
+	// Tokens adds the metadata of the Secrets with join token and user data.
+	Tokens bool
 	// Events are read too.
 	Events bool
 	// Target cluster, nil if it is not to be read beside the control cluster. If the Machines join
@@ -179,6 +182,10 @@ func (r *reader) resources() {
 		}
 		for _, ref := range m.Status.ResourceRefs {
 			r.resource(m, ref)
+		}
+		// The Secret is no composed resource.
+		if r.o.Tokens {
+			r.resource(m, machinev1alpha1.ComposedReference{Role: machinev1alpha1.ResourceUserData, APIVersion: "v1", Kind: "Secret", Name: names.UserData(m.Name, m.UID)})
 		}
 	}
 }

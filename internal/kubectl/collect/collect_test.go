@@ -19,15 +19,15 @@ import (
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/kubectl/collect"
 	"github.com/drover-dev/drover/internal/kubectl/command"
+	"github.com/drover-dev/drover/internal/names"
 )
 
 func objects() []client.Object {
 	m := &machinev1alpha1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "w"}}
 	m.Status.ResourceRefs = []machinev1alpha1.ComposedReference{
-		{Role: machinev1alpha1.ResourceUserData, APIVersion: "v1", Kind: "Secret", Name: "w-user-data"},
 		{Role: machinev1alpha1.ResourceVM, APIVersion: "local.drover.dev/v1alpha1", Kind: "VirtualMachine", Name: "w-vm"},
 	}
-	s := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "w-user-data"}, Data: map[string][]byte{"userData": []byte("secret-token")}}
+	s := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: names.UserData("w", "")}, Data: map[string][]byte{"userData": []byte("secret-token")}}
 	pc := &clusterv1alpha1.ClusterProviderConfig{ObjectMeta: metav1.ObjectMeta{Name: "default"}}
 	pc.Spec.Credentials.Source = clusterv1alpha1.CredentialsInjectedIdentity
 	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "w-node"}}
@@ -47,11 +47,11 @@ func TestTheContentOfASecretIsNeverRead(t *testing.T) {
 			return c.Get(ctx, key, o, opts...)
 		},
 	}).Build()
-	v, err := collect.View(t.Context(), c, time.Now(), collect.Options{Namespace: "team", Resources: true, Events: true, Nodes: true})
+	v, err := collect.View(t.Context(), c, time.Now(), collect.Options{Namespace: "team", Resources: true, Tokens: true, Events: true, Nodes: true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !slices.Equal(read, []string{"w-user-data"}) || len(v.Resources) != 2 || v.Resources[0].Missing || !v.Resources[1].Missing {
+	if !slices.Equal(read, []string{names.UserData("w", "")}) || len(v.Resources) != 2 || !v.Resources[0].Missing || v.Resources[1].Missing {
 		t.Errorf("read %v, resources %+v", read, v.Resources)
 	}
 	if v.Target == nil || len(v.Target.Nodes) != 1 {

@@ -182,7 +182,7 @@ func (a *app) why() *cobra.Command {
 			}
 			options := collect.Options{Resources: true, Names: []string{}, Events: true}
 			if ref.Kind == view.Machine {
-				options.Names, options.Nodes = []string{ref.Name}, true
+				options.Names, options.Nodes, options.Tokens = []string{ref.Name}, true, true
 			}
 			if options.Target, err = target.connect(); err != nil {
 				return fmt.Errorf("target cluster: %w", err)
@@ -217,7 +217,7 @@ func (a *app) tree() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			v, err := a.read(cmd.Context(), all, collect.Options{Resources: true})
+			v, err := a.read(cmd.Context(), all, collect.Options{Resources: true, Tokens: true})
 			if err != nil {
 				return err
 			}

@@ -285,10 +285,17 @@ func (b *answer) token(m *machinev1alpha1.Machine) {
 			continue
 		}
 		if r.Missing {
-			b.fact("Join token", "the Secret %s does not exist", r.Name)
+			b.fact("Join token", "the Secret %s does not exist (yet, or any more)", r.Name)
 			return
 		}
-		b.fact("Join token", "Secret %s, since %s", r.Name, r.Created.UTC().Format(time.RFC3339))
+		text := "Secret " + r.Name
+		if at := r.Annotations[clusterv1alpha1.AnnotationMinted]; at != "" {
+			text += ", minted at " + at
+		}
+		if m.Status.Join.At(machinev1alpha1.JoinCertificateRequested) != nil {
+			text += ", used"
+		}
+		b.fact("Join token", "%s", text)
 		b.entry(Entry{Time: r.Created, Ref: view.Ref{Kind: r.Kind, Namespace: r.Namespace, Name: r.Name}, Source: "Object", Reason: "Created", Message: "join token and user data"})
 		return
 	}
