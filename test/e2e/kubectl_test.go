@@ -28,6 +28,7 @@ import (
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	kubectlcollect "github.com/drover-dev/drover/internal/kubectl/collect"
 	"github.com/drover-dev/drover/internal/kubectl/forecast"
+	"github.com/drover-dev/drover/internal/kubectl/view"
 	"github.com/drover-dev/drover/internal/localcloud"
 	"github.com/drover-dev/drover/internal/names"
 	"github.com/drover-dev/drover/test/kit"
@@ -143,8 +144,8 @@ var faults = map[string]diagnosis{
 			f.Create(t, md)
 			kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
 				machines, err := f.Machines(ctx)
-				if err != nil || len(machines) == 0 || machines[0].Status.FailureReason != machinev1alpha1.FailureJoinTimeout {
-					return fmt.Sprintf("no Machine failed, %v", err)
+				if err != nil || len(machines) == 0 || machines[0].Status.FailureReason != machinev1alpha1.FailureJoinTimeout || machines[0].Status.Preservation == nil {
+					return fmt.Sprintf("no Machine failed and is preserved, %v", err)
 				}
 				return ""
 			}, f.Describe)
@@ -279,6 +280,15 @@ func saveView(t *testing.T, f kit.Fleet, name string) {
 	}
 	v, err := kubectlcollect.View(t.Context(), f.Client, time.Now(), kubectlcollect.Options{Namespace: f.Namespace, Resources: true, Tokens: true, Events: true, Nodes: true})
 	must(t, err)
+	// Other fleets of the plane join the same cluster.
+	own := &view.Target{}
+	for i := range v.Machines {
+		if n := v.NodeOf(&v.Machines[i]); n != nil {
+			own.Nodes = append(own.Nodes, *n)
+		}
+		own.CSRs = append(own.CSRs, v.CSRsOf(&v.Machines[i])...)
+	}
+	v.Target = own
 	b, err := yaml.Marshal(v)
 	must(t, err)
 	must(t, os.WriteFile(filepath.Join(*recordViews, name+".yaml"), b, 0o600))

@@ -285,8 +285,8 @@ func (b *answer) token(m *machinev1alpha1.Machine) {
 			continue
 		}
 		if r.Missing {
-			b.fact("Join token", "the Secret %s does not exist (yet, or any more)", r.Name)
-			return
+			// The Secret of a Machine that is being deleted goes before the Machine.
+			break
 		}
 		text := "Secret " + r.Name
 		if at := r.Annotations[clusterv1alpha1.AnnotationMinted]; at != "" {
