@@ -31,10 +31,11 @@ func shim() {
 	if !ok {
 		return
 	}
-	if isCreationOf("secret", os.Args[1:]) && os.Getenv(envReal) == "" {
-		os.Exit(applySecret(os.Args[1:]))
+	args := os.Args[1:]
+	if isCreationOf("secret", args) && !runsAsItIs(args) {
+		os.Exit(applySecret(args))
 	}
-	command := tool(os.Args[1:])
+	command := tool(args)
 	err := syscall.Exec(command[0], command, os.Environ()) //nolint:gosec // It is a tool that the Makefile built.
 	fmt.Fprintf(os.Stderr, "%s: %v\n", command[0], err)
 	os.Exit(1)
@@ -52,10 +53,15 @@ func kubectl(args []string) []string {
 		i := slices.Index(args, "drover")
 		return plugin(slices.Delete(slices.Clone(args), i, i+1))
 	}
-	if i := slices.Index(args, verb); slices.Contains(mutating, verb) && !isCreationOf("token", args) && os.Getenv(envReal) == "" {
+	if i := slices.Index(args, verb); slices.Contains(mutating, verb) && !isCreationOf("token", args) && !runsAsItIs(args) {
 		args = slices.Insert(slices.Clone(args), i+1, "--dry-run=server")
 	}
 	return append([]string{binary("drover-kube"), "kubectl"}, args...)
+}
+
+// runsAsItIs reports whether a command of kubectl runs as it is: it is a dry run, or takes effect.
+func runsAsItIs(args []string) bool {
+	return os.Getenv(envReal) != "" || slices.ContainsFunc(args, func(a string) bool { return strings.HasPrefix(a, "--dry-run") })
 }
 
 // verbOf a command of kubectl: the first word that is neither a flag nor the value of one.
