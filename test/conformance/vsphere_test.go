@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/vmware/govmomi/vim25/types"
@@ -24,11 +25,20 @@ import (
 type vSphere struct {
 	guests
 	vcenter *vcenter.VCenter
+	// booted is called when a VM begins to run. No other case runs then.
+	booted atomic.Pointer[func()]
 }
 
-func (*vSphere) Provider() string          { return "vsphere" }
-func (*vSphere) Backing() Backing          { return fakedAPI }
-func (*vSphere) Cannot() map[string]string { return nil }
+func (*vSphere) Provider() string { return "vsphere" }
+func (*vSphere) Backing() Backing { return fakedAPI }
+
+func (*vSphere) Cannot() map[string]string {
+	return map[string]string{
+		CaseAllocation: "The cloud refuses a VM that it has no room for, or it waits for room: the case `CapacityExhausted` has it",
+		CaseDualStack:  "The guest reports the addresses of a VM: certificates are given out for the networks that the owner of the target cluster names",
+		CaseThrottling: "A vCenter queues calls, and asks nobody to wait",
+	}
+}
 
 func (v *vSphere) Install(ctx context.Context, p *kit.Plane) error {
 	v.host = newHost(p)
@@ -52,6 +62,9 @@ func (v *vSphere) Close() {
 
 // boot a guest whose Node the cloud-controller-manager finds by the UUID of its BIOS.
 func (v *vSphere) boot(b vcenter.Booted) string {
+	if booted := v.booted.Swap(nil); booted != nil {
+		(*booted)()
+	}
 	return v.start(guest.Request{
 		ID: "vsphere/" + b.ID, Name: b.Name, UserData: b.UserData, ProviderID: "vsphere://" + strings.ToLower(b.BIOSUUID),
 	})
@@ -143,3 +156,11 @@ func (a *vSphereAccount) CreateVM(t *testing.T, name string, tags map[string]str
 	must(t, err)
 	return id
 }
+
+func (a *vSphereAccount) DieAtCreation(*testing.T) {
+	kill := a.kill
+	a.booted.Store(&kill)
+}
+
+// Leaks the clone, whose ID the provider never learnt. Its Machine is Failed.
+func (*vSphere) Leaks() int { return 1 }
