@@ -12,7 +12,7 @@ import (
 // SlowAccount is an Account whose provider looks again after a poll of 10 minutes.
 type SlowAccount interface {
 	Account
-	// SlowDown has VMs take so long to start.
+	// SlowDown has VMs take so long to start, and the provider ignore the annotation poll-interval.
 	SlowDown(t *testing.T, start time.Duration)
 }
 

@@ -5,7 +5,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"strings"
-	"sync/atomic"
+	"sync"
 	"testing"
 
 	"github.com/vmware/govmomi/vim25/types"
@@ -25,8 +25,6 @@ import (
 type vSphere struct {
 	guests
 	vcenter *vcenter.VCenter
-	// booted is called when a VM begins to run. No other case runs then.
-	booted atomic.Pointer[func()]
 }
 
 func (*vSphere) Provider() string { return "vsphere" }
@@ -62,9 +60,6 @@ func (v *vSphere) Close() {
 
 // boot a guest whose Node the cloud-controller-manager finds by the UUID of its BIOS.
 func (v *vSphere) boot(b vcenter.Booted) string {
-	if booted := v.booted.Swap(nil); booted != nil {
-		(*booted)()
-	}
 	return v.start(guest.Request{
 		ID: "vsphere/" + b.ID, Name: b.Name, UserData: b.UserData, ProviderID: "vsphere://" + strings.ToLower(b.BIOSUUID),
 	})
@@ -157,9 +152,15 @@ func (a *vSphereAccount) CreateVM(t *testing.T, name string, tags map[string]str
 	return id
 }
 
+// DieAtCreation kills the provider when its request is there.
 func (a *vSphereAccount) DieAtCreation(*testing.T) {
-	kill := a.kill
-	a.booted.Store(&kill)
+	var once sync.Once
+	a.vcenter.Refuse(vcenter.Refusal{Match: func(folder, _ string) bool {
+		if folder == a.fleet.Namespace {
+			once.Do(a.kill)
+		}
+		return false // The vCenter makes the clone, whose task nobody waits for.
+	}})
 }
 
 // Leaks the clone, whose ID the provider never learnt. Its Machine is Failed.

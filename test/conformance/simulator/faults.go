@@ -50,6 +50,12 @@ func (c *cloud) askedFor(machine types.NamespacedName) int {
 	return c.asked[machine]
 }
 
+func (c *cloud) isSlow(namespace string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.slow[namespace] > 0
+}
+
 func (c *cloud) slowDown(namespace string, start time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

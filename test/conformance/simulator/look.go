@@ -13,12 +13,14 @@ import (
 	"github.com/drover-dev/drover/internal/plan"
 )
 
-// intervalOf a managed resource, after which the provider looks at it again.
-func (p Poll) intervalOf(mg xpresource.Managed, interval time.Duration) time.Duration {
+// intervalOf a managed resource, after which the provider looks at it again. Slow clouds have an old
+// provider.
+func (c *cloud) intervalOf(mg xpresource.Managed, interval time.Duration) time.Duration {
+	p := c.Poll
 	if p.UntilReady != nil && mg.GetCondition(xpv1.TypeReady).Status != corev1.ConditionTrue {
 		return p.UntilReady.Duration
 	}
-	if own, err := time.ParseDuration(mg.GetAnnotations()[plan.AnnotationPollInterval]); err == nil && p.HonoursAnnotation {
+	if own, err := time.ParseDuration(mg.GetAnnotations()[plan.AnnotationPollInterval]); err == nil && p.HonoursAnnotation && !c.isSlow(mg.GetNamespace()) {
 		return own
 	}
 	return interval

@@ -101,7 +101,7 @@ func (s *Simulator) play(life context.Context, m manager.Manager, kind *Resource
 		c.operations = &operations{client: km.client, events: events, life: life, all: &s.done, of: map[types.UID]*operation{}}
 	}
 	options := []managed.ReconcilerOption{
-		managed.WithExternalConnector(c), managed.WithPollInterval(pollInterval), managed.WithPollIntervalHook(s.cloud.Poll.intervalOf),
+		managed.WithExternalConnector(c), managed.WithPollInterval(pollInterval), managed.WithPollIntervalHook(s.cloud.intervalOf),
 		// The cloud knows at once of what it created.
 		managed.WithCreationGracePeriod(0),
 	}
@@ -172,7 +172,8 @@ func (s *Simulator) FailAllocation(machine types.NamespacedName) error {
 // AskedFor is how often the cloud was asked to create the VM of a Machine.
 func (s *Simulator) AskedFor(machine types.NamespacedName) int { return s.cloud.askedFor(machine) }
 
-// SlowDown has the VMs of a namespace take so long to start.
+// SlowDown has the VMs of a namespace take so long to start, and its provider ignore the annotation
+// poll-interval as one with an older crossplane-runtime does.
 func (s *Simulator) SlowDown(namespace string, start time.Duration) {
 	s.cloud.slowDown(namespace, start)
 }
