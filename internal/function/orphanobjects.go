@@ -44,7 +44,7 @@ func readInventory(req *fnv1.RunFunctionRequest) (orphans.Inventory, error) {
 		vm := orphans.Unclaimed{
 			VM: orphans.VM{
 				ExternalName: u.ExternalName, ProviderID: u.ProviderID, Installation: u.Installation,
-				Cluster: u.Cluster, Owner: ownerOf(u.Namespace, u.Machine, u.MachineUID),
+				Cluster: u.Cluster, Owner: ownerOf(u.Namespace, u.Machine, u.MachineUID, u.Name),
 			},
 			FirstSeen: u.FirstSeen.Time,
 		}
@@ -64,12 +64,24 @@ func readInventory(req *fnv1.RunFunctionRequest) (orphans.Inventory, error) {
 	return out, nil
 }
 
-// ownerOf is the Owner that tags tell, none if they name no Machine that could be.
-func ownerOf(namespace, machine, uid string) orphans.Owner {
-	if uid == "" || len(validation.IsDNS1123Label(namespace)) > 0 || len(validation.IsDNS1123Subdomain(machine)) > 0 {
+// ownerOf is the Owner that the tags and the name of a VM identify, none if they identify no
+// Machine that could exist.
+func ownerOf(namespace, machine, uid, vmName string) orphans.Owner {
+	if len(validation.IsDNS1123Label(namespace)) > 0 {
 		return orphans.Owner{}
 	}
-	return orphans.Owner{Namespace: namespace, Machine: machine, UID: types.UID(uid)}
+	o := orphans.Owner{Namespace: namespace}
+	if len(validation.IsDNS1123Subdomain(vmName)) == 0 {
+		o.VMName = vmName
+	}
+	if machine == "" && uid == "" && o.VMName != "" {
+		return o
+	}
+	if uid == "" || len(validation.IsDNS1123Subdomain(machine)) > 0 {
+		return orphans.Owner{}
+	}
+	o.Machine, o.UID = machine, types.UID(uid)
+	return o
 }
 
 // readAdopted reads a VM resource of the collector. It is false for one that is about no
@@ -82,7 +94,7 @@ func readAdopted(c plan.Child) (orphans.Adopted, bool) {
 			ProviderID:   a[machinev1alpha1.AnnotationOrphanProviderID],
 			Installation: a[machinev1alpha1.AnnotationOrphanInstallation],
 			Cluster:      a[machinev1alpha1.AnnotationOrphanCluster],
-			Owner:        ownerOf(a[machinev1alpha1.AnnotationOrphanNamespace], a[machinev1alpha1.AnnotationOrphanMachine], a[machinev1alpha1.AnnotationOrphanMachineUID]),
+			Owner:        ownerOf(a[machinev1alpha1.AnnotationOrphanNamespace], a[machinev1alpha1.AnnotationOrphanMachine], a[machinev1alpha1.AnnotationOrphanMachineUID], a[machinev1alpha1.AnnotationOrphanVMName]),
 		},
 		Observed:    c.Observed,
 		Terminating: c.Terminating,
@@ -173,6 +185,9 @@ func newVM(in *fn.Orphans, c *machinev1alpha1.OrphanCollector, r orphans.Resourc
 		machinev1alpha1.AnnotationOrphanNamespace:  r.Owner.Namespace,
 		machinev1alpha1.AnnotationOrphanMachine:    r.Owner.Machine,
 		machinev1alpha1.AnnotationOrphanMachineUID: string(r.Owner.UID),
+	}
+	if r.Owner.VMName != "" {
+		annotations[machinev1alpha1.AnnotationOrphanVMName] = r.Owner.VMName
 	}
 	if r.Cluster != "" {
 		annotations[machinev1alpha1.AnnotationOrphanCluster] = r.Cluster

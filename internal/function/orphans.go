@@ -120,16 +120,25 @@ func lookUpOwners(req *fnv1.RunFunctionRequest, rsp step.Response, in *fn.Orphan
 			return orphans.Standing{Machine: true} // Nobody can say that it is not.
 		}
 		key := names.Hash(of.Namespace, of.Machine, string(of.UID))
-		machine, resource := "machine-"+key, "vm-"+key
-		rsp.RequireByName(machine, machinev1alpha1.SchemeGroupVersion.String(), machinev1alpha1.MachineGroupVersionKind.Kind, of.Namespace, of.Machine)
-		rsp.RequireByName(resource, in.VirtualMachine.APIVersion, in.VirtualMachine.Kind, of.Namespace, names.OfMachine(of.Machine, of.UID))
-		machines, ok := step.Required(req, machine)
-		resources, ok2 := step.Required(req, resource)
-		if !ok || !ok2 {
+		if of.VMName != "" {
+			key = names.Hash(of.Namespace, of.Machine, string(of.UID), of.VMName)
+		}
+		resource := "vm-" + key
+		rsp.RequireByName(resource, in.VirtualMachine.APIVersion, in.VirtualMachine.Kind, of.Namespace, nodeNameOf(of))
+		resources, looked := step.Required(req, resource)
+		s := orphans.Standing{Resource: len(resources) > 0 && metav1.GetControllerOfNoCopy(resources[0]) != nil}
+		if of.Machine != "" {
+			machine := "machine-" + key
+			rsp.RequireByName(machine, machinev1alpha1.SchemeGroupVersion.String(), machinev1alpha1.MachineGroupVersionKind.Kind, of.Namespace, of.Machine)
+			machines, ok := step.Required(req, machine)
+			looked = looked && ok
+			s.Machine = len(machines) > 0 && machines[0].GetUID() == of.UID
+		}
+		if !looked {
 			complete = false
 			return orphans.Standing{Machine: true}
 		}
-		return orphans.Standing{Machine: len(machines) > 0 && machines[0].GetUID() == of.UID, Resource: len(resources) > 0 && metav1.GetControllerOfNoCopy(resources[0]) != nil}
+		return s
 	}
 	for i := range o.Inventory.Unclaimed {
 		if u := &o.Inventory.Unclaimed[i]; u.ConfirmedAt != nil {

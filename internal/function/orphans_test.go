@@ -224,3 +224,70 @@ func TestABadInputIsNamed(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 }
+
+// TestAVMWhoseTagsNameNoMachineIsKnownByItsName: at DigitalOcean a tag is an object of the
+// account, so that none is of one Machine.
+func TestAVMWhoseTagsNameNoMachineIsKnownByItsName(t *testing.T) {
+	const vmName = "web-0-x7k2p"
+	controlled := `{"apiVersion": "cloud.example.org/v1", "kind": "Server", "metadata": {"namespace": "fleet", "name": "web-0-x7k2p",
+		"ownerReferences": [{"apiVersion": "machine.drover.dev/v1alpha1", "kind": "Machine", "name": "web-0", "uid": "u-1", "controller": true}]}}`
+	answer := func(fields string) string {
+		return fmt.Sprintf(nodesJSON, 2, `{"externalName": "vm-1"`+fields+`}`)
+	}
+	cases := map[string]struct {
+		namespace, name, nodes string
+		there                  map[string]string
+		adopts                 bool
+	}{
+		"WithoutAMachine":                {"fleet", vmName, answer(""), nil, true},
+		"WhoseMachineExists":             {"fleet", vmName, answer(`, "machine": "web-0"`), nil, false},
+		"WhoseResourceExists":            {"fleet", vmName, answer(""), map[string]string{"Server " + vmName: controlled}, false},
+		"WhoseMachineWasNotLookedForYet": {"fleet", vmName, fmt.Sprintf(nodesJSON, 1, `{"externalName": "vm-1"}`), nil, false},
+		"WithoutANamespace":              {"", vmName, answer(""), nil, false},
+		"WithANameThatCannotBe":          {"fleet", "web/0", answer(""), nil, false},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			inventory := strings.Replace(fmt.Sprintf(inventoryJSON, "True", 2, tc.namespace, "", ""), `"installation": "ours"`, fmt.Sprintf(`"installation": "ours", "name": %q`, tc.name), 1)
+			rsp := callOrphans(t, map[string]string{"nodes": tc.nodes, "inventory": inventory}, tc.there)
+			if got := servers(rsp); (got != "") != tc.adopts {
+				t.Errorf("desires %q, to be adopted: %v", got, tc.adopts)
+			}
+			for _, s := range rsp.GetRequirements().GetResources() {
+				if strings.ContainsAny(s.GetMatchName()+s.GetNamespace(), "/ ") {
+					t.Errorf("it asks for %v", s)
+				}
+			}
+			if !tc.adopts {
+				return
+			}
+			metadata := rsp.GetDesired().GetResources()["orphan-"+names.Hash("vm-1")].GetResource().AsMap()["metadata"].(map[string]any)
+			if a := metadata["annotations"].(map[string]any); a["machine.drover.dev/orphan-of-vm"] != vmName || a["machine.drover.dev/orphan-of-namespace"] != "fleet" {
+				t.Errorf("annotations %v", a)
+			}
+			query := rsp.GetDesired().GetResources()["nodes"].GetResource().AsMap()["spec"].(map[string]any)["virtualMachines"].([]any)[0].(map[string]any)
+			if query["nodeName"] != vmName || query["namespace"] != "fleet" || query["machineUID"] != nil {
+				t.Errorf("query %v", query)
+			}
+		})
+	}
+}
+
+// TestAnAdoptedVMThatIsKnownByItsNameIsJudgedByIt, from the annotations of its resource.
+func TestAnAdoptedVMThatIsKnownByItsNameIsJudgedByIt(t *testing.T) {
+	orphan := "orphan-" + names.Hash("vm-1")
+	server := strings.Replace(fmt.Sprintf(serverJSON, "vm-1"), `"crossplane.io/external-name"`,
+		`"machine.drover.dev/orphan-of-namespace": "fleet", "machine.drover.dev/orphan-of-installation": "ours", "machine.drover.dev/orphan-of-vm": "web-0-x7k2p", "crossplane.io/external-name"`, 1)
+	inventory := strings.Replace(fmt.Sprintf(inventoryJSON, "True", 2, "", "", ""), `{"externalName": "vm-1"`, `{"externalName": "another"`, 1)
+	for name, tc := range map[string]struct{ nodes, want string }{
+		"WithoutAMachineItIsDeleted":      {noNode, ""},
+		"ItIsGivenBackIfItsMachineExists": {fmt.Sprintf(nodesJSON, 2, `{"externalName": "vm-1", "machine": "web-0"}`), orphan + " [Observe] map[region:north]"},
+		"ItStaysWhileItsMachineIsUnknown": {fmt.Sprintf(nodesJSON, 1, `{"externalName": "vm-1"}`), orphan + " [Observe Delete] map[region:north]"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := servers(callOrphans(t, map[string]string{"nodes": tc.nodes, "inventory": inventory, orphan: server}, nil)); got != tc.want {
+				t.Errorf("desires %q, want %q", got, tc.want)
+			}
+		})
+	}
+}

@@ -12,6 +12,9 @@ type VM struct {
 	ExternalName string
 	// ProviderID is that of the VM's Node, "" if the list does not tell.
 	ProviderID string
+	// Name that the VM was given, which is that of its Machine's VM resource, "" if the list
+	// does not contain it. At a cloud whose tags do not name the Machine it is required.
+	Name string
 	// Tags of the VM.
 	Tags map[string]string
 	// CreatedAt is zero if the cloud does not tell.

@@ -65,6 +65,7 @@ func (l Look) note(vm VM, was v1alpha1.UnclaimedVirtualMachine, confirmAfter tim
 	u := v1alpha1.UnclaimedVirtualMachine{
 		ExternalName: vm.ExternalName,
 		ProviderID:   vm.ProviderID,
+		Name:         vm.Name,
 		Installation: vm.Tags[machinev1alpha1.TagInstallation],
 		Cluster:      vm.Tags[machinev1alpha1.TagCluster],
 		Namespace:    vm.Tags[machinev1alpha1.TagNamespace],
@@ -76,7 +77,7 @@ func (l Look) note(vm VM, was v1alpha1.UnclaimedVirtualMachine, confirmAfter tim
 		created := metav1.NewTime(vm.CreatedAt.Truncate(time.Second).UTC())
 		u.CreatedAt = &created
 	}
-	if was.ExternalName == "" || was.MachineUID != u.MachineUID || was.Installation != u.Installation {
+	if was.ExternalName == "" || was.MachineUID != u.MachineUID || was.Name != u.Name || was.Installation != u.Installation {
 		return u
 	}
 	u.FirstSeen = was.FirstSeen

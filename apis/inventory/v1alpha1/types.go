@@ -74,6 +74,11 @@ type UnclaimedVirtualMachine struct {
 	// +optional
 	ProviderID string `json:"providerID,omitempty"`
 
+	// Name that the VM was given, which is that of its Machine's VM resource, if the cloud
+	// tells. It identifies the Machine where the tags do not.
+	// +optional
+	Name string `json:"name,omitempty"`
+
 	// Installation that made the VM, by its tag.
 	// +optional
 	Installation string `json:"installation,omitempty"`

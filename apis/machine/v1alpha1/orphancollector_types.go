@@ -115,9 +115,13 @@ type Orphan struct {
 	// ProviderID of the VM, if the cloud tells.
 	// +optional
 	ProviderID string `json:"providerID,omitempty"`
+	// Name of the VM, if the cloud tells.
+	// +optional
+	Name string `json:"name,omitempty"`
 	// Namespace of the Machine that it was made for.
 	Namespace string `json:"namespace"`
-	// Machine that it was made for.
+	// Machine that it was made for, empty at clouds whose tags do not name the Machine: there
+	// the name of the VM identifies it.
 	Machine string `json:"machine"`
 	// Node of the VM in its target cluster, if there is one.
 	// +optional

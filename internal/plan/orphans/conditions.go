@@ -130,6 +130,9 @@ func list(orphans ...[]machinev1alpha1.Orphan) string {
 		for _, o := range part {
 			if n++; n <= maxNamed {
 				name := fmt.Sprintf("VM %s of Machine %s/%s", o.ExternalName, o.Namespace, o.Machine)
+				if o.Machine == "" {
+					name = fmt.Sprintf("VM %s with the name %s of the namespace %s", o.ExternalName, o.Name, o.Namespace)
+				}
 				if o.NodeReady {
 					name += fmt.Sprintf(" (Node %s is Ready)", o.Node)
 				}

@@ -1,4 +1,6 @@
-package lift
+// Package ratelimit keeps the calls of one account of a cloud to those that the cloud lets
+// through.
+package ratelimit
 
 import (
 	"context"
@@ -26,13 +28,13 @@ const (
 	slower, noGap = 100 * time.Millisecond, 10 * time.Millisecond
 )
 
-// A Pace keeps the calls of one account of a cloud to those that the cloud lets
+// A Limiter keeps the calls of one account of a cloud to those that the cloud lets
 // through. It goes by the answers: by status 429, the header Retry-After, and the
 // headers RateLimit-Limit, -Remaining and -Reset (a time in seconds since 1970). What
 // was refused with 429 has had no effect, and is sent again.
 //
 // All who use an account share one: what is left is handed out to them one by one.
-type Pace struct {
+type Limiter struct {
 	next http.RoundTripper
 
 	mu  sync.Mutex
@@ -42,20 +44,20 @@ type Pace struct {
 	slowed time.Time
 }
 
-// NewPace returns a Pace that sends calls with next.
-func NewPace(next http.RoundTripper) *Pace { return &Pace{next: next} }
+// New returns a Limiter that sends calls with next.
+func New(next http.RoundTripper) *Limiter { return &Limiter{next: next} }
 
 // RoundTrip sends a request when it is its turn.
-func (p *Pace) RoundTrip(req *http.Request) (*http.Response, error) {
+func (l *Limiter) RoundTrip(req *http.Request) (*http.Response, error) {
 	for {
-		if err := p.turn(req.Context(), req.URL.Host); err != nil {
+		if err := l.turn(req.Context(), req.URL.Host); err != nil {
 			return nil, err
 		}
-		resp, err := p.next.RoundTrip(req)
+		resp, err := l.next.RoundTrip(req)
 		if err != nil {
 			return nil, err
 		}
-		p.learn(time.Now(), resp.StatusCode, resp.Header)
+		l.learn(time.Now(), resp.StatusCode, resp.Header)
 		again, ok := anew(req)
 		if resp.StatusCode != http.StatusTooManyRequests || !ok {
 			return resp, nil
@@ -77,7 +79,7 @@ func (e *unsentError) Error() string {
 	return fmt.Sprintf("Throttled: too many requests to %s: the next one is due in %s", e.host, e.due.Round(time.Second))
 }
 
-// Unsent says of the error of a call that a [Pace] did not send it.
+// Unsent says of the error of a call that a [Limiter] did not send it.
 func Unsent(err error) bool {
 	var u *unsentError
 	return errors.As(err, &u)
@@ -101,16 +103,16 @@ func anew(req *http.Request) (*http.Request, bool) {
 }
 
 // turn waits until a call may go.
-func (p *Pace) turn(ctx context.Context, host string) error {
-	d, ok := p.reserve(time.Now())
+func (l *Limiter) turn(ctx context.Context, host string) error {
+	d, ok := l.reserve(time.Now())
 	if !ok {
 		return &unsentError{host: host, due: d}
 	}
-	return sleep(ctx, d)
+	return Sleep(ctx, d)
 }
 
-// sleep for d, and no longer than ctx.
-func sleep(ctx context.Context, d time.Duration) error {
+// Sleep waits for d, and returns the error of ctx if that ends sooner.
+func Sleep(ctx context.Context, d time.Duration) error {
 	if d <= 0 {
 		return nil
 	}
@@ -125,10 +127,10 @@ func sleep(ctx context.Context, d time.Duration) error {
 }
 
 // reserve says how long a call has to wait, and that it need not try if that is too long.
-func (p *Pace) reserve(now time.Time) (time.Duration, bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	at := p.due
+func (l *Limiter) reserve(now time.Time) (time.Duration, bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	at := l.due
 	if at.Before(now) {
 		at = now
 	}
@@ -136,38 +138,38 @@ func (p *Pace) reserve(now time.Time) (time.Duration, bool) {
 	if d > patience {
 		return d, false
 	}
-	p.due = at.Add(p.gap)
+	l.due = at.Add(l.gap)
 	return d, true
 }
 
 // learn from an answer.
-func (p *Pace) learn(now time.Time, status int, h http.Header) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
+func (l *Limiter) learn(now time.Time, status int, h http.Header) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	left, refill, told := limits(now, h)
 	if after, ok := retryAfter(now, status, h); ok {
 		after = max(after, refill)
-		if !told && now.Sub(p.slowed) >= p.gap { // Those that were refused together count once.
-			p.slowed, refill = now, min(max(2*p.gap, slower), defaultGap)
+		if !told && now.Sub(l.slowed) >= l.gap { // Those that were refused together count once.
+			l.slowed, refill = now, min(max(2*l.gap, slower), defaultGap)
 		}
-		p.gap = max(refill, p.gap)
-		if at := now.Add(after); at.After(p.due) {
-			p.due = at
+		l.gap = max(refill, l.gap)
+		if at := now.Add(after); at.After(l.due) {
+			l.due = at
 		}
 		return
 	}
 	switch {
 	case told && left < fewLeft:
-		p.gap = refill
+		l.gap = refill
 		// Those that wait were promised the pace of before.
-		if at := now.Add(refill); left == 0 && at.After(p.due) {
-			p.due = at
+		if at := now.Add(refill); left == 0 && at.After(l.due) {
+			l.due = at
 		}
 	case told:
-		p.gap = 0
+		l.gap = 0
 	default: // The cloud does not tell: try a little faster each time.
-		if p.gap = p.gap * 19 / 20; p.gap < noGap {
-			p.gap = 0
+		if l.gap = l.gap * 19 / 20; l.gap < noGap {
+			l.gap = 0
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package lift
+package ratelimit
 
 import (
 	"context"
@@ -68,7 +68,7 @@ func TestAPaceKeepsManyCallersToWhatTheCloudLetsThrough(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				b := &bucket{limit: 40, refill: time.Second, silent: silent}
-				p, begin := NewPace(b), time.Now()
+				p, begin := New(b), time.Now()
 				var wg sync.WaitGroup
 				for range 20 {
 					wg.Go(func() {
@@ -130,7 +130,7 @@ func TestAPaceComesBackWhenTheCloudSays(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				p, begin := NewPace(&fixed{answer(http.StatusTooManyRequests, tc.retryAfter), answer(http.StatusOK, "")}), time.Now()
+				p, begin := New(&fixed{answer(http.StatusTooManyRequests, tc.retryAfter), answer(http.StatusOK, "")}), time.Now()
 				if err := send(t, p, "body"); err != nil {
 					t.Fatal(err)
 				}
@@ -145,7 +145,7 @@ func TestAPaceComesBackWhenTheCloudSays(t *testing.T) {
 func TestACallWhoseTurnIsFarAwayFailsAndSaysWhen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := fixed{answer(http.StatusTooManyRequests, "300")}
-		p := NewPace(&b)
+		p := New(&b)
 		begin := time.Now()
 		err := send(t, p, "body")
 		if err == nil || !strings.Contains(err.Error(), "Throttled: too many requests to cloud: the next one is due in 5m0s") {
@@ -164,37 +164,12 @@ func TestACallWhoseTurnIsFarAwayFailsAndSaysWhen(t *testing.T) {
 
 func TestACallThatWaitsCanBeGivenUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := NewPace(&fixed{answer(http.StatusTooManyRequests, "20")})
+		p := New(&fixed{answer(http.StatusTooManyRequests, "20")})
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		req, _ := http.NewRequestWithContext(ctx, http.MethodPost, "http://cloud/", strings.NewReader("body"))
 		if _, err := p.RoundTrip(req); err != context.DeadlineExceeded {
 			t.Errorf("error %v", err)
-		}
-	})
-}
-
-func TestAccountsAreSharedAndForgotten(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var a Accounts[string, *int]
-		made := 0
-		get := func(key string) *int {
-			c, err := a.Get(key, func() (*int, error) { made++; return new(int), nil })
-			if err != nil {
-				t.Fatal(err)
-			}
-			return c
-		}
-		first := get("a")
-		if get("a") != first || get("b") == first || made != 2 {
-			t.Errorf("%d clients made", made)
-		}
-		time.Sleep(idleAfter)
-		get("b")
-		time.Sleep(time.Minute)
-		get("b")
-		if len(a.known) != 1 {
-			t.Errorf("%d accounts are known, want only the one that is used", len(a.known))
 		}
 	})
 }
