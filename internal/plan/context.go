@@ -189,4 +189,7 @@ type VM struct {
 	Verdict *Verdict `json:"verdict,omitempty"`
 	// Problem with the class or the binding, which keeps a VM from being created.
 	Problem *Problem `json:"problem,omitempty"`
+	// LookAgain is how long it takes until the provider has to be asked to look at the VM, 0 if
+	// it has not.
+	LookAgain time.Duration `json:"lookAgain,omitempty"`
 }
