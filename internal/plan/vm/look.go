@@ -6,6 +6,7 @@ import (
 	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
 	corev1 "k8s.io/api/core/v1"
 
+	fn "github.com/drover-dev/drover/apis/fn/v1alpha1"
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/plan"
 )
@@ -19,10 +20,15 @@ const (
 	// they become as rare as the provider looks by itself: one that waits for twice as long has
 	// twice the time between them.
 	lookEvery, lookRarely = 30 * time.Second, 10 * time.Minute
+	// retryAfter is how long a provider may take to try a creation again that was refused. upjet
+	// takes its poll interval if the creation before took longer to fail than its pause: it looks
+	// while the creation runs, and is not woken when that fails as the one before did
+	// (pkg/controller/external_async_tfpluginsdk.go).
+	retryAfter = time.Minute
 )
 
-// requestLook has the provider look at a VM that is created and not running, or whose Node is
-// not Ready: it looks at each VM resource whose annotations change. It returns how long it
+// requestLook has the provider look at a VM that is created and not running, that it was refused
+// and does not ask for again, or whose Node is not Ready: it looks at each VM resource whose annotations change. It returns how long it
 // takes until the next request is due, 0 if none is.
 func (d *Desired) requestLook(o Observed) time.Duration {
 	since := o.waitsSince(d.Word)
@@ -48,11 +54,14 @@ func (d *Desired) requestLook(o Observed) time.Duration {
 // pause after a request that came so long after the first could.
 func pause(waited time.Duration) time.Duration { return min(max(lookEvery, waited), lookRarely) }
 
-// waitsSince is since when a look would help, zero if none would. While the provider reports
-// an error it tries again by itself.
+// waitsSince is since when a look would help, zero if none would. A provider that is throttled
+// is left alone.
 func (o Observed) waitsSince(word plan.VM) time.Time {
-	created := meta.GetExternalCreateSucceeded(*o.VM)
+	created, tried := meta.GetExternalCreateSucceeded(*o.VM), meta.GetExternalCreatePending(*o.VM)
 	switch {
+	case o.Machine.Status.Phase != machinev1alpha1.MachineFailed && word.State == plan.VMCreating && word.ProviderID == "" &&
+		word.Message != "" && word.ErrorCode != string(fn.ErrorThrottled) && !tried.IsZero():
+		return tried.Add(retryAfter)
 	case o.Machine.Status.Phase == machinev1alpha1.MachineFailed || word.ProviderID == "" || word.Message != "":
 		return time.Time{}
 	case word.State == plan.VMCreating && !created.IsZero():

@@ -31,8 +31,10 @@ func TestLooks(t *testing.T) {
 		phase  machinev1alpha1.MachinePhase
 		// asked is when the provider was asked last, and notReady since when the Node is not.
 		asked, notReady string
-		deleted         bool
-		unreachable     bool
+		// tried is when a creation was tried that came to nothing.
+		tried       string
+		deleted     bool
+		unreachable bool
 		// want is whether it is asked now, and next after which time.
 		want bool
 		next string
@@ -61,6 +63,15 @@ func TestLooks(t *testing.T) {
 		"ACreationThatIsRefused": {
 			reason: "the provider tries it again by itself", now: "1m", state: "starting", error: "no quota", next: never,
 		},
+		"ACreationThatWasRefusedAndIsTriedAgain": {
+			reason: "the provider tries it by itself", now: "30s", tried: "0s", error: "no quota", next: "30s",
+		},
+		"ACreationThatNobodyTriesAgain": {
+			reason: "upjet forgets one that took long to fail, until its next poll", now: "1m", tried: "0s", error: "no quota", want: true, next: "30s",
+		},
+		"ACreationThatIsThrottled": {
+			reason: "each call makes the wait longer", now: "1m", tried: "0s", error: "rate limit", next: never,
+		},
 		"AMachineThatFailed": {
 			reason: "nothing that the provider sees changes that", now: "1m", state: "starting", phase: machinev1alpha1.MachineFailed, next: never,
 		},
@@ -88,12 +99,17 @@ func TestLooks(t *testing.T) {
 			annotations := map[string]string{
 				"crossplane.io/external-name": "1", "crossplane.io/external-create-succeeded": noon.Format(time.RFC3339),
 			}
+			status := map[string]any{"id": "test:///1", "state": tc.state}
+			if tc.tried != "" {
+				annotations = map[string]string{"crossplane.io/external-create-pending": at(tc.tried).Format(time.RFC3339)}
+				status = nil
+			}
 			if tc.asked != "" {
 				annotations[plan.AnnotationReconcileRequestedAt] = at(tc.asked).Format(time.RFC3339)
 			}
-			there := vm(annotations, map[string]any{"id": "test:///1", "state": tc.state})
+			there := vm(annotations, status)
 			if tc.error != "" {
-				there = vm(annotations, map[string]any{"id": "test:///1", "state": tc.state}, condition("Synced", "False", "ReconcileError", tc.error))
+				there = vm(annotations, status, condition("Synced", "False", "ReconcileError", tc.error))
 			}
 			if tc.deleted {
 				there = deleted(there)
