@@ -33,13 +33,12 @@ func failedAllocation(t *testing.T, c Cloud, _ *life) {
 	m := &machinev1alpha1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: w.Namespace, Name: name}, Spec: w.MachineSpec(kit.NewVersion)}
 	m.Spec.ClassRef.Name, m.Spec.CreationTimeout = w.class.Name, metav1.Duration{Duration: time.Minute}
 	w.Create(t, m)
-	_, hasInventory := w.account.(OrphanAccount)
 	w.await(t, m, func(m *machinev1alpha1.Machine) string {
 		op := m.Status.LastOperation
 		switch {
 		case op != nil && op.ErrorCode == string(fn.ErrorCapacityExhausted):
 			return ""
-		case !account.ShowsFailure() && !hasInventory && m.Status.Phase == machinev1alpha1.MachineFailed:
+		case !account.ShowsFailure() && !hasInventory(c) && m.Status.Phase == machinev1alpha1.MachineFailed:
 			return ""
 		}
 		return "neither lastOperation has the class CapacityExhausted nor the Machine is Failed"

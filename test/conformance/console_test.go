@@ -71,18 +71,26 @@ func cannot(c Cloud) map[string]string {
 // notes on cases that a cloud has, and in which something is left to say.
 func notes(c Cloud) map[string]string {
 	out := map[string]string{}
-	hasInventory := cannot(c)[CaseOrphan] == ""
 	if l, ok := c.(interface{ Leaks() int }); ok && l.Leaks() > 0 {
 		out[CaseRestart] = "One VM is left at the cloud, because the provider never recorded its name. It takes no pods. The OrphanCollector reports it"
-		if !hasInventory {
-			out[CaseRestart] = "One VM is left at the cloud, because the provider forgets the name that the cloud gave it (crossplane/upjet#561). It takes no pods. Nothing reports it: the provider has no inventory"
+		if c.Backing() == played {
+			out[CaseRestart] = "One VM is left at the cloud, because the provider forgets the name that the cloud gave it (crossplane/upjet#561). It takes no pods. The OrphanCollector reports it"
+		}
+		if !hasInventory(c) {
+			out[CaseRestart] += ", which the suite does not show. " + cannot(c)[CaseOrphan]
+		}
+		if c.Cannot()[CaseOrphan] != "" {
+			out[CaseRestart] = "One VM is left at the cloud, because the provider forgets the name that the cloud gave it (crossplane/upjet#561). It takes no pods. Nothing reports it: " + c.Cannot()[CaseOrphan]
 		}
 	}
-	if s, ok := c.(*simulated); ok && s.FailedAllocation != nil && s.FailedAllocation.Stays && !hasInventory {
-		out[CaseAllocation] = "The provider does not show that the VM is in the state Failed, and there is no inventory that does: the Machine is Failed after its `creationTimeout`, with the reason `JoinTimeout`, and its VM is deleted"
+	if s, ok := c.(*simulated); ok && s.FailedAllocation != nil && s.FailedAllocation.Stays && !hasInventory(c) {
+		out[CaseAllocation] = "The provider does not show that the VM is in the state Failed, and the suite has no inventory that does: the Machine is Failed after its `creationTimeout`, with the reason `JoinTimeout`, and its VM is deleted"
 	}
 	return out
 }
+
+// hasInventory reports whether an inventory shows the VMs of the cloud in the suite.
+func hasInventory(c Cloud) bool { return cannot(c)[CaseOrphan] == "" }
 
 // late is how long after its start a VM without a Node is late, at most.
 const late = 90 * time.Second

@@ -56,10 +56,10 @@ func restart(t *testing.T, c Cloud, _ *life) {
 	for _, vm := range left {
 		w.unused(t, vm)
 	}
-	if a, ok := w.account.(OrphanAccount); ok && len(left) > 0 {
-		w.reported(t, a, left)
+	if hasInventory(c) && len(left) > 0 {
+		w.reported(t, w.account.(OrphanAccount), left)
 	} else if len(left) > 0 {
-		t.Logf("LEAK of %d VM: nothing reports it, the provider has no inventory", len(left))
+		t.Logf("LEAK of %d VM: nothing here reports it: %s", len(left), cannot(c)[CaseOrphan])
 	}
 	for _, vm := range left {
 		w.account.Lose(t, vm.ID)
@@ -132,6 +132,7 @@ func (w *world) reported(t *testing.T, a OrphanAccount, left []VM) {
 	o := &machinev1alpha1.OrphanCollector{ObjectMeta: metav1.ObjectMeta{Name: w.Namespace}}
 	o.Spec.Namespace, o.Spec.ProviderConfigRef = w.Namespace, a.ProviderConfig()
 	o.Spec.GracePeriod.Duration, o.Spec.Interval.Duration = 10*time.Minute, time.Second
+	placed(t, o, a)
 	w.Create(t, o)
 	go w.Age(t.Context(), w.cloud.Provider()+".drover.dev", w.Namespace, o.Spec.GracePeriod.Duration)
 	kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
