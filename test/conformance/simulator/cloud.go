@@ -67,6 +67,16 @@ type thing struct {
 	interrupted bool
 }
 
+// addresses that templates may name.
+var addresses = []string{"ip", "secondIP", "ipv6"}
+
+// hasNoAddress, as a VM that never runs.
+func (t *thing) hasNoAddress() {
+	for _, key := range addresses {
+		t.facts[key] = ""
+	}
+}
+
 // isStarting reports whether the VM does not run yet.
 func (t *thing) isStarting(now time.Time) bool { return now.Before(t.startsUntil) }
 
@@ -376,7 +386,6 @@ func (c *cloud) factsOf(t *thing) map[string]any {
 	if t.kind.VM != nil {
 		return out
 	}
-	addresses := []string{"ip", "secondIP", "ipv6"}
 	for _, key := range addresses {
 		out[key] = ""
 	}
@@ -473,10 +482,8 @@ func (c *cloud) addVM(namespace, name string, tags map[string]string, forProvide
 	if err != nil {
 		return "", err
 	}
-	t.facts["ip"] = ""
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.things[key(t.kind, id)] = t
+	t.hasNoAddress()
+	c.add(t)
 	return id, nil
 }
 

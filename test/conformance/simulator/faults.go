@@ -11,9 +11,7 @@ import (
 
 // failToPlace a VM that was accepted.
 func (c *cloud) failToPlace(ctx context.Context, t *thing) error {
-	for _, address := range []string{"ip", "secondIP", "ipv6"} {
-		t.facts[address] = ""
-	}
+	t.hasNoAddress()
 	c.add(t)
 	if !c.FailedAllocation.Stays {
 		// The provider sees for a moment that it is there.
