@@ -47,6 +47,11 @@ var observed = map[string]struct {
 		providerID: "digitalocean://245738308",
 		addresses:  []string{"InternalIP 10.0.0.7", "ExternalIP 203.0.113.7", "Hostname workers-x7k2p-crf74"},
 	},
+	"opentofu": {
+		atProvider: `{checksum: 0a1b, outputs: {provider_id: cn-hangzhou.i-bp1example, addresses: [{type: InternalIP, address: 10.0.0.7}, {type: Hostname, address: workers-x7k2p-crf74}]}}`,
+		providerID: "cn-hangzhou.i-bp1example",
+		addresses:  []string{"InternalIP 10.0.0.7", "Hostname workers-x7k2p-crf74"},
+	},
 	"scaleway": {
 		atProvider: `{id: fr-par-1/11111111-2222-3333-4444-555555555555, state: started, name: workers-x7k2p-crf74, privateIps: [{address: 10.0.0.7}], publicIps: [{address: 203.0.113.7}]}`,
 		providerID: "scaleway://instance/fr-par-1/11111111-2222-3333-4444-555555555555",
