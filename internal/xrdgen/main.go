@@ -38,10 +38,11 @@ func main() {
 
 func run() error {
 	for paths, dir := range map[string]string{
-		"./machine/...": "../package/provider-drover/crds",
-		"./cluster/...": "../package/provider-drover/crds",
-		"./vsphere/...": "../package/provider-vsphere/crds",
-		"./fn/...":      "../package/function-drover/input",
+		"./machine/...":   "../package/provider-drover/crds",
+		"./cluster/...":   "../package/provider-drover/crds",
+		"./vsphere/...":   "../package/provider-vsphere/crds",
+		"./terraform/...": "../package/provider-terraform/crds",
+		"./fn/...":        "../package/function-drover/input",
 	} {
 		crds, err := generate(paths)
 		if err != nil {

@@ -36,6 +36,9 @@ func Setup(mgr ctrl.Manager, o controller.Options, configs Configs, users UserLi
 		NamespacedKind: configs.Namespaced,
 		ClusterKind:    configs.Cluster,
 	} {
+		if obj == nil {
+			continue
+		}
 		config := configs.GroupVersion.WithKind(kind)
 		operator.Gated(mgr, o, func() error {
 			name := providerconfig.ControllerName(config.GroupKind().String())
@@ -58,7 +61,7 @@ func Setup(mgr ctrl.Manager, o controller.Options, configs Configs, users UserLi
 }
 
 // Configs are the two kinds of provider configs that a provider has. The objects are
-// empty, and are not changed.
+// empty, and are not changed. Namespaced is nil if there is no ProviderConfig.
 type Configs struct {
 	GroupVersion        schema.GroupVersion
 	Namespaced, Cluster client.Object
