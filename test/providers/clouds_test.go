@@ -39,6 +39,7 @@ var crds = map[string]string{
 	"opentofu":     "opentofu.m.upbound.io_workspaces.yaml",
 	"openstack":    "../../../package/provider-openstack/crds/openstack.drover.dev_virtualmachines.yaml",
 	"scaleway":     "instance.scaleway.m.upbound.io_servers.yaml",
+	"terraform":    "../../../package/provider-terraform/crds/terraform.drover.dev_virtualmachines.yaml",
 	"yandex":       "compute.yandex-cloud.m.jet.crossplane.io_instances.yaml",
 }
 
