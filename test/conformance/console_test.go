@@ -34,7 +34,7 @@ type ConsoleAccount interface {
 func cannot(c Cloud) map[string]string {
 	out := map[string]string{}
 	maps.Copy(out, c.Cannot())
-	file := "apis/machine/compositions/machine-" + c.Provider() + ".yaml"
+	file := "apis/machine/compositions/machine-" + labelOf(c) + ".yaml"
 	if s, ok := c.(*simulated); ok && s.Composition != "" {
 		file = s.Composition
 	}

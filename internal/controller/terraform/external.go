@@ -92,14 +92,11 @@ func (x *external) prepare(ctx context.Context, vm *v1alpha1.VirtualMachine) err
 	x.secrets = append(x.secrets, string(userData))
 	arguments, err := b.argumentsOf(vm.Spec.ForProvider, userData)
 	if err != nil {
-		return fmt.Errorf("invalid arguments: %w", err)
+		return fmt.Errorf("cannot make the arguments of %s: %w", b.Type, err)
 	}
 	plan, err := x.provider.PlanCreate(ctx, b.Type, arguments)
-	if call := (*plugin.CallError)(nil); errors.As(err, &call) {
-		return err
-	}
 	if err != nil {
-		return fmt.Errorf("invalid arguments of %s: %w", b.Type, err)
+		return fmt.Errorf("cannot plan %s: %w", b.Type, err)
 	}
 	x.plan, x.binding = plan, b
 	return nil

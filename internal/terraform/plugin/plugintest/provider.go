@@ -10,7 +10,6 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -68,29 +67,27 @@ func Mirror(t testing.TB, protocol int) (dir, digest string) {
 // Put a program into a mirror, and return its digest.
 func Put(t testing.TB, mirror, address, version, program string) string {
 	t.Helper()
+	digest, err := Place(mirror, address, version, program)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return digest
+}
+
+// Place a program into a mirror, and return its digest.
+func Place(mirror, address, version, program string) (string, error) {
 	typ := address[strings.LastIndex(address, "/")+1:]
 	to := filepath.Join(mirror, "registry.terraform.io", filepath.FromSlash(address), version,
 		runtime.GOOS+"_"+runtime.GOARCH, fmt.Sprintf("terraform-provider-%s_v%s", typ, version))
-	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	in, err := os.Open(program)
+	b, err := os.ReadFile(program)
 	if err != nil {
-		t.Fatal(err)
+		return "", err
 	}
-	defer in.Close()
-	out, err := os.OpenFile(to, os.O_CREATE|os.O_WRONLY, 0o755)
-	if err != nil {
-		t.Fatal(err)
+	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil { //nolint:gosec // Programs for all.
+		return "", err
 	}
-	h := sha256.New()
-	if _, err := io.Copy(io.MultiWriter(out, h), in); err != nil {
-		t.Fatal(err)
-	}
-	if err := out.Close(); err != nil {
-		t.Fatal(err)
-	}
-	return hex.EncodeToString(h.Sum(nil))
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:]), os.WriteFile(to, b, 0o755) //nolint:gosec // A program.
 }
 
 type fake struct{}

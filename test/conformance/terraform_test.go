@@ -1,0 +1,277 @@
+package conformance
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/yaml"
+
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/localplane"
+	"github.com/drover-dev/drover/internal/terraform/plugin/plugintest"
+	"github.com/drover-dev/drover/test/kit"
+)
+
+// Clouds by their real Terraform provider, which the real provider-terraform runs from its
+// package. They have one Composition.
+
+// terraformLabel is the label of that Composition.
+const terraformLabel = "terraform"
+
+// labelOf the Composition of a cloud.
+func labelOf(c Cloud) string {
+	if strings.HasPrefix(c.Provider(), terraformLabel) {
+		return terraformLabel
+	}
+	return c.Provider()
+}
+
+// cannotTerraform are the cases that no Terraform provider can have.
+var cannotTerraform = map[string]string{
+	"Orphan": "No provider lists the VMs of an account, so there is no inventory for the collector",
+}
+
+// A terraformProvider is built from this repository or from its module.
+type terraformProvider struct {
+	address, version, pkg string
+}
+
+var (
+	localcloudProvider = terraformProvider{"drover-dev/localcloud", "0.1.0", "./cmd/terraform-provider-localcloud"}
+	hcloudProvider     = terraformProvider{"hetznercloud/hcloud", "1.68.0", "github.com/hetznercloud/terraform-provider-hcloud"}
+	openstackProvider  = terraformProvider{"terraform-provider-openstack/openstack", "3.4.0", "github.com/terraform-provider-openstack/terraform-provider-openstack/v3"}
+)
+
+// plugins is the directory of the Terraform providers.
+var plugins = sync.OnceValues(func() (string, error) { return os.MkdirTemp("", "plugins-") })
+
+// installTerraform installs provider-terraform on the plane, once for all clouds.
+var installTerraform = sync.OnceValue(func() error {
+	p, err := plane()
+	if err != nil {
+		return err
+	}
+	dir, err := plugins()
+	if err != nil {
+		return err
+	}
+	ctx := context.Background()
+	runtimeConfig := object("pkg.crossplane.io/v1beta1", "DeploymentRuntimeConfig", "provider-terraform", map[string]any{
+		"deploymentTemplate": map[string]any{"spec": map[string]any{"selector": map[string]any{}, "template": map[string]any{"spec": map[string]any{
+			"containers": []any{map[string]any{"name": "package-runtime", "env": []any{map[string]any{"name": "PLUGIN_DIR", "value": dir}}}},
+		}}}},
+	})
+	imageConfig := object("pkg.crossplane.io/v1beta1", "ImageConfig", "provider-terraform", map[string]any{
+		"matchImages": []any{map[string]any{"type": "Prefix", "prefix": localplane.Registry + "/provider-terraform"}},
+		"runtime":     map[string]any{"configRef": map[string]any{"name": "provider-terraform"}},
+	})
+	for _, o := range []*unstructured.Unstructured{runtimeConfig, imageConfig} {
+		if err := p.Client.Create(ctx, o); err != nil {
+			return err
+		}
+	}
+	return installProvider(ctx, p, terraformLabel, "VirtualMachine", "ClusterProviderConfig")
+})
+
+func object(apiVersion, kind, name string, spec map[string]any) *unstructured.Unstructured {
+	return &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": apiVersion, "kind": kind, "metadata": map[string]any{"name": name}, "spec": spec,
+	}}
+}
+
+// install the Terraform provider, and provider-terraform that runs it. It returns the digest of
+// its program.
+func (p terraformProvider) install(ctx context.Context) (string, error) {
+	dir, err := plugins()
+	if err != nil {
+		return "", err
+	}
+	program := filepath.Join(dir, filepath.Base(p.address))
+	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags=-s -w", "-o", program, p.pkg)
+	cmd.Dir, cmd.Env = kit.Root(), append(os.Environ(), "CGO_ENABLED=0")
+	if b, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("%s: %w\n%s", cmd, err, b)
+	}
+	digest, err := plugintest.Place(dir, p.address, p.version, program)
+	if err != nil {
+		return "", err
+	}
+	return digest, installTerraform()
+}
+
+// configOf reads the spec of an example, for a program with the digest.
+func configOf(t *testing.T, file, digest string, configuration map[string]any) map[string]any {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join(kit.Root(), file))
+	must(t, err)
+	u := &unstructured.Unstructured{}
+	must(t, yaml.Unmarshal(b, &u.Object))
+	spec, _, _ := unstructured.NestedMap(u.Object, "spec")
+	delete(spec, "allowedNamespaces")
+	must(t, unstructured.SetNestedStringSlice(spec, []string{digest}, "provider", "sha256"))
+	there, _, _ := unstructured.NestedMap(spec, "configuration")
+	if there == nil {
+		there = map[string]any{}
+	}
+	maps.Copy(there, configuration)
+	spec["configuration"] = there
+	return spec
+}
+
+// terraformLocal is the local cloud by its Terraform provider.
+type terraformLocal struct{}
+
+func (terraformLocal) Provider() string          { return "terraform-local" }
+func (terraformLocal) Backing() Backing          { return real }
+func (terraformLocal) Cannot() map[string]string { return cannotTerraform }
+func (terraformLocal) Close()                    { removePlugins() }
+
+func (terraformLocal) Install(ctx context.Context, _ *kit.Plane) error {
+	digest, err := localcloudProvider.install(ctx)
+	localcloudDigest = digest
+	return err
+}
+
+// localcloudDigest is that of the program.
+var localcloudDigest string
+
+func removePlugins() {
+	if dir, err := plugins(); err == nil {
+		_ = os.RemoveAll(dir)
+	}
+}
+
+func (terraformLocal) Account(t *testing.T, f kit.Fleet) Account {
+	t.Helper()
+	a := &terraformLocalAccount{localAccount: &localAccount{fleet: f, faults: map[string]string{}}}
+	a.SetCredentials(t, CredentialsRight)
+	a.lifted = newLiftedAccount(t, f, terraformLabel, localcloudSpec(localcloudDigest))
+	return a
+}
+
+// localcloudSpec of a ClusterProviderConfig. The provider does not wait for its VMs: it would wait
+// out refusals, too.
+func localcloudSpec(digest string) map[string]any {
+	spec := `
+provider: {source: drover-dev/localcloud, version: 0.1.0}
+configuration: {wait: false}
+virtualMachines:
+- type: localcloud_virtual_machine
+  arguments:
+  - {argument: name, value: name}
+  - {argument: tags, value: tags}
+  - {argument: zone, value: 'failureDomain != "" ? optional.of(failureDomain) : optional.none()'}
+  userData: {argument: user_data}
+  outputs:
+    providerID: state.provider_id
+    addresses: state.addresses
+    running: state.state == "Running"
+    failed: 'state.state == "Failed" ? state.error.code + ": " + state.error.message : ""'
+`
+	out := map[string]any{}
+	if err := yaml.Unmarshal([]byte(spec), &out); err != nil {
+		panic(err)
+	}
+	if err := unstructured.SetNestedStringSlice(out, []string{digest}, "provider", "sha256"); err != nil {
+		panic(err)
+	}
+	return out
+}
+
+type terraformLocalAccount struct {
+	*localAccount
+	lifted *liftedAccount
+}
+
+func (a *terraformLocalAccount) VMKind() schema.GroupVersionKind { return a.lifted.VMKind() }
+
+func (a *terraformLocalAccount) Class(t *testing.T) *machinev1alpha1.MachineClass {
+	t.Helper()
+	c := a.localAccount.Class(t)
+	c.Spec.Provider = terraformLabel
+	arguments, err := json.Marshal(map[string]any{"arguments": map[string]any{"image": "ubuntu-24.04", "size": "small"}})
+	must(t, err)
+	c.Spec.ForProvider.Raw = arguments
+	return c
+}
+
+// terraformHetzner is Hetzner Cloud by its Terraform provider.
+type terraformHetzner struct {
+	hetzner
+	digest string
+}
+
+func (*terraformHetzner) Provider() string          { return "terraform-hcloud" }
+func (*terraformHetzner) Cannot() map[string]string { return cannotTerraform }
+
+func (h *terraformHetzner) Install(ctx context.Context, p *kit.Plane) (err error) {
+	h.serve(p)
+	h.digest, err = hcloudProvider.install(ctx)
+	return err
+}
+
+func (h *terraformHetzner) Account(t *testing.T, f kit.Fleet) Account {
+	t.Helper()
+	a := &terraformHetznerAccount{hetznerAccount{hetzner: &h.hetzner}}
+	h.cloud.SetToken("token-of-"+f.Namespace, f.Namespace, false)
+	a.liftedAccount = newLiftedAccount(t, f, terraformLabel, configOf(t, "examples/terraform/providerconfig.yaml", h.digest, map[string]any{"endpoint": h.server.URL + "/v1"}))
+	a.SetCredentials(t, CredentialsRight)
+	return a
+}
+
+type terraformHetznerAccount struct{ hetznerAccount }
+
+func (a *terraformHetznerAccount) Class(t *testing.T) *machinev1alpha1.MachineClass {
+	t.Helper()
+	return classOf(t, a.fleet, "examples/terraform/machineclass.yaml", a.ProviderConfig())
+}
+
+// terraformOpenStack is an OpenStack by its Terraform provider.
+type terraformOpenStack struct {
+	openStack
+	digest string
+}
+
+func (*terraformOpenStack) Provider() string          { return "terraform-openstack" }
+func (*terraformOpenStack) Cannot() map[string]string { return cannotTerraform }
+
+func (o *terraformOpenStack) Install(ctx context.Context, p *kit.Plane) (err error) {
+	o.serve(p)
+	o.digest, err = openstackProvider.install(ctx)
+	return err
+}
+
+func (o *terraformOpenStack) Account(t *testing.T, f kit.Fleet) Account {
+	t.Helper()
+	a := &terraformOpenStackAccount{openStackAccount{openStack: &o.openStack}}
+	o.cloud.SetCredential(f.Namespace, f.Namespace)
+	a.liftedAccount = newLiftedAccount(t, f, terraformLabel, configOf(t, "examples/terraform/providerconfig-openstack.yaml", o.digest, map[string]any{"auth_url": o.server.URL + "/identity/v3"}))
+	a.SetCredentials(t, CredentialsRight)
+	return a
+}
+
+type terraformOpenStackAccount struct{ openStackAccount }
+
+func (a *terraformOpenStackAccount) Class(t *testing.T) *machinev1alpha1.MachineClass {
+	t.Helper()
+	return classOf(t, a.fleet, "examples/terraform/machineclass-openstack.yaml", a.ProviderConfig())
+}
+
+func (a *terraformOpenStackAccount) SetCredentials(t *testing.T, c Credentials) {
+	t.Helper()
+	secret := "secret-of-" + a.fleet.Namespace
+	if c == CredentialsWrong {
+		secret = "not-the-secret-of-any"
+	}
+	a.setSecret(t, c, map[string]string{"application_credential_id": a.fleet.Namespace, "application_credential_secret": secret})
+}
