@@ -223,13 +223,25 @@ func (h *terraformHetzner) Install(ctx context.Context, p *kit.Plane) (err error
 func (h *terraformHetzner) Account(t *testing.T, f kit.Fleet) Account {
 	t.Helper()
 	a := &terraformHetznerAccount{hetznerAccount{hetzner: &h.hetzner}}
-	h.cloud.SetToken("token-of-"+f.Namespace, f.Namespace, false)
+	h.cloud.SetToken(token64("token-of-"+f.Namespace), f.Namespace, false)
 	a.liftedAccount = newLiftedAccount(t, f, terraformLabel, configOf(t, "examples/terraform/providerconfig.yaml", h.digest, map[string]any{"endpoint": h.server.URL + "/v1"}))
 	a.SetCredentials(t, CredentialsRight)
 	return a
 }
 
 type terraformHetznerAccount struct{ hetznerAccount }
+
+// token64 has the length that the provider requires.
+func token64(text string) string { return text + strings.Repeat("0", max(0, 64-len(text))) }
+
+func (a *terraformHetznerAccount) SetCredentials(t *testing.T, c Credentials) {
+	t.Helper()
+	token := "token-of-" + a.fleet.Namespace
+	if c == CredentialsWrong {
+		token = "not-the-token-of-any-project"
+	}
+	a.setSecret(t, c, map[string]string{"token": token64(token)})
+}
 
 func (a *terraformHetznerAccount) Class(t *testing.T) *machinev1alpha1.MachineClass {
 	t.Helper()

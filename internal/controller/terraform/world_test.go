@@ -47,7 +47,9 @@ type world struct {
 	*testing.T
 	kube client.WithWatch
 	// dir of the cloud.
-	dir    string
+	dir string
+	// mirror of the Terraform providers.
+	mirror string
 	pool   *plugin.Pool
 	config *v1alpha1.ClusterProviderConfig
 	// before is called before each write to the API server.
@@ -58,7 +60,7 @@ type world struct {
 func newWorld(t *testing.T) *world {
 	t.Helper()
 	mirror, sum := plugintest.Mirror(t, 6)
-	w := &world{T: t, dir: t.TempDir(), pool: plugin.NewPool(plugin.Mirror(mirror), time.Now)}
+	w := &world{T: t, dir: t.TempDir(), mirror: mirror, pool: plugin.NewPool(plugin.Mirror(mirror), time.Now)}
 	t.Cleanup(w.pool.Close)
 	w.config = &v1alpha1.ClusterProviderConfig{
 		ObjectMeta: metav1.ObjectMeta{Name: "default", UID: "config", Generation: 1},
@@ -190,7 +192,7 @@ func (w *world) change(f func(spec *v1alpha1.ProviderConfigSpec)) {
 // synced is the message of the condition.
 func synced(vm *v1alpha1.VirtualMachine) string { return vm.GetCondition(xpv1.TypeSynced).Message }
 
-// shows asserts that the object, as users see it, has no secret.
+// keepsSecrets asserts that the object, as users see it, has no secret.
 func (w *world) keepsSecrets(vm *v1alpha1.VirtualMachine) {
 	w.Helper()
 	b, err := json.Marshal(vm)

@@ -15,6 +15,8 @@ type Diagnostic struct {
 	Summary, Detail string
 	// Path of the argument, like "network[0].ip", empty if the error is of none.
 	Path string
+	// IsOfConfiguration means that it is an argument of the provider, and not of a resource.
+	IsOfConfiguration bool
 }
 
 // Error names the argument, if there is one.
@@ -26,7 +28,24 @@ func (d *Diagnostic) Error() string {
 	if d.Path == "" {
 		return text
 	}
-	return fmt.Sprintf("arguments.%s: %s", d.Path, text)
+	of := "arguments"
+	if d.IsOfConfiguration {
+		of = "configuration"
+	}
+	return fmt.Sprintf("%s.%s: %s", of, d.Path, text)
+}
+
+// ofConfiguration marks the diagnostics in an error.
+func ofConfiguration(err error) error {
+	if many, ok := err.(interface{ Unwrap() []error }); ok { //nolint:errorlint // Of errors.Join itself.
+		for _, e := range many.Unwrap() {
+			_ = ofConfiguration(e)
+		}
+	}
+	if d, ok := err.(*Diagnostic); ok { //nolint:errorlint // As it was made.
+		d.IsOfConfiguration = true
+	}
+	return err
 }
 
 // diagnosticError reads the errors among diagnostics, nil if there are none.

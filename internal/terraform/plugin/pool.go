@@ -153,7 +153,7 @@ func (p *Pool) start(ctx context.Context, s Settings) (*process, error) {
 	}
 	if err := proc.provider.configure(ctx, s.Configuration); err != nil {
 		proc.stop()
-		return nil, fmt.Errorf("cannot configure %s: %w", s.Source.Address, err)
+		return nil, fmt.Errorf("cannot configure %s: %w", s.Source.Address, ofConfiguration(err))
 	}
 	return proc, nil
 }

@@ -281,9 +281,9 @@ func TestAProgramWithoutAnAllowedDigestIsNotStarted(t *testing.T) {
 		"must be one version":                    func(s *plugin.Settings) { s.Source.Version = "../1.0.0" },
 		"has 0 programs":                         func(s *plugin.Settings) { s.Source.Version = "9.9.9" },
 		"is not among the allowed ones":          func(s *plugin.Settings) { s.Source.SHA256 = []string{strings.Repeat("0", 64)} },
-		"arguments.token: 401 Unauthorized":      func(s *plugin.Settings) { s.Configuration = map[string]any{"dir": w.dir, "token": "wrong"} },
-		"arguments.region: unknown argument":     func(s *plugin.Settings) { s.Configuration = map[string]any{"dir": w.dir, "region": "x"} },
-		"arguments.dir: required argument is mi": func(s *plugin.Settings) { s.Configuration = nil },
+		"configuration.token: 401 Unauthorized":  func(s *plugin.Settings) { s.Configuration = map[string]any{"dir": w.dir, "token": "wrong"} },
+		"configuration.region: unknown argument": func(s *plugin.Settings) { s.Configuration = map[string]any{"dir": w.dir, "region": "x"} },
+		"configuration.dir: required argument":   func(s *plugin.Settings) { s.Configuration = nil },
 	} {
 		s := w.settings
 		change(&s)
