@@ -268,7 +268,14 @@ func TestAVMIsAdoptedByItsExternalName(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	vm.Spec.ForProvider.Arguments = &extv1.JSON{Raw: []byte(`{"size": "small"}`)}
+	if err := w.kube.Update(t.Context(), vm); err != nil {
+		t.Fatal(err)
+	}
 	w.reconcile(vm, 1)
+	if vms := plugintest.List(t, w.dir); len(vms) != 1 || vms[0].Size != "large" {
+		t.Errorf("the VM was created again: %+v", vms)
+	}
 	if vm.Status.AtProvider.ProviderID != "fake://id-a" || len(w.states()) != 1 || len(plugintest.List(t, w.dir)) != 1 {
 		t.Errorf("status %+v, %d states, VMs %v, Synced: %s", vm.Status.AtProvider, len(w.states()), plugintest.List(t, w.dir), synced(vm))
 	}
