@@ -8,12 +8,17 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
+	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
@@ -286,4 +291,68 @@ func (a *terraformOpenStackAccount) SetCredentials(t *testing.T, c Credentials) 
 		secret = "not-the-secret-of-any"
 	}
 	a.setSecret(t, c, map[string]string{"application_credential_id": a.fleet.Namespace, "application_credential_secret": secret})
+}
+
+// TestMachinesOfATerraformProviderRoll has a MachineDeployment of three at the local cloud come up,
+// roll to another version, and end. A provider process that is killed meanwhile is started again.
+func TestMachinesOfATerraformProviderRoll(t *testing.T) {
+	w := newWorld(t, terraformLocal{})
+	md := w.deployment("workers", 3)
+	w.Create(t, md)
+	w.AwaitDeployment(t, md.Name)
+	states := w.terraformStates(t)
+	if len(states) != 3 {
+		t.Errorf("%d states of 3 VMs", len(states))
+	}
+	began := time.Now()
+	w.Patch(t, md, fmt.Sprintf(`{"spec": {"template": {"spec": {"version": %q}}}}`, kit.NewVersion))
+	killPlugins(t)
+	w.AwaitDeployment(t, md.Name)
+	t.Logf("rolled 3 Machines in %s", time.Since(began).Round(time.Second))
+	w.end(t, md)
+	if left := w.terraformStates(t); len(left) != 0 {
+		t.Errorf("states %v are left", left)
+	}
+}
+
+// terraformStates are the Secrets with the states of the world's VMs.
+func (w *world) terraformStates(t *testing.T) []string {
+	t.Helper()
+	l := &corev1.SecretList{}
+	must(t, w.Client.List(t.Context(), l, client.MatchingLabels{"terraform.drover.dev/state": "true"}))
+	var out []string
+	for _, s := range l.Items {
+		of := s.Annotations["terraform.drover.dev/virtual-machine"]
+		if s.Namespace == w.Namespace {
+			t.Errorf("Secret %s, the state of %s, is where users may write", s.Name, of)
+		}
+		if strings.HasPrefix(of, w.Namespace+"/") {
+			out = append(out, of)
+		}
+	}
+	return out
+}
+
+// killPlugins ends the processes of the local cloud's Terraform provider. They serve nothing but
+// this package's control plane.
+func killPlugins(t *testing.T) {
+	t.Helper()
+	dir, err := plugins()
+	must(t, err)
+	links, err := filepath.Glob("/proc/[0-9]*/exe")
+	must(t, err)
+	killed := 0
+	for _, link := range links {
+		program, err := os.Readlink(link)
+		if err != nil || !strings.HasPrefix(program, dir+"/") || !strings.Contains(program, "localcloud") {
+			continue
+		}
+		pid, err := strconv.Atoi(filepath.Base(filepath.Dir(link)))
+		must(t, err)
+		must(t, syscall.Kill(pid, syscall.SIGKILL))
+		killed++
+	}
+	if killed == 0 {
+		t.Errorf("no process of %s was there to be killed", dir)
+	}
 }
