@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
-	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
@@ -124,7 +123,7 @@ func (v *vm) Create(ctx context.Context, req resource.CreateRequest, resp *resou
 		r.Size = "small"
 	}
 	for k, t := range m.Tags.Elements() {
-		if s, ok := t.(attr.Value).(types.String); ok {
+		if s, ok := t.(types.String); ok {
 			r.Tags[k] = s.ValueString()
 		}
 	}
