@@ -16,11 +16,13 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
+	fn "github.com/drover-dev/drover/apis/fn/v1alpha1"
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/localplane"
 	"github.com/drover-dev/drover/internal/terraform/plugin/plugintest"
@@ -355,4 +357,23 @@ func killPlugins(t *testing.T) {
 	if killed == 0 {
 		t.Errorf("no process of %s was there to be killed", dir)
 	}
+}
+
+// TestWrongArgumentsOfATerraformProviderCostNoVM has a class with an argument that the resource does
+// not have.
+func TestWrongArgumentsOfATerraformProviderCostNoVM(t *testing.T) {
+	w := newWorld(t, terraformLocal{})
+	class := w.class.DeepCopy()
+	class.ObjectMeta = metav1.ObjectMeta{Namespace: w.Namespace, Name: "wrong"}
+	class.Spec.ForProvider.Raw = []byte(`{"arguments": {"image": "ubuntu-24.04", "size": "small", "flavour": "sweet"}}`)
+	w.Create(t, class)
+	m := &machinev1alpha1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: w.Namespace, Name: "wrong"}}
+	m.Spec = w.MachineSpec(kit.NewVersion)
+	m.Spec.ClassRef.Name = class.Name
+	w.Create(t, m)
+	w.await(t, m, func(m *machinev1alpha1.Machine) string {
+		return told(m.Status.Conditions, "InfrastructureReady", string(fn.ErrorInvalidRequest), "arguments.flavour: unknown argument")
+	})
+	kit.Throughout(t, calm, w.noVMs)
+	w.end(t, m)
 }

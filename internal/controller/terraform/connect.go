@@ -47,7 +47,7 @@ func (c *connector) Connect(ctx context.Context, vm *v1alpha1.VirtualMachine) (m
 	defer cancel()
 	p, release, err := c.pool.Get(ctx, config.settings)
 	if err != nil {
-		return nil, mask(fmt.Errorf("%s: %w", config.name, err), config.secrets)
+		return nil, fmt.Errorf("%s: %w", config.name, mask(err, config.secrets))
 	}
 	return &external{shared: c.shared, config: config, provider: p, release: release}, nil
 }

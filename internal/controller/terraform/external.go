@@ -51,7 +51,7 @@ func (x *external) failed(err error) error {
 	if err == nil {
 		return nil
 	}
-	return mask(fmt.Errorf("%s: %w", x.config.name, err), append(x.config.secrets, x.secrets...))
+	return fmt.Errorf("%s: %w", x.config.name, mask(err, append(x.secrets, x.config.secrets...)))
 }
 
 // Observe the VM, or check and plan what is to be created.
@@ -185,17 +185,16 @@ func (x *external) Create(ctx context.Context, vm *v1alpha1.VirtualMachine) (man
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), applyTimeout)
 	defer cancel()
 	state, err := x.provider.ApplyCreate(ctx, x.binding.Type, x.plan)
-	err = x.failed(err)
 	if state.Exists() {
-		return managed.ExternalCreation{}, errors.Join(err, x.created(ctx, vm, state, err))
+		return managed.ExternalCreation{}, errors.Join(x.failed(err), x.created(ctx, vm, state, x.failed(err)))
 	}
 	if err == nil {
-		err = x.failed(fmt.Errorf("the provider created no %s and reported no error", x.binding.Type))
+		err = fmt.Errorf("the provider created no %s and reported no error", x.binding.Type)
 	}
 	if isUnknown(err) {
 		x.records.MarkUnknown(vm)
 	}
-	return managed.ExternalCreation{}, err
+	return managed.ExternalCreation{}, x.failed(err)
 }
 
 // created records a VM that exists, also one that failed afterwards.

@@ -135,6 +135,7 @@ func (v *vm) Create(ctx context.Context, req resource.CreateRequest, resp *resou
 	case strings.HasPrefix(name, Crash):
 		os.Exit(3)
 	case strings.HasPrefix(name, Lost):
+		resp.Diagnostics.AddError("cannot create the VM", "see the next error")
 		resp.Diagnostics.AddError("cannot create the VM", `Post "https://cloud.example.org/vms": unexpected EOF`)
 		return
 	case strings.HasPrefix(name, HalfMade):
