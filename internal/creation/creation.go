@@ -12,6 +12,8 @@ import (
 	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/drover-dev/drover/internal/ratelimit"
 )
 
 // saveTimeout is how long the record of a creation may take, even when the
@@ -85,7 +87,7 @@ func (c *Records) Initialize(ctx context.Context, mg resource.Managed) error {
 		// A creation that begins in the second of a failed one would not show
 		// as pending, and be tried again after a crash. A clock that is wrong delays
 		// it by no more than that second.
-		if err := sleep(ctx, min(failed.Add(time.Second).Sub(c.now()), time.Second)); err != nil {
+		if err := ratelimit.Sleep(ctx, min(failed.Add(time.Second).Sub(c.now()), time.Second)); err != nil {
 			return err
 		}
 	}

@@ -25,7 +25,7 @@ func readNodes(observed map[string]plan.Object, o *orphans.Observed) error {
 	looked := n.Status.ObservedGeneration == n.GetGeneration()
 	answers := map[string]orphans.Node{}
 	for _, a := range n.Status.VirtualMachines {
-		answers[a.ExternalName] = orphans.Node{Looked: looked, Name: a.Node, Cluster: a.Cluster, Ready: a.Ready, Problem: a.Problem}
+		answers[a.ExternalName] = orphans.Node{Looked: looked, Machine: a.Machine, Name: a.Node, Cluster: a.Cluster, Ready: a.Ready, Problem: a.Problem}
 	}
 	for i := range o.Inventory.Unclaimed {
 		o.Inventory.Unclaimed[i].Node = answers[o.Inventory.Unclaimed[i].ExternalName]
@@ -72,9 +72,13 @@ func stageOf(s orphans.Search) clusterv1alpha1.NodeQueryStage {
 	return clusterv1alpha1.NodeQueryFound
 }
 
-// nodeNameOf the VM of a Machine, empty if its tags do not name the Machine.
+// nodeNameOf the VM of a Machine, which is the name of the VM and of its resource, empty if
+// nothing identifies the Machine.
 func nodeNameOf(o orphans.Owner) string {
-	if o == (orphans.Owner{}) {
+	switch {
+	case o.VMName != "":
+		return o.VMName
+	case o.Machine == "":
 		return ""
 	}
 	return names.OfMachine(o.Machine, o.UID)

@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	fn "github.com/drover-dev/drover/apis/fn/v1alpha1"
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
@@ -120,16 +121,25 @@ func lookUpOwners(req *fnv1.RunFunctionRequest, rsp step.Response, in *fn.Orphan
 			return orphans.Standing{Machine: true} // Nobody can say that it is not.
 		}
 		key := names.Hash(of.Namespace, of.Machine, string(of.UID))
-		machine, resource := "machine-"+key, "vm-"+key
-		rsp.RequireByName(machine, machinev1alpha1.SchemeGroupVersion.String(), machinev1alpha1.MachineGroupVersionKind.Kind, of.Namespace, of.Machine)
-		rsp.RequireByName(resource, in.VirtualMachine.APIVersion, in.VirtualMachine.Kind, of.Namespace, names.OfMachine(of.Machine, of.UID))
-		machines, ok := step.Required(req, machine)
-		resources, ok2 := step.Required(req, resource)
-		if !ok || !ok2 {
+		if of.VMName != "" {
+			key = names.Hash(of.Namespace, of.Machine, string(of.UID), of.VMName)
+		}
+		resource := "vm-" + key
+		rsp.RequireByName(resource, in.VirtualMachine.APIVersion, in.VirtualMachine.Kind, of.Namespace, nodeNameOf(of))
+		resources, looked := step.Required(req, resource)
+		s := orphans.Standing{Resource: len(resources) > 0 && metav1.GetControllerOfNoCopy(resources[0]) != nil}
+		if of.Machine != "" {
+			machine := "machine-" + key
+			rsp.RequireByName(machine, machinev1alpha1.SchemeGroupVersion.String(), machinev1alpha1.MachineGroupVersionKind.Kind, of.Namespace, of.Machine)
+			machines, ok := step.Required(req, machine)
+			looked = looked && ok
+			s.Machine = len(machines) > 0 && machines[0].GetUID() == of.UID
+		}
+		if !looked {
 			complete = false
 			return orphans.Standing{Machine: true}
 		}
-		return orphans.Standing{Machine: len(machines) > 0 && machines[0].GetUID() == of.UID, Resource: len(resources) > 0 && metav1.GetControllerOfNoCopy(resources[0]) != nil}
+		return s
 	}
 	for i := range o.Inventory.Unclaimed {
 		if u := &o.Inventory.Unclaimed[i]; u.ConfirmedAt != nil {
@@ -139,11 +149,33 @@ func lookUpOwners(req *fnv1.RunFunctionRequest, rsp step.Response, in *fn.Orphan
 	for i := range o.Adopted {
 		o.Adopted[i].Standing = stand(o.Adopted[i].Owner)
 	}
+	return lookUpMachines(req, rsp, o) && complete
+}
+
+// lookUpMachines that resources beside VMs were made for. It is false while Crossplane has not
+// looked for all of them yet.
+func lookUpMachines(req *fnv1.RunFunctionRequest, rsp step.Response, o *orphans.Observed) bool {
+	complete := true
+	for i := range o.Inventory.Unused {
+		u := &o.Inventory.Unused[i]
+		if len(validation.IsDNS1123Label(u.Namespace)) > 0 || len(validation.IsDNS1123Subdomain(u.Machine)) > 0 {
+			continue // No Machine can have the name.
+		}
+		requirement := "unused-" + names.Hash(u.Namespace, u.Machine)
+		rsp.RequireByName(requirement, machinev1alpha1.SchemeGroupVersion.String(), machinev1alpha1.MachineGroupVersionKind.Kind, u.Namespace, u.Machine)
+		found, looked := step.Required(req, requirement)
+		u.HasMachine = len(found) > 0
+		complete = complete && looked
+	}
 	return complete
 }
 
 func respondOrphans(req *fnv1.RunFunctionRequest, rsp step.Response, in *fn.Orphans, o orphans.Observed, d orphans.Decision) error {
-	if inventory := newInventory(in, o, d.Ignored()); inventory != nil {
+	inventory, err := newInventory(in, o, d.Ignored())
+	if err != nil {
+		return err
+	}
+	if inventory != nil {
 		if err := rsp.Compose(machinev1alpha1.ResourceInventory, inventory, d.Ready); err != nil {
 			return err
 		}

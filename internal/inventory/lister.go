@@ -12,6 +12,9 @@ type VM struct {
 	ExternalName string
 	// ProviderID is that of the VM's Node, "" if the list does not tell.
 	ProviderID string
+	// Name that the VM was given, which is that of its Machine's VM resource, "" if the list
+	// does not contain it. At a cloud whose tags do not name the Machine it is required.
+	Name string
 	// Tags of the VM.
 	Tags map[string]string
 	// CreatedAt is zero if the cloud does not tell.
@@ -64,6 +67,16 @@ type ResourceLister interface {
 	// ListResources lists the resources whose tag drover-installation has the value. Complete
 	// has the same meaning as in List.
 	ListResources(ctx context.Context, installation string) (resources []Resource, complete bool, err error)
+}
+
+// A Finder is a Lister that also finds VMs by their external names. It protects a VM whose tags
+// a user removed: the list lacks such a VM, and it is not lost.
+type Finder interface {
+	Lister
+
+	// Find the VMs that exist, whatever their tags. A VM that the cloud does not have is left
+	// out. Complete has the same meaning as in List.
+	Find(ctx context.Context, externalNames []string) (vms []VM, complete bool, err error)
 }
 
 // A Lister lists the VMs of one account.

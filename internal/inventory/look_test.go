@@ -64,6 +64,12 @@ func said(u ...v1alpha1.UnclaimedVirtualMachine) v1alpha1.InventoryObservation {
 func TestAfter(t *testing.T) {
 	another := unclaimed("a", 0, -1)
 	another.MachineUID = "uid-of-another"
+	renamed := unclaimed("a", 0, -1)
+	renamed.Name = "web-0-abcde"
+	named := vm("a", "ours")
+	named.Name = "web-1-abcde"
+	nowNamed := unclaimed("a", 20, -1)
+	nowNamed.Name = "web-1-abcde"
 	cases := map[string]struct {
 		before v1alpha1.InventoryObservation
 		at     int
@@ -90,6 +96,7 @@ func TestAfter(t *testing.T) {
 		"AVMThatIsClaimedAgainIsForgotten":     {before: said(unclaimed("a", 0, 15)), at: 20, vms: []VM{vm("a", "ours")}, claims: []string{"a"}, want: with(1, said())},
 		"AVMOfAnotherInstallationStartsAnew":   {before: said(of("former", unclaimed("a", 0, -1))), at: 20, vms: []VM{vm("a", "ours")}, want: said(unclaimed("a", 20, -1))},
 		"AVMOfAnotherMachineStartsAnew":        {before: said(another), at: 20, vms: []VM{vm("a", "ours")}, want: said(unclaimed("a", 20, -1))},
+		"AVMOfAnotherNameStartsAnew":           {before: said(renamed), at: 20, vms: []VM{named}, want: said(nowNamed)},
 		"TheLongestUnclaimedComeFirst":         {before: said(unclaimed("b", 0, -1)), at: 1, vms: []VM{vm("a", "ours"), vm("b", "ours")}, want: said(unclaimed("b", 0, -1), unclaimed("a", 1, -1))},
 		"AVMThatIsListedTwiceIsOne":            {at: 1, vms: []VM{vm("a", "ours"), vm("a", "ours")}, want: said(unclaimed("a", 1, -1))},
 		"VMsOfFormerInstallationsCanBeOurs":    {at: 1, vms: []VM{vm("a", "former")}, change: func(p *v1alpha1.InventoryParameters) { p.Installations = []string{"ours", "former"} }, want: said(of("former", unclaimed("a", 1, -1)))},
@@ -101,9 +108,9 @@ func TestAfter(t *testing.T) {
 			if tc.change != nil {
 				tc.change(&p)
 			}
-			l := Look{At: minutes(tc.at), VMs: tc.vms, Claims: map[string]bool{}}
+			l := Look{At: minutes(tc.at), VMs: tc.vms, Claims: map[string]v1alpha1.Claim{}}
 			for _, c := range tc.claims {
-				l.Claims[c] = true
+				l.Claims[c] = v1alpha1.Claim{ExternalName: c}
 			}
 			if d := cmp.Diff(tc.want, l.After(tc.before, p)); d != "" {
 				t.Errorf("(-want +got):\n%s", d)
@@ -154,7 +161,7 @@ func TestWhatIsSaidFollowsFromCompleteLooksAlone(t *testing.T) {
 		since := map[string]time.Time{}
 		for range rapid.IntRange(1, 30).Draw(t, "looks") {
 			at = at.Add(time.Duration(rapid.Int64Range(1, int64(10*time.Minute)).Draw(t, "later")))
-			l := Look{At: at, Claims: map[string]bool{}}
+			l := Look{At: at, Claims: map[string]v1alpha1.Claim{}}
 			unclaimed := map[string]bool{}
 			for _, id := range []string{"a", "b", "c", "d"} {
 				there, claimed := rapid.Bool().Draw(t, id+" there"), rapid.Bool().Draw(t, id+" claimed")
@@ -162,7 +169,9 @@ func TestWhatIsSaidFollowsFromCompleteLooksAlone(t *testing.T) {
 				if there {
 					l.VMs = append(l.VMs, vm(id, ours))
 				}
-				l.Claims[id] = claimed
+				if claimed {
+					l.Claims[id] = v1alpha1.Claim{ExternalName: id}
+				}
 				unclaimed[id] = there && !claimed && ours == "ours"
 				if !unclaimed[id] {
 					delete(since, id)

@@ -10,6 +10,11 @@ import (
 	"k8s.io/client-go/tools/clientcmd/api"
 )
 
+// ParseKubeconfig returns what the current context of a kubeconfig of an operator contains. One
+// that could run a command or read a file of the process is refused. Errors never contain
+// anything of its users.
+func ParseKubeconfig(data []byte) (*rest.Config, error) { return parseKubeconfig(data, false) }
+
 // parseKubeconfig returns what the current context of a kubeconfig says. It is the
 // input of whoever may write the Secret, so that nothing in it may run a command
 // or read a file here: either could steal the identity of the provider.

@@ -77,6 +77,12 @@ type NodeAnswer struct {
 	// ExternalName of the VM at its cloud.
 	ExternalName string `json:"externalName"`
 
+	// Machine is the name of the Machine in the query's namespace whose VM has the query's name
+	// of a Node, empty if there is none. A VM whose Machine exists is no orphan, whatever its
+	// tags are.
+	// +optional
+	Machine string `json:"machine,omitempty"`
+
 	// Node is the name of the Node, empty if there is none.
 	// +optional
 	Node string `json:"node,omitempty"`

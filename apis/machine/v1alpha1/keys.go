@@ -125,13 +125,16 @@ const (
 	AnnotationCluster   = Group + "/cluster-name"
 
 	// AnnotationOrphanNamespace, AnnotationOrphanMachine and AnnotationOrphanMachineUID
-	// on an OrphanCollector's VM name the Machine that the VM was made for, and
+	// on an OrphanCollector's VM name the Machine that the VM was made for,
+	// AnnotationOrphanVMName is the name of the VM, by which the Machine is known if nothing
+	// else names it, and
 	// AnnotationOrphanProviderID is the VM's providerID, if it is known.
 	// AnnotationOrphanInstallation is the installation that made the VM, and
 	// AnnotationOrphanCluster the name of the configuration of its target cluster.
 	AnnotationOrphanNamespace  = Group + "/orphan-of-namespace"
 	AnnotationOrphanMachine    = Group + "/orphan-of-machine"
 	AnnotationOrphanMachineUID = Group + "/orphan-of-uid"
+	AnnotationOrphanVMName     = Group + "/orphan-of-vm"
 	AnnotationOrphanProviderID = Group + "/orphan-provider-id"
 
 	AnnotationOrphanInstallation = Group + "/orphan-of-installation"

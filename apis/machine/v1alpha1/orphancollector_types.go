@@ -115,9 +115,13 @@ type Orphan struct {
 	// ProviderID of the VM, if the cloud tells.
 	// +optional
 	ProviderID string `json:"providerID,omitempty"`
+	// Name of the VM, if the cloud tells.
+	// +optional
+	Name string `json:"name,omitempty"`
 	// Namespace of the Machine that it was made for.
 	Namespace string `json:"namespace"`
-	// Machine that it was made for.
+	// Machine that it was made for, empty at clouds whose tags do not name the Machine: there
+	// the name of the VM identifies it.
 	Machine string `json:"machine"`
 	// Node of the VM in its target cluster, if there is one.
 	// +optional
@@ -130,6 +134,20 @@ type Orphan struct {
 	// Message says what keeps it from being deleted.
 	// +optional
 	Message string `json:"message,omitempty"`
+}
+
+// An UnusedResource is something beside VMs that costs money and that nothing uses.
+type UnusedResource struct {
+	// Type in the cloud's words, such as NetworkInterface.
+	Type string `json:"type"`
+	// ID by which a user finds the resource at the cloud.
+	ID string `json:"id"`
+	// Namespace of the Machine that it was made for.
+	// +optional
+	Namespace string `json:"namespace,omitempty"`
+	// Machine that it was made for.
+	// +optional
+	Machine string `json:"machine,omitempty"`
 }
 
 // OrphanCollectorStatus is what is known of orphans.
@@ -160,6 +178,13 @@ type OrphanCollectorStatus struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=20
 	VirtualMachines []Orphan `json:"virtualMachines,omitempty"`
+
+	// Resources beside the VMs that nothing uses and whose Machine does not exist, 20 at most:
+	// network interfaces, addresses, disks. They are reported, and never deleted.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=20
+	Resources []UnusedResource `json:"resources,omitempty"`
 
 	// Conditions of the collector.
 	// +optional

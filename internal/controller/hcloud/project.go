@@ -17,6 +17,7 @@ import (
 	"github.com/drover-dev/drover/apis/hcloud/v1alpha1"
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/lift"
+	"github.com/drover-dev/drover/internal/ratelimit"
 )
 
 const (
@@ -71,7 +72,7 @@ func newProject(key projectKey, t http.RoundTripper) *project {
 		hcloud.WithEndpoint(key.endpoint),
 		hcloud.WithToken(key.token),
 		hcloud.WithApplication("drover", ""),
-		hcloud.WithHTTPClient(&http.Client{Transport: watch{lift.NewPace(t), p}}),
+		hcloud.WithHTTPClient(&http.Client{Transport: watch{ratelimit.New(t), p}}),
 		hcloud.WithPollOpts(hcloud.PollOpts{BackoffFunc: backoff(1.5, firstLook, latestLook)}),
 		hcloud.WithRetryOpts(hcloud.RetryOpts{BackoffFunc: backoff(2, time.Second, latestLook), MaxRetries: retries}),
 	)

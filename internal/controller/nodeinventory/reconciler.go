@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/selection"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -53,9 +54,15 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		return reconcile.Result{}, nil
 	}
 	status := clusterv1alpha1.NodeInventoryStatus{ObservedGeneration: n.GetGeneration()}
+	machines, err := r.machinesOf(ctx, n.Spec.VirtualMachines)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
 	looks := r.look(ctx, n.Spec.VirtualMachines)
 	for _, q := range n.Spec.VirtualMachines {
-		status.VirtualMachines = append(status.VirtualMachines, answer(ctx, q, looks))
+		a := answer(ctx, q, looks)
+		a.Machine = machines[types.NamespacedName{Namespace: q.Namespace, Name: q.NodeName}]
+		status.VirtualMachines = append(status.VirtualMachines, a)
 	}
 	if equality.Semantic.DeepEqual(n.Status, status) {
 		return reconcile.Result{RequeueAfter: interval}, nil

@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -19,6 +20,7 @@ import (
 
 	clusterv1alpha1 "github.com/drover-dev/drover/apis/cluster/v1alpha1"
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/names"
 	"github.com/drover-dev/drover/internal/target"
 )
 
@@ -55,8 +57,10 @@ type world struct {
 func newWorld(t *testing.T, queries []clusterv1alpha1.NodeQuery, configs ...target.Ref) *world {
 	t.Helper()
 	scheme := runtime.NewScheme()
-	if err := clusterv1alpha1.AddToScheme(scheme); err != nil {
-		t.Fatal(err)
+	for _, add := range []func(*runtime.Scheme) error{clusterv1alpha1.AddToScheme, machinev1alpha1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			t.Fatal(err)
+		}
 	}
 	w := &world{clusters: map[target.Ref][]*corev1.Node{}, configs: map[target.Ref]bool{}, broken: map[target.Ref]error{}}
 	for _, ref := range configs {
@@ -173,6 +177,39 @@ func TestNodesOfVMsAreFound(t *testing.T) {
 			want := clusterv1alpha1.NodeInventoryStatus{ObservedGeneration: 3, VirtualMachines: []clusterv1alpha1.NodeAnswer{tc.want}}
 			if d := cmp.Diff(want, w.look(t)); d != "" {
 				t.Errorf("(-want +got):\n%s", d)
+			}
+		})
+	}
+}
+
+func TestAMachineIsFoundByTheNameOfItsVM(t *testing.T) {
+	uid := types.UID("0b1c7f0e-1111-4222-8333-944445555666")
+	long := strings.Repeat("x", 56) + "-" + strings.Repeat("y", 100)
+	ask := func(namespace, name string) clusterv1alpha1.NodeQuery {
+		return clusterv1alpha1.NodeQuery{ExternalName: namespace + "/" + name, Cluster: "eu", Namespace: namespace, NodeName: name}
+	}
+	cases := map[string]struct {
+		query clusterv1alpha1.NodeQuery
+		want  string
+	}{
+		"of a Machine":                       {ask("team", names.OfMachine("web-0", uid)), "web-0"},
+		"of a Machine whose name is cut":     {ask("team", names.OfMachine(long, uid)), long},
+		"of a Machine of before, by its UID": {ask("team", names.OfMachine("web-0", "another")), ""},
+		"of a Machine of another namespace":  {ask("other", names.OfMachine("web-0", uid)), ""},
+		"of a Machine that is there no more": {ask("team", names.OfMachine("web-1", uid)), ""},
+		"of a VM whose namespace is unknown": {ask("", names.OfMachine("web-0", uid)), ""},
+		"of a VM whose name is not known":    {ask("team", ""), ""},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, []clusterv1alpha1.NodeQuery{tc.query}, target.ClusterRef("eu"))
+			for _, machine := range []string{"web-0", long} {
+				if err := w.client.Create(t.Context(), &machinev1alpha1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: machine, UID: uid}}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if got := w.look(t).VirtualMachines[0]; got.Machine != tc.want || got.Problem != "" {
+				t.Errorf("got %+v, want the Machine %q", got, tc.want)
 			}
 		})
 	}

@@ -26,6 +26,7 @@ import (
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/lift"
+	"github.com/drover-dev/drover/internal/ratelimit"
 )
 
 const (
@@ -105,7 +106,7 @@ func newProject(key projectKey, t http.RoundTripper, f *faults) (*project, error
 	}
 	p := &project{key: key, client: c}
 	c.UserAgent.Prepend("drover")
-	c.HTTPClient = http.Client{Transport: watch{next: lift.NewPace(t), project: p, faults: f}}
+	c.HTTPClient = http.Client{Transport: watch{next: ratelimit.New(t), project: p, faults: f}}
 	return p, nil
 }
 
@@ -180,7 +181,7 @@ func (w watch) RoundTrip(req *http.Request) (*http.Response, error) {
 // gateway that has no server behind it answers 503, and then there is none.
 func unknown(resp *http.Response, err error) (*http.Response, error) {
 	switch {
-	case err != nil && !lift.Unsent(err):
+	case err != nil && !ratelimit.Unsent(err):
 		return nil, fmt.Errorf(codeCreationUnknown+"%w", err)
 	case err == nil && resp.StatusCode >= http.StatusInternalServerError && resp.StatusCode != http.StatusServiceUnavailable:
 		_ = resp.Body.Close()

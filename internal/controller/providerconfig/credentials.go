@@ -24,14 +24,15 @@ func (configs Configs) Get(ctx context.Context, c client.Reader, mg resource.Mod
 	ref := mg.GetProviderConfigReference()
 	key := types.NamespacedName{Name: ref.Name}
 	var pc client.Object
-	switch {
-	case ref.Kind == NamespacedKind && configs.Namespaced != nil:
+	switch ref.Kind {
+	case NamespacedKind:
+		if configs.Namespaced == nil {
+			return nil, fmt.Errorf("spec.providerConfigRef.kind: invalid value %q: must be %s", ref.Kind, ClusterKind)
+		}
 		key.Namespace = mg.GetNamespace()
 		pc = configs.Namespaced.DeepCopyObject().(client.Object)
-	case ref.Kind == ClusterKind:
+	case ClusterKind:
 		pc = configs.Cluster.DeepCopyObject().(client.Object)
-	case configs.Namespaced == nil:
-		return nil, fmt.Errorf("spec.providerConfigRef.kind: invalid value %q: must be %s", ref.Kind, ClusterKind)
 	default:
 		return nil, fmt.Errorf("spec.providerConfigRef.kind: invalid value %q: must be %s or %s", ref.Kind, NamespacedKind, ClusterKind)
 	}

@@ -7,6 +7,9 @@
 // is there, in whatever phase, nor the VM resource of that Machine, which may be
 // creating it. While the inventory fails, nothing is concluded.
 //
+// At clouds whose tags do not name the Machine, the VM's name identifies it: the VM resource of
+// this name, and the Machine that gives its VM this name, which the look for the Node finds.
+//
 // A VM whose Node is Ready is in use, whatever else is missing of it: it is reported and
 // never deleted. While nobody can look at its Node, only a person's confirmation lets it go.
 //

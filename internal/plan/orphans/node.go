@@ -2,10 +2,13 @@ package orphans
 
 import "fmt"
 
-// A Node is what the target cluster of a VM has of it.
+// A Node is what the target cluster of a VM has of it, and what was found with it.
 type Node struct {
 	// Looked means that somebody has looked for the Node of the VM.
 	Looked bool
+	// Machine whose VM has the name of this one, empty if there is none or the name is not
+	// known.
+	Machine string
 	// Name of the Node and the Cluster that has it, empty if there is none.
 	Name, Cluster string
 	// Ready is the condition Ready of the Node.

@@ -114,3 +114,60 @@ func TestTheStatusNamesTheNodeAndWhatToDo(t *testing.T) {
 		t.Errorf("again after %s, while a Node is looked for", d.CallAgain)
 	}
 }
+
+// byName is of a VM whose tags name no Machine.
+func byName(u *Unclaimed) { u.Owner = Owner{Namespace: "ns", VMName: "web-" + u.ExternalName} }
+
+// adoptedByName is of one that is adopted.
+func adoptedByName(a *Adopted) { a.Owner = Owner{Namespace: "ns", VMName: "web-" + a.ExternalName} }
+
+func TestAVMWhoseMachineIsKnownByItsNameAlone(t *testing.T) {
+	const (
+		report = machinev1alpha1.OrphanReport
+		erase  = machinev1alpha1.OrphanDelete
+	)
+	machine := Node{Looked: true, Machine: "web"}
+	for name, tc := range map[string]struct {
+		o    Observed
+		want string
+	}{
+		"is reported":              {observed(report, seen(unclaimed("a", byName))), "[] [a:Found] Reported"},
+		"is adopted":               {observed(erase, seen(unclaimed("a", byName))), "[a:observe] [a:Adopted] Deleting"},
+		"gets the right to delete": {observed(erase, taken(adopted("a", adoptedByName))), "[a:delete] [a:Adopted] Deleting"},
+		"is deleted":               {observed(erase, taken(adopted("a", adoptedByName, mayDelete))), "[] [a:Deleting] Deleting"},
+		"is none before its Machine was looked for": {observed(erase, seen(unclaimed("a", byName, nodeOfUnclaimed(Node{})))), "[] [] NoOrphans"},
+		"is none if its Machine exists":             {observed(erase, seen(unclaimed("a", byName, nodeOfUnclaimed(machine)))), "[] [] NoOrphans"},
+		"is none even if a person confirmed it":     {observed(erase, seen(unclaimed("a", byName, nodeOfUnclaimed(machine))), confirmed("a")), "[] [] NoOrphans"},
+		"is none if its resource exists":            {observed(erase, seen(unclaimed("a", byName, func(u *Unclaimed) { u.Resource = true }))), "[] [] NoOrphans"},
+		"is none within the grace period":           {observed(erase, seen(unclaimed("a", byName, func(u *Unclaimed) { u.ConfirmedAt = nil }))), "[] [] NoOrphans"},
+		"waits while its Machine is looked for":     {observed(erase, taken(adopted("a", adoptedByName, mayDelete, func(a *Adopted) { a.Node = Node{} }))), "[a:delete] [a:Adopted] Deleting"},
+		"loses the right if its Machine turns up":   {observed(erase, taken(adopted("a", adoptedByName, mayDelete, func(a *Adopted) { a.Node = machine }))), "[a:observe] [a:Adopted] Deleting"},
+		"is given back if its Machine turns up":     {observed(erase, taken(adopted("a", adoptedByName, func(a *Adopted) { a.Node = machine }))), "[] [] NoOrphans"},
+		"does not count as too many with a Machine": {observed(erase, seen(unclaimed("a", byName, nodeOfUnclaimed(machine)), unclaimed("b", byName)), claimed(0)), "[b:observe] [b:Adopted] Deleting"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := says(Plan(tc.o)); got != tc.want {
+				t.Errorf("got  %s\nwant %s", got, tc.want)
+			}
+		})
+	}
+	t.Run("is looked for as long as it is unclaimed", func(t *testing.T) {
+		for _, n := range []Node{{}, machine} {
+			if d := Plan(observed(report, seen(unclaimed("a", byName, nodeOfUnclaimed(n))))); len(d.Searches) != 1 || d.CallAgain != shared.InFlight && !n.Looked {
+				t.Errorf("with %+v it looks for %v, again after %s", n, d.Searches, d.CallAgain)
+			}
+		}
+	})
+	t.Run("is named by its name", func(t *testing.T) {
+		d := Plan(observed(report, seen(unclaimed("a", byName))))
+		if want := "1 VM has no Machine: VM a with the name web-a of the namespace ns; with spec.policy: Delete they would be deleted"; d.Conditions[0].Message != want || d.Status.VirtualMachines[0].Name != "web-a" {
+			t.Errorf("message %q, status %+v", d.Conditions[0].Message, d.Status.VirtualMachines)
+		}
+	})
+	t.Run("with tags that were cut is none if its Machine exists", func(t *testing.T) {
+		d := Plan(observed(erase, seen(unclaimed("a", nodeOfUnclaimed(machine)))))
+		if got := says(d); got != "[] [] NoOrphans" || len(d.Searches) != 1 {
+			t.Errorf("%s, it looks for %v", got, d.Searches)
+		}
+	})
+}

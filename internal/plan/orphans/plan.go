@@ -34,11 +34,17 @@ type VM struct {
 	Owner   Owner
 }
 
-// An Owner is the Machine that a VM was made for.
+// An Owner is the Machine that a VM was made for. At a cloud whose tags name no Machine it is
+// known by the name of its VM alone: Machine and UID are empty.
 type Owner struct {
 	Namespace, Machine string
 	UID                types.UID
+	// VMName is the name of the VM, and of its VM resource, empty if it is not known.
+	VMName string
 }
+
+// isNamed reports whether the tags of the VM name the Machine.
+func (o Owner) isNamed() bool { return o.Machine != "" }
 
 // Standing is what is there of an Owner. Either of the two makes that its VM is none of
 // ours.
@@ -93,6 +99,15 @@ type Inventory struct {
 	Unclaimed []Unclaimed
 	// Claimed is how many VMs are claimed.
 	Claimed int32
+	// Unused resources beside the VMs, as long as the grace period.
+	Unused []Unused
+}
+
+// An Unused resource beside VMs. HasMachine means that the Machine exists that it was made for:
+// one that waits for its VM may have its network interface already.
+type Unused struct {
+	machinev1alpha1.UnusedResource
+	HasMachine bool
 }
 
 // Observed is what the step sees.
@@ -240,9 +255,19 @@ func (p *plan) isHeld(vm VM) bool { return p.tooMany() && !p.isConfirmed(vm) }
 
 func (s Standing) stands() bool { return s.Machine || s.Resource }
 
-// isOrphan is about a VM that is not adopted.
-func (p *plan) isOrphan(u Unclaimed) bool {
+func (a Adopted) stands() bool { return a.Standing.stands() || a.Node.Machine != "" }
+
+// mayBeOrphan is about a VM that is not adopted, and of whose Machine nothing was found by its
+// tags.
+func (p *plan) mayBeOrphan(u Unclaimed) bool {
 	return !u.stands() && u.confirmed(p.Collector.Spec.GracePeriod.Duration) && !p.isAdopted(u.VM)
+}
+
+// isOrphan is about a VM that is not adopted. Whether the Machine exists whose VM has the name
+// of this one is found out with the look for its Node, and until then a VM whose tags name no
+// Machine is none.
+func (p *plan) isOrphan(u Unclaimed) bool {
+	return p.mayBeOrphan(u) && u.Node.Machine == "" && (u.Owner.isNamed() || u.Node.Looked)
 }
 
 func (p *plan) isAdopted(vm VM) bool {
@@ -297,10 +322,10 @@ func (p *plan) judgeAdopted() {
 func (p *plan) judgeUnclaimed() {
 	for _, u := range p.Inventory.Unclaimed {
 		switch {
-		case p.isOrphan(u):
+		case p.mayBeOrphan(u):
 			p.waiting = p.waiting || !u.Node.Looked
 			p.searches = append(p.searches, Search{VM: u.VM})
-			if !p.blind() {
+			if p.isOrphan(u) && !p.blind() {
 				p.left = append(p.left, orphan(u.VM, u.Node, machinev1alpha1.OrphanFound, p.hold(u)))
 			}
 		case u.Owner != (Owner{}) && u.confirmed(p.Collector.Spec.GracePeriod.Duration):
@@ -363,7 +388,7 @@ const maxMessage = 256
 func orphan(vm VM, node Node, state machinev1alpha1.OrphanState, message string) machinev1alpha1.Orphan {
 	return machinev1alpha1.Orphan{
 		ExternalName: vm.ExternalName, ProviderID: vm.ProviderID,
-		Namespace: vm.Owner.Namespace, Machine: vm.Owner.Machine,
+		Name: vm.Owner.VMName, Namespace: vm.Owner.Namespace, Machine: vm.Owner.Machine,
 		Node: node.Name, NodeReady: node.Ready,
 		State: state, Message: text.Shorten(message, maxMessage),
 	}
@@ -396,5 +421,20 @@ func (p *plan) status() machinev1alpha1.OrphanCollectorStatus {
 		s.Orphans = max(s.Orphans, was.Orphans)
 	}
 	s.VirtualMachines = all[:min(len(all), maxListed)]
+	s.Resources = p.unused()
 	return s
+}
+
+// unused resources beside VMs. They are never deleted: see docs/orphans.md.
+func (p *plan) unused() []machinev1alpha1.UnusedResource {
+	if p.blind() {
+		return p.Collector.Status.Resources
+	}
+	var out []machinev1alpha1.UnusedResource
+	for _, u := range p.Inventory.Unused {
+		if !u.HasMachine && len(out) < maxListed {
+			out = append(out, u.UnusedResource)
+		}
+	}
+	return out
 }

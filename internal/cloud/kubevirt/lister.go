@@ -1,0 +1,172 @@
+package kubevirt
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"time"
+
+	kerrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/inventory"
+	"github.com/drover-dev/drover/internal/target"
+	"github.com/drover-dev/drover/internal/text"
+)
+
+const (
+	// page is how many objects are listed at once.
+	page = 500
+	// answerTimeout ends a call that the API server does not answer.
+	answerTimeout = time.Minute
+	// maxMessage is as much of an error of the API server as an error holds.
+	maxMessage = 256
+)
+
+var virtualMachines = schema.GroupVersionResource{Group: "kubevirt.io", Version: "v1", Resource: "virtualmachines"}
+
+// Options of a Lister.
+type Options struct {
+	// Credentials are a kubeconfig of the cluster with KubeVirt. Empty: the service account of
+	// the pod, in the cluster that the process runs in.
+	Credentials []byte
+	// Endpoint is the URL of the API server. Default: that of the credentials.
+	Endpoint string
+	// Namespace of the VirtualMachines. Default: all namespaces.
+	Namespace string
+}
+
+// New returns a Lister of a cluster. It makes no call.
+func New(_ context.Context, o Options) (inventory.Lister, error) {
+	cfg, err := configOf(o.Credentials)
+	if err != nil {
+		return nil, err
+	}
+	if o.Endpoint != "" {
+		if u, err := url.Parse(o.Endpoint); err != nil || u.Scheme != "https" || u.Hostname() == "" || u.User != nil {
+			return nil, errors.New("endpoint: must be a URL like https://10.0.0.1:6443")
+		}
+		cfg.Host = o.Endpoint
+	}
+	cfg.UserAgent, cfg.Timeout = "drover", answerTimeout
+	// The API server has its own fairness, and a list is a few calls.
+	cfg.QPS, cfg.Burst = -1, 0
+	c, err := dynamic.NewForConfig(cfg)
+	if err != nil {
+		return nil, errors.New("credentials: cannot make a client of the kubeconfig: its certificates or its key are not in PEM format, or do not belong together")
+	}
+	return &lister{client: c, namespace: o.Namespace}, nil
+}
+
+func configOf(kubeconfig []byte) (*rest.Config, error) {
+	if len(bytes.TrimSpace(kubeconfig)) == 0 {
+		cfg, err := rest.InClusterConfig()
+		if err != nil {
+			return nil, fmt.Errorf("credentials: must not be empty outside of a pod: %w", err)
+		}
+		return cfg, nil
+	}
+	cfg, err := target.ParseKubeconfig(kubeconfig)
+	if err != nil {
+		return nil, fmt.Errorf("credentials: kubeconfig: %w", err)
+	}
+	return cfg, nil
+}
+
+type lister struct {
+	client    dynamic.Interface
+	namespace string
+}
+
+var _ inventory.ResourceLister = &lister{}
+
+// List lists the VirtualMachines with the label of the installation.
+func (l *lister) List(ctx context.Context, installation string) ([]inventory.VM, bool, error) {
+	found, err := l.all(ctx, virtualMachines, installation)
+	if err != nil {
+		return nil, false, err
+	}
+	vms := make([]inventory.VM, 0, len(found))
+	for i := range found {
+		// One that is being deleted is stopped already: its deletion only removes it.
+		if vm := &found[i]; vm.GetDeletionTimestamp() == nil && vm.GetLabels()[machinev1alpha1.TagInstallation] == installation {
+			vms = append(vms, vmOf(vm))
+		}
+	}
+	return vms, true, nil
+}
+
+// all lists every page of the objects with the label of an installation. The API server
+// serves all pages as of the first one, or refuses the next.
+func (l *lister) all(ctx context.Context, kind schema.GroupVersionResource, installation string) ([]unstructured.Unstructured, error) {
+	opts := metav1.ListOptions{Limit: page, LabelSelector: labels.Set{machinev1alpha1.TagInstallation: installation}.String()}
+	var out []unstructured.Unstructured
+	for {
+		list, err := l.client.Resource(kind).Namespace(l.namespace).List(ctx, opts)
+		if err != nil {
+			return nil, describe(kind, err)
+		}
+		out = append(out, list.Items...)
+		if opts.Continue = list.GetContinue(); opts.Continue == "" {
+			return out, nil
+		}
+	}
+}
+
+// A listError is of a call of the API server. Its text has the class in front.
+type listError struct {
+	text string
+	err  error
+}
+
+func (e *listError) Error() string { return e.text }
+func (e *listError) Unwrap() error { return e.err }
+
+func describe(kind schema.GroupVersionResource, err error) error {
+	class := ""
+	switch {
+	case kerrors.IsUnauthorized(err), kerrors.IsForbidden(err):
+		class = "PermissionDenied: "
+	case kerrors.IsTooManyRequests(err):
+		class = "Throttled: "
+	}
+	return &listError{text: fmt.Sprintf("%scannot list %s: %s", class, kind.GroupResource(), text.Shorten(err.Error(), maxMessage)), err: err}
+}
+
+func vmOf(o *unstructured.Unstructured) inventory.VM {
+	status, _, _ := unstructured.NestedString(o.Object, "status", "printableStatus")
+	tags := map[string]string{}
+	for k, v := range o.GetLabels() {
+		tags[k] = v
+	}
+	// A VirtualMachine is in the namespace of its Machine. A label could name another one.
+	tags[machinev1alpha1.TagNamespace] = o.GetNamespace()
+	return inventory.VM{
+		ExternalName: o.GetName(), ProviderID: "kubevirt://" + o.GetName(), Name: o.GetName(), Tags: tags, CreatedAt: o.GetCreationTimestamp().UTC(),
+		State: stateOf(status), StateText: "printable status " + cmp.Or(status, "unknown"),
+	}
+}
+
+// stateOf a VirtualMachine: VirtualMachinePrintableStatus of kubevirt.io/api/core/v1. KubeVirt
+// tries again after each of its errors, so that none is the end of a VM.
+func stateOf(printable string) inventory.State {
+	switch printable {
+	case "Running", "Migrating":
+		return inventory.StateRunning
+	case "Stopped", "Stopping", "Terminating", "Paused":
+		return inventory.StateStopped
+	case "Provisioning", "Starting", "WaitingForVolumeBinding", "WaitingForReceiver", "CrashLoopBackOff",
+		"ErrorUnschedulable", "ErrImagePull", "ImagePullBackOff", "ErrorPvcNotFound", "DataVolumeError":
+		return inventory.StatePending
+	}
+	return inventory.StateUnknown
+}
