@@ -33,7 +33,7 @@ func failedAllocation(t *testing.T, c Cloud, _ *life) {
 	m := &machinev1alpha1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: w.Namespace, Name: name}, Spec: w.MachineSpec(kit.NewVersion)}
 	m.Spec.ClassRef.Name, m.Spec.CreationTimeout = w.class.Name, metav1.Duration{Duration: time.Minute}
 	w.Create(t, m)
-	_, hasInventory := w.account.(OrphanAccount)
+	hasInventory := cannot(c)[CaseOrphan] == ""
 	w.await(t, m, func(m *machinev1alpha1.Machine) string {
 		op := m.Status.LastOperation
 		switch {

@@ -78,6 +78,9 @@ func notes(c Cloud) map[string]string {
 			out[CaseRestart] = "One VM is left at the cloud, because the provider forgets the name that the cloud gave it (crossplane/upjet#561). It takes no pods. Nothing reports it: the provider has no inventory"
 		}
 	}
+	if _, ok := c.(*terraformOpenStack); ok {
+		out[CaseAllocation] = "The Terraform provider keeps Nova's reason to itself: the Machine is Failed at once, with an error of the class `Transient`, and its VM is deleted with it"
+	}
 	if s, ok := c.(*simulated); ok && s.FailedAllocation != nil && s.FailedAllocation.Stays && !hasInventory {
 		out[CaseAllocation] = "The provider does not show that the VM is in the state Failed, and there is no inventory that does: the Machine is Failed after its `creationTimeout`, with the reason `JoinTimeout`, and its VM is deleted"
 	}

@@ -294,6 +294,9 @@ func (o *terraformOpenStack) Account(t *testing.T, f kit.Fleet) Account {
 
 type terraformOpenStackAccount struct{ openStackAccount }
 
+// ShowsFailure is false: the provider reports that the instance is in the state ERROR, and not why.
+func (a *terraformOpenStackAccount) ShowsFailure() bool { return false }
+
 func (a *terraformOpenStackAccount) Class(t *testing.T) *machinev1alpha1.MachineClass {
 	t.Helper()
 	return classOf(t, a.fleet, "examples/terraform/machineclass-openstack.yaml", a.ProviderConfig())
