@@ -117,18 +117,3 @@ func (c *Records) Succeeded(ctx context.Context, mg resource.Managed, name strin
 	meta.SetExternalCreateSucceeded(mg, c.now())
 	return c.annotations.UpdateCriticalAnnotations(ctx, mg)
 }
-
-// sleep for d, and no longer than ctx.
-func sleep(ctx context.Context, d time.Duration) error {
-	if d <= 0 {
-		return nil
-	}
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
