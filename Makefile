@@ -235,7 +235,7 @@ stories: ## Write the traces of the planners' stories anew. Read the diff: it is
 FUZZTIME ?= 30s
 .PHONY: fuzz
 fuzz: ## Give garbage to all that decodes what others wrote, FUZZTIME=30s to each target.
-	@for p in ./internal/allow ./internal/function ./internal/plan/vm ./internal/target ./internal/userdata; do \
+	@for p in ./internal/allow ./internal/function ./internal/plan/vm ./internal/target ./internal/terraform/plugin ./internal/userdata; do \
 		for f in $$(go test -list '^Fuzz' $$p | grep '^Fuzz'); do \
 			echo "$$p $$f"; go test -run '^$$' -fuzz "^$$f$$" -fuzztime $(FUZZTIME) $$p || exit 1; \
 		done; \

@@ -24,6 +24,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/drover-dev/drover/internal/controller/mr"
+	"github.com/drover-dev/drover/internal/creation"
 	"github.com/drover-dev/drover/internal/operator"
 )
 
@@ -100,8 +101,8 @@ func setup(mgr ctrl.Manager, o tjcontroller.Options, resourceName string, kind s
 func Reconciler(mgr ctrl.Manager, o tjcontroller.Options, resourceName string, kind schema.GroupVersionKind, b Behaviour,
 	recorder event.Recorder, requeue func(mg resource.Managed, after time.Duration)) reconcile.Reconciler {
 	log := o.Logger.WithValues("controller", managed.ControllerName(kind.String()))
-	creations := newCreations(managed.NewRetryingCriticalAnnotationUpdater(mgr.GetClient()))
-	creations.findable = b.Find != nil
+	creations := creation.New(managed.NewRetryingCriticalAnnotationUpdater(mgr.GetClient()))
+	creations.Findable = b.Find != nil
 	recorded := metrics.NewMetricRecorder(kind, mgr, o.PollInterval)
 	c := &connector{
 		ExternalConnector: newConnector(mgr.GetClient(), o, resourceName, log, recorded),

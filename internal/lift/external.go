@@ -10,6 +10,8 @@ import (
 	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
 	ujresource "github.com/crossplane/upjet/v2/pkg/resource"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/drover-dev/drover/internal/creation"
 )
 
 // createTimeout bounds one creation call. Terraform providers that wait for their
@@ -28,7 +30,7 @@ type connector struct {
 	existing  managed.ExternalConnector
 	kube      client.Client
 	behaviour Behaviour
-	creations *creations
+	creations *creation.Records
 	// forgetDeletion makes upjet look at the cloud again after a deletion.
 	forgetDeletion func(ujresource.Terraformed)
 	// created is the ID of what a creation made that ended with an error, "" if Terraform
@@ -72,7 +74,7 @@ func (c *connector) findLost(ctx context.Context, mg resource.Managed) error {
 	if name == "" {
 		return nil
 	}
-	return c.creations.succeeded(ctx, mg, name)
+	return c.creations.Succeeded(ctx, mg, name)
 }
 
 // ofConfig says with which provider config err came about: who reads of wrong
@@ -148,7 +150,7 @@ func (e *external) Create(ctx context.Context, mg resource.Managed) (managed.Ext
 	case e.behaviour.Find != nil:
 		e.findCreated(ctx, mg)
 	case e.behaviour.CreationUnknown(err):
-		e.creations.markUnknown(mg)
+		e.creations.MarkUnknown(mg)
 	}
 	return c, ofConfig(mg, err)
 }
@@ -159,7 +161,7 @@ func (e *external) findCreated(ctx context.Context, mg resource.Managed) {
 	name, err := e.behaviour.Find(ctx, mg.(resource.ModernManaged))
 	switch {
 	case err != nil:
-		e.creations.markUnknown(mg) // Connect looks again.
+		e.creations.MarkUnknown(mg) // Connect looks again.
 	case name != "":
 		meta.SetExternalName(mg, name)
 	}

@@ -14,10 +14,12 @@ import (
 	ujresource "github.com/crossplane/upjet/v2/pkg/resource"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"github.com/drover-dev/drover/apis/local/v1alpha1"
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/creation"
 )
 
 // upjet plays upjet's client.
@@ -64,7 +66,7 @@ func lifted(u *upjet) *external {
 			},
 			CreationUnknown: func(err error) bool { return errors.Is(err, errLost) },
 		},
-		creations: newCreations(&apiServer{}),
+		creations: creation.New(&apiServer{}),
 		created:   func(ujresource.Terraformed) string { return u.made },
 		requeue:   func(resource.Managed, time.Duration) {},
 	}}
@@ -166,7 +168,7 @@ func TestCreate(t *testing.T) {
 			if _, err := e.Create(context.Background(), vm); !errors.Is(err, tc.err) {
 				t.Fatalf("error %v, want %v", err, tc.err)
 			}
-			if got := e.creations.unknown[vm.UID]; got != tc.want {
+			if got := e.creations.IsUnknown(vm); got != tc.want {
 				t.Errorf("unknown: %t, want %t", got, tc.want)
 			}
 		})
@@ -175,8 +177,8 @@ func TestCreate(t *testing.T) {
 
 func TestWhatACreationMadeBeforeItFailedIsRecorded(t *testing.T) {
 	e, vm := lifted(&upjet{err: errLost, made: "vm-1"}), pendingVM()
-	if _, err := e.Create(context.Background(), vm); !errors.Is(err, errLost) || meta.GetExternalName(vm) != "vm-1" || e.creations.unknown[vm.UID] {
-		t.Errorf("error %v, external name %q, unknown: %t", err, meta.GetExternalName(vm), e.creations.unknown[vm.UID])
+	if _, err := e.Create(context.Background(), vm); !errors.Is(err, errLost) || meta.GetExternalName(vm) != "vm-1" || e.creations.IsUnknown(vm) {
+		t.Errorf("error %v, external name %q, unknown: %t", err, meta.GetExternalName(vm), e.creations.IsUnknown(vm))
 	}
 }
 
@@ -208,4 +210,16 @@ func TestDeleteLooksAgainUntilItIsGone(t *testing.T) {
 	if !forgot || after <= 0 {
 		t.Errorf("forgot the deletion: %t, looks again after %s", forgot, after)
 	}
+}
+
+// apiServer takes all annotations.
+type apiServer struct{}
+
+func (*apiServer) UpdateCriticalAnnotations(context.Context, client.Object) error { return nil }
+
+// pendingVM is one whose creation was just started.
+func pendingVM() *v1alpha1.VirtualMachine {
+	vm := &v1alpha1.VirtualMachine{ObjectMeta: metav1.ObjectMeta{UID: "uid"}}
+	meta.SetExternalCreatePending(vm, time.Now())
+	return vm
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"strconv"
 	"time"
 
 	"github.com/alecthomas/kong"
@@ -56,6 +57,8 @@ type Operator struct {
 	Flags any
 	// Poll is the default of --poll. Default 1m.
 	Poll time.Duration
+	// Concurrency is the default of --concurrency. Default 20.
+	Concurrency int
 	// Setup adds the controllers. Those of kinds whose CRD may not be there yet
 	// are added through Gated.
 	Setup func(context.Context, ctrl.Manager, controller.Options) error
@@ -100,7 +103,7 @@ type commandLine struct {
 
 // defaults of flags that are not the same for all operators.
 func (op Operator) defaults() kong.Vars {
-	return kong.Vars{"poll": cmp.Or(op.Poll, time.Minute).String()}
+	return kong.Vars{"poll": cmp.Or(op.Poll, time.Minute).String(), "concurrency": strconv.Itoa(cmp.Or(op.Concurrency, 20))}
 }
 
 // Run runs the operator until ctx is done.

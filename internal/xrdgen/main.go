@@ -38,9 +38,10 @@ func main() {
 
 func run() error {
 	for paths, dir := range map[string]string{
-		"./machine/...": "../package/provider-drover/crds",
-		"./cluster/...": "../package/provider-drover/crds",
-		"./vsphere/...": "../package/provider-vsphere/crds",
+		"./machine/...":   "../package/provider-drover/crds",
+		"./cluster/...":   "../package/provider-drover/crds",
+		"./vsphere/...":   "../package/provider-vsphere/crds",
+		"./terraform/...": "../package/provider-terraform/crds",
 
 		"./aws/...":          "../package/provider-inventory/crds",
 		"./azure/...":        "../package/provider-inventory/crds",

@@ -34,7 +34,7 @@ type ConsoleAccount interface {
 func cannot(c Cloud) map[string]string {
 	out := map[string]string{}
 	maps.Copy(out, c.Cannot())
-	file := "apis/machine/compositions/machine-" + c.Provider() + ".yaml"
+	file := "apis/machine/compositions/machine-" + labelOf(c) + ".yaml"
 	if s, ok := c.(*simulated); ok && s.Composition != "" {
 		file = s.Composition
 	}
@@ -79,9 +79,12 @@ func notes(c Cloud) map[string]string {
 		if !hasInventory(c) {
 			out[CaseRestart] += ", which the suite does not show. " + cannot(c)[CaseOrphan]
 		}
-		if c.Cannot()[CaseOrphan] != "" {
+		if c.Cannot()[CaseOrphan] != "" && c.Backing() == played {
 			out[CaseRestart] = "One VM is left at the cloud, because the provider forgets the name that the cloud gave it (crossplane/upjet#561). It takes no pods. Nothing reports it: " + c.Cannot()[CaseOrphan]
 		}
+	}
+	if _, ok := c.(*terraformOpenStack); ok {
+		out[CaseAllocation] = "The Terraform provider keeps Nova's reason to itself: the Machine is Failed at once, with an error of the class `Transient`, and its VM is deleted with it"
 	}
 	if s, ok := c.(*simulated); ok && s.FailedAllocation != nil && s.FailedAllocation.Stays && !hasInventory(c) {
 		out[CaseAllocation] = "The provider does not show that the VM is in the state Failed, and the suite has no inventory that does: the Machine is Failed after its `creationTimeout`, with the reason `JoinTimeout`, and its VM is deleted"

@@ -34,10 +34,15 @@ func (*hetzner) Cannot() map[string]string {
 }
 
 func (h *hetzner) Install(ctx context.Context, p *kit.Plane) error {
+	h.serve(p)
+	return installLifted(ctx, p, "hcloud")
+}
+
+// serve the fake of the API.
+func (h *hetzner) serve(p *kit.Plane) {
 	h.host = newHost(p)
 	h.cloud = hcloud.New(hcloud.Options{Step: 500 * time.Millisecond, Boot: h.boot, Stop: h.stop})
 	h.server = httptest.NewServer(h.cloud)
-	return installLifted(ctx, p, "hcloud")
 }
 
 func (h *hetzner) Close() {

@@ -29,13 +29,18 @@ import (
 
 // installLifted installs Drover's own provider of a cloud, as a user does.
 func installLifted(ctx context.Context, p *kit.Plane, name string) error {
+	return installProvider(ctx, p, name, "VirtualMachine", "VirtualMachineInventory", "ClusterProviderConfig")
+}
+
+// installProvider installs a provider of Drover that has these kinds.
+func installProvider(ctx context.Context, p *kit.Plane, name string, kinds ...string) error {
 	if err := localplane.Apply(ctx, p.Client, filepath.Join(kit.Root(), "package/provider-drover/rbac-"+name+".yaml")); err != nil {
 		return err
 	}
 	if err := p.InstallPackage(ctx, "provider", "provider-"+name); err != nil {
 		return err
 	}
-	for _, k := range []string{"VirtualMachine", "VirtualMachineInventory", "ClusterProviderConfig"} {
+	for _, k := range kinds {
 		if err := awaitServed(ctx, p.Client, liftedKind(name, k)); err != nil {
 			return err
 		}

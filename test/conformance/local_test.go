@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"sync/atomic"
@@ -51,7 +52,9 @@ type localAccount struct {
 	fleet kit.Fleet
 	// faults by the Machine that is refused.
 	faults map[string]string
-	// died is how often the provider was killed.
+	// provider is the process that makes the VMs, by default provider-local.
+	provider string
+	// died is how often it was killed.
 	died atomic.Int32
 }
 
@@ -156,7 +159,7 @@ func (a *localAccount) DieAtCreation(t *testing.T) {
 			if vms, err := a.VMs(ctx); err != nil || len(vms) == 0 {
 				return false, nil
 			}
-			pid, err := a.fleet.PID(ctx, "provider-local")
+			pid, err := a.fleet.PID(ctx, cmp.Or(a.provider, "provider-local"))
 			if err != nil || syscall.Kill(pid, syscall.SIGKILL) != nil {
 				return false, nil
 			}

@@ -29,13 +29,18 @@ func (*openStack) Backing() Backing          { return fakedAPI }
 func (*openStack) Cannot() map[string]string { return nil }
 
 func (o *openStack) Install(ctx context.Context, p *kit.Plane) error {
+	o.serve(p)
+	return installLifted(ctx, p, "openstack")
+}
+
+// serve the fake of the APIs.
+func (o *openStack) serve(p *kit.Plane) {
 	o.host = newHost(p)
 	o.server = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { o.cloud.ServeHTTP(w, r) }))
 	o.cloud = openstack.New(openstack.Options{
 		URL: "http://" + o.server.Listener.Addr().String(), Step: 500 * time.Millisecond, Boot: o.boot, Stop: o.stop,
 	})
 	o.server.Start()
-	return installLifted(ctx, p, "openstack")
 }
 
 func (o *openStack) Close() {

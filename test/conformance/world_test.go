@@ -40,7 +40,7 @@ func newWorld(t *testing.T, c Cloud) *world {
 	p, err := installed(c)
 	must(t, err)
 	f := p.NewFleet(t)
-	f.Provider = c.Provider()
+	f.Provider = labelOf(c)
 	w := &world{Fleet: f, cloud: c, account: c.Account(t, f)}
 	w.class = w.account.Class(t)
 	w.Create(t, w.class.DeepCopy())

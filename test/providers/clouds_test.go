@@ -36,10 +36,15 @@ var crds = map[string]string{
 	"digitalocean": "droplet.digitalocean.m.crossplane.io_droplets.yaml",
 	"gcp":          "compute.gcp.m.upbound.io_instances.yaml",
 	"hcloud":       "../../../package/provider-hcloud/crds/hcloud.drover.dev_virtualmachines.yaml",
+	"opentofu":     "opentofu.m.upbound.io_workspaces.yaml",
 	"openstack":    "../../../package/provider-openstack/crds/openstack.drover.dev_virtualmachines.yaml",
 	"scaleway":     "instance.scaleway.m.upbound.io_servers.yaml",
+	"terraform":    "../../../package/provider-terraform/crds/terraform.drover.dev_virtualmachines.yaml",
 	"yandex":       "compute.yandex-cloud.m.jet.crossplane.io_instances.yaml",
 }
+
+// ofExamples are the clouds whose Composition is not in Drover's package, but in their example.
+var ofExamples = []string{"opentofu", "scaleway"}
 
 // companionCRDs of the clouds whose VMs have companions, by cloud.
 var companionCRDs = map[string][]string{
@@ -68,8 +73,8 @@ func readYAML(t *testing.T, file string) *unstructured.Unstructured {
 func newPlane(t *testing.T, cloud, failureDomain string, changes ...func(class *unstructured.Unstructured)) *machinetest.Plane {
 	t.Helper()
 	composition := "apis/machine/compositions/machine-" + cloud + ".yaml"
-	if cloud == "scaleway" {
-		composition = "examples/scaleway/composition.yaml"
+	if slices.Contains(ofExamples, cloud) {
+		composition = "examples/" + cloud + "/composition.yaml"
 	}
 	p := machinetest.New(t, run, root+composition)
 	if crd, ok := crds[cloud]; ok {

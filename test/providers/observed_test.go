@@ -47,10 +47,20 @@ var observed = map[string]struct {
 		providerID: "digitalocean://245738308",
 		addresses:  []string{"InternalIP 10.0.0.7", "ExternalIP 203.0.113.7", "Hostname workers-x7k2p-crf74"},
 	},
+	"opentofu": {
+		atProvider: `{checksum: 0a1b, outputs: {provider_id: cn-hangzhou.i-bp1example, addresses: [{type: InternalIP, address: 10.0.0.7}, {type: Hostname, address: workers-x7k2p-crf74}]}}`,
+		providerID: "cn-hangzhou.i-bp1example",
+		addresses:  []string{"InternalIP 10.0.0.7", "Hostname workers-x7k2p-crf74"},
+	},
 	"scaleway": {
 		atProvider: `{id: fr-par-1/11111111-2222-3333-4444-555555555555, state: started, name: workers-x7k2p-crf74, privateIps: [{address: 10.0.0.7}], publicIps: [{address: 203.0.113.7}]}`,
 		providerID: "scaleway://instance/fr-par-1/11111111-2222-3333-4444-555555555555",
 		addresses:  []string{"InternalIP 10.0.0.7", "ExternalIP 203.0.113.7", "Hostname workers-x7k2p-crf74"},
+	},
+	"terraform": {
+		atProvider: `{provider: hetznercloud/hcloud 1.68.0, type: hcloud_server, providerID: "hcloud://42", running: true, addresses: [{type: InternalIP, address: 10.0.0.7}, {type: Hostname, address: workers-x7k2p-crf74}]}`,
+		providerID: "hcloud://42",
+		addresses:  []string{"InternalIP 10.0.0.7", "Hostname workers-x7k2p-crf74"},
 	},
 	"yandex": {
 		atProvider: `{id: fhmexample, status: running, name: workers-x7k2p-crf74, fqdn: workers-x7k2p-crf74.ru-central1.internal, networkInterface: [{ipAddress: 10.0.0.7, natIpAddress: 203.0.113.7, ipv6Address: "2001:db8::7"}, {ipAddress: 10.1.0.7}]}`,

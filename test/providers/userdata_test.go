@@ -35,8 +35,11 @@ func userDataFields(t *testing.T) []userDataField {
 	if err != nil {
 		t.Fatal(err)
 	}
+	for _, cloud := range ofExamples {
+		files = append(files, root+"examples/"+cloud+"/composition.yaml")
+	}
 	var out []userDataField
-	for _, file := range append(files, root+"examples/scaleway/composition.yaml") {
+	for _, file := range files {
 		b, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)

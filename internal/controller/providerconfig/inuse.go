@@ -61,7 +61,7 @@ func Setup(mgr ctrl.Manager, o controller.Options, configs Configs, users UserLi
 }
 
 // Configs are the two kinds of provider configs that a provider has. The objects are
-// empty, and are not changed.
+// empty, and are not changed. Namespaced is nil if there is no ProviderConfig.
 type Configs struct {
 	GroupVersion schema.GroupVersion
 	// Namespaced is nil if the provider has only configurations for all namespaces.

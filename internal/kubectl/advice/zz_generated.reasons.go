@@ -262,6 +262,7 @@ var reasons = map[key]Advice{
 	{"OrphanCollector", "OrphanAdopted"}:                    {Meaning: "Reports VMs that are to be deleted if a last look at the cloud finds them.", Do: ""},
 	{"OrphanCollector", "DeletingOrphan"}:                   {Meaning: "Reports VMs that are being deleted.", Do: ""},
 	{"OrphanCollector", "OrphanGone"}:                       {Meaning: "Reports VMs that no longer exist.", Do: ""},
+	{"OrphanCollector", "UnusedResourceFound"}:              {Meaning: "Reports network interfaces, addresses and disks of this installation that nothing uses and whose Machine does not exist.", Do: "Check them, and delete them at the cloud: Drover does not."},
 	{"ProviderConfig", "TokenSwept"}:                        {Meaning: "Reports a join token that was deleted because its Machine no longer exists.", Do: ""},
 	{"ClusterProviderConfig", "TokenSwept"}:                 {Meaning: "Reports a join token that was deleted because its Machine no longer exists.", Do: ""},
 	{"ProviderConfig", "NodeSwept"}:                         {Meaning: "Reports a Node that was deleted because its Machine no longer exists.", Do: ""},

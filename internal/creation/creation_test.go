@@ -1,4 +1,4 @@
-package lift
+package creation
 
 import (
 	"context"
@@ -44,8 +44,8 @@ func pendingVM() *v1alpha1.VirtualMachine {
 
 func TestACreationWithUnknownResultStaysPending(t *testing.T) {
 	s, vm := &apiServer{}, pendingVM()
-	c := newCreations(s)
-	c.markUnknown(vm)
+	c := New(s)
+	c.MarkUnknown(vm)
 	meta.SetExternalCreateFailed(vm, created) // As crossplane-runtime does for every error.
 	if err := c.UpdateCriticalAnnotations(context.Background(), vm); err != nil {
 		t.Fatal(err)
@@ -67,7 +67,7 @@ func TestACreationWithUnknownResultStaysPending(t *testing.T) {
 func TestACreationThatFailedIsRecordedAsSuch(t *testing.T) {
 	s, vm := &apiServer{}, pendingVM()
 	meta.SetExternalCreateFailed(vm, created.Add(time.Second))
-	if err := newCreations(s).UpdateCriticalAnnotations(context.Background(), vm); err != nil {
+	if err := New(s).UpdateCriticalAnnotations(context.Background(), vm); err != nil {
 		t.Fatal(err)
 	}
 	if s.saved[meta.AnnotationKeyExternalCreateFailed] == "" || meta.ExternalCreateIncomplete(vm) {
@@ -79,7 +79,7 @@ func TestTheRecordIsSavedWhileTheProviderStops(t *testing.T) {
 	s := &apiServer{}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if err := newCreations(s).UpdateCriticalAnnotations(ctx, pendingVM()); err != nil {
+	if err := New(s).UpdateCriticalAnnotations(ctx, pendingVM()); err != nil {
 		t.Fatal(err)
 	}
 	if s.ctx != nil {
@@ -89,7 +89,7 @@ func TestTheRecordIsSavedWhileTheProviderStops(t *testing.T) {
 
 func TestANameThatCouldNotBeSavedIsSavedLater(t *testing.T) {
 	s, vm := &apiServer{away: true}, pendingVM()
-	c := newCreations(s)
+	c := New(s)
 	meta.SetExternalName(vm, "vm-1")
 	meta.SetExternalCreateSucceeded(vm, created.Add(time.Second))
 	if c.UpdateCriticalAnnotations(context.Background(), vm) == nil {
@@ -125,7 +125,7 @@ func TestAnUnknownCreationHoldsOnlyWhatLives(t *testing.T) {
 			vm := pendingVM()
 			meta.RemoveAnnotations(vm, meta.AnnotationKeyExternalCreateFailed)
 			vm.DeletionTimestamp = tc.deleted
-			if err := newCreations(&apiServer{}).Initialize(context.Background(), vm); err != nil {
+			if err := New(&apiServer{}).Initialize(context.Background(), vm); err != nil {
 				t.Fatal(err)
 			}
 			if got := meta.ExternalCreateIncomplete(vm); got != tc.want {
@@ -146,7 +146,7 @@ func TestACreationIsNotTriedAgainInTheSecondOfAFailedOne(t *testing.T) {
 		"AClockThatWentBackMayWait": {-time.Hour, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c := newCreations(&apiServer{})
+			c := New(&apiServer{})
 			c.now = func() time.Time { return created.Add(tc.since) }
 			ctx, cancel := context.WithCancel(context.Background())
 			cancel() // So that waiting shows as an error.

@@ -1,4 +1,6 @@
-package lift
+// Package creation keeps the record of whether a managed resource was created true, so that a
+// creation whose result is unknown is not repeated: docs/decisions/0007.
+package creation
 
 import (
 	"context"
@@ -18,7 +20,7 @@ import (
 // provider is being stopped.
 const saveTimeout = 15 * time.Second
 
-// creations sees to it that the record of a creation, which crossplane-runtime
+// Records sees to it that the record of a creation, which crossplane-runtime
 // keeps in annotations, is true.
 //
 // The annotation external-create-pending is there before a creation starts.
@@ -26,30 +28,38 @@ const saveTimeout = 15 * time.Second
 // ("cannot determine creation result"). It takes every error for a creation that
 // failed, though, and tries it again. An error that leaves the result open must
 // not be recorded as a failure, or a second VM is made.
-type creations struct {
+type Records struct {
 	annotations managed.CriticalAnnotationUpdater
 	now         func() time.Time
-	// findable: what a creation made can be found, whatever became of its answer.
-	findable bool
+	// Findable means that what a creation made can be found, whatever became of its answer.
+	Findable bool
 
 	mu      sync.Mutex
 	unknown map[types.UID]bool
 	unsaved map[types.UID]string
 }
 
-func newCreations(u managed.CriticalAnnotationUpdater) *creations {
-	return &creations{annotations: u, now: time.Now, unknown: map[types.UID]bool{}, unsaved: map[types.UID]string{}}
+// New Records, which are written by u.
+func New(u managed.CriticalAnnotationUpdater) *Records {
+	return &Records{annotations: u, now: time.Now, unknown: map[types.UID]bool{}, unsaved: map[types.UID]string{}}
 }
 
-// markUnknown says that the creation of mg, which runs, ended with an unknown result.
-func (c *creations) markUnknown(mg resource.Managed) {
+// MarkUnknown records that the creation of mg, which runs, ended with an unknown result.
+func (c *Records) MarkUnknown(mg resource.Managed) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.unknown[mg.GetUID()] = true
 }
 
+// IsUnknown reports whether the creation of mg, which runs, is marked.
+func (c *Records) IsUnknown(mg resource.Managed) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.unknown[mg.GetUID()]
+}
+
 // UpdateCriticalAnnotations is called when a creation has ended.
-func (c *creations) UpdateCriticalAnnotations(ctx context.Context, o client.Object) error {
+func (c *Records) UpdateCriticalAnnotations(ctx context.Context, o client.Object) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), saveTimeout)
 	defer cancel()
 	c.mu.Lock()
@@ -72,7 +82,7 @@ func (c *creations) UpdateCriticalAnnotations(ctx context.Context, o client.Obje
 }
 
 // Initialize is called before each look at mg.
-func (c *creations) Initialize(ctx context.Context, mg resource.Managed) error {
+func (c *Records) Initialize(ctx context.Context, mg resource.Managed) error {
 	if failed := meta.GetExternalCreateFailed(mg); !failed.IsZero() {
 		// A creation that begins in the second of a failed one would not show
 		// as pending, and be tried again after a crash. A clock that is wrong delays
@@ -86,14 +96,14 @@ func (c *creations) Initialize(ctx context.Context, mg resource.Managed) error {
 	c.mu.Unlock()
 	if unsaved {
 		// The API server was away when the creation ended.
-		if err := c.succeeded(ctx, mg, name); err != nil {
+		if err := c.Succeeded(ctx, mg, name); err != nil {
 			return err
 		}
 		c.mu.Lock()
 		delete(c.unsaved, mg.GetUID())
 		c.mu.Unlock()
 	}
-	if meta.WasDeleted(mg) && meta.ExternalCreateIncomplete(mg) && !c.findable {
+	if meta.WasDeleted(mg) && meta.ExternalCreateIncomplete(mg) && !c.Findable {
 		// A VM whose name is unknown cannot be deleted here, and is found by
 		// its tags as an orphan. It must not hold what owns it for ever.
 		meta.RemoveAnnotations(mg, meta.AnnotationKeyExternalCreatePending)
@@ -101,8 +111,8 @@ func (c *creations) Initialize(ctx context.Context, mg resource.Managed) error {
 	return nil
 }
 
-// succeeded records that there is what mg asks for, by this name.
-func (c *creations) succeeded(ctx context.Context, mg resource.Managed, name string) error {
+// Succeeded records that there is what mg asks for, by this name.
+func (c *Records) Succeeded(ctx context.Context, mg resource.Managed, name string) error {
 	meta.SetExternalName(mg, name)
 	meta.SetExternalCreateSucceeded(mg, c.now())
 	return c.annotations.UpdateCriticalAnnotations(ctx, mg)

@@ -1,0 +1,121 @@
+package v1alpha1
+
+import (
+	xpv1 "github.com/crossplane/crossplane-runtime/v2/apis/common/v1"
+	xpv2 "github.com/crossplane/crossplane-runtime/v2/apis/common/v2"
+	extv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// VirtualMachineParameters are what a VM is created with. A VM that exists is never changed.
+type VirtualMachineParameters struct {
+	// Type of the Terraform resource, like hcloud_server. It must be among
+	// spec.virtualMachines of the configuration. The default is the only one there.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	Type string `json:"type,omitempty"`
+
+	// Name of the VM, which is its host name. The configuration says which argument has it.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name,omitempty"`
+
+	// Tags that the VM is found by. The configuration says which argument has them.
+	// +optional
+	// +kubebuilder:validation:MaxProperties=64
+	Tags map[string]string `json:"tags,omitempty"`
+
+	// FailureDomain of the VM. The configuration says which argument has it.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	FailureDomain string `json:"failureDomain,omitempty"`
+
+	// UserDataSecretRef names the key of a Secret of the VM's namespace that has the user data.
+	// The configuration says which argument has them.
+	// +optional
+	UserDataSecretRef *xpv1.LocalSecretKeySelector `json:"userDataSecretRef,omitempty"`
+
+	// Arguments of the Terraform resource, with their names and types as the provider documents
+	// them. A block is a list of objects. The arguments that the configuration sets replace those
+	// that are here. Before a VM is created, the provider validates all of them.
+	// +optional
+	// +kubebuilder:validation:Type=object
+	// +kubebuilder:validation:Schemaless
+	// +kubebuilder:pruning:PreserveUnknownFields
+	Arguments *extv1.JSON `json:"arguments,omitempty"`
+}
+
+// An Address of a VM.
+type Address struct {
+	// Type of the address: InternalIP, ExternalIP, InternalDNS, ExternalDNS or Hostname.
+	Type string `json:"type"`
+	// Address itself.
+	Address string `json:"address"`
+}
+
+// VirtualMachineObservation is what is known of the VM: what the outputs of the configuration
+// read of the Terraform state. The state itself may have user data and credentials, and is in a
+// Secret of the provider's own namespace.
+type VirtualMachineObservation struct {
+	// Provider that the VM was last observed with, and its version.
+	// +optional
+	Provider string `json:"provider,omitempty"`
+	// Type of the Terraform resource.
+	// +optional
+	Type string `json:"type,omitempty"`
+	// ProviderID of the VM's Node.
+	// +optional
+	ProviderID string `json:"providerID,omitempty"`
+	// Addresses that the cloud assigned to the VM.
+	// +optional
+	Addresses []Address `json:"addresses,omitempty"`
+	// Running reports whether the VM runs.
+	// +optional
+	Running bool `json:"running,omitempty"`
+	// Failed is why the VM will never run, for example because only a part of it was created.
+	// +optional
+	Failed string `json:"failed,omitempty"`
+}
+
+// VirtualMachineSpec is what a VirtualMachine shall be.
+type VirtualMachineSpec struct {
+	xpv2.ManagedResourceSpec `json:",inline"`
+
+	ForProvider VirtualMachineParameters `json:"forProvider"`
+}
+
+// VirtualMachineStatus is what is known of a VirtualMachine.
+type VirtualMachineStatus struct {
+	xpv1.ResourceStatus `json:",inline"`
+
+	// +optional
+	AtProvider VirtualMachineObservation `json:"atProvider,omitempty"`
+}
+
+// A VirtualMachine is a VM that is a resource of a Terraform provider. Its external name is the
+// ID that the provider imports the resource by.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:scope=Namespaced,categories={crossplane,managed,terraform}
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=='Ready')].status`
+// +kubebuilder:printcolumn:name="Synced",type=string,JSONPath=`.status.conditions[?(@.type=='Synced')].status`
+// +kubebuilder:printcolumn:name="Type",type=string,JSONPath=`.status.atProvider.type`
+// +kubebuilder:printcolumn:name="External-Name",type=string,JSONPath=`.metadata.annotations.crossplane\.io/external-name`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+type VirtualMachine struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec   VirtualMachineSpec   `json:"spec"`
+	Status VirtualMachineStatus `json:"status,omitempty"`
+}
+
+// A VirtualMachineList is a list of VirtualMachines.
+//
+// +kubebuilder:object:root=true
+type VirtualMachineList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []VirtualMachine `json:"items"`
+}

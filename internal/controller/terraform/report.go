@@ -1,0 +1,88 @@
+package terraform
+
+import (
+	"time"
+
+	xpv1 "github.com/crossplane/crossplane-runtime/v2/apis/common/v1"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
+	corev1 "k8s.io/api/core/v1"
+
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/apis/terraform/v1alpha1"
+)
+
+const (
+	// soon is when a VM is looked at that was just created. One that does not run yet is looked
+	// at less and less often, at the latest after latest.
+	soon   = 250 * time.Millisecond
+	latest = 30 * time.Second
+	// patience for a VM to run, after which it is polled as any other.
+	patience = time.Hour
+)
+
+// report what the outputs read of the VM.
+func (x *external) report(vm *v1alpha1.VirtualMachine) error {
+	at := &vm.Status.AtProvider
+	p := x.config.spec.Provider
+	at.Provider, at.Type, at.Failed = p.Source+" "+p.Version, x.record.Type, x.record.Failure
+	b := x.config.bindings[x.record.Type]
+	if b == nil {
+		if meta.WasDeleted(vm) {
+			return nil // Nothing of it is needed any more.
+		}
+		_, err := x.config.typeOf(vm)
+		return err
+	}
+	attributes, err := x.state.JSON()
+	if err != nil {
+		return err
+	}
+	out, err := b.read(vm.Spec.ForProvider.Name, attributes)
+	if err != nil {
+		return err
+	}
+	if at.Failed == "" {
+		at.Failed = out.failed
+	}
+	at.ProviderID, at.Addresses, at.Running = out.providerID, out.addresses, out.running && at.Failed == ""
+	vm.SetConditions(conditionOf(vm))
+	if !at.Running && at.Failed == "" && !meta.WasDeleted(vm) {
+		x.wake(vm)
+	}
+	return nil
+}
+
+func conditionOf(vm *v1alpha1.VirtualMachine) xpv1.Condition {
+	switch at := vm.Status.AtProvider; {
+	case meta.WasDeleted(vm):
+		return xpv1.Deleting()
+	case at.Failed != "":
+		return xpv1.Unavailable().WithMessage(at.Failed)
+	case at.Running:
+		return xpv1.Available()
+	case hasRun(vm):
+		return xpv1.Unavailable().WithMessage("the VM does not run")
+	default:
+		return xpv1.Creating()
+	}
+}
+
+// hasRun reports whether the VM was seen running.
+func hasRun(vm *v1alpha1.VirtualMachine) bool {
+	c := vm.GetCondition(xpv1.TypeReady)
+	return c.Status == corev1.ConditionTrue || c.Reason == xpv1.ReasonUnavailable
+}
+
+// wake sooner than the poll interval while the VM does not run.
+func (x *external) wake(vm *v1alpha1.VirtualMachine) {
+	since := x.now().Sub(meta.GetExternalCreateSucceeded(vm))
+	if since < patience {
+		x.again.After(vm, min(max(since/4, soon), latest))
+	}
+}
+
+func missing(externalName string) xpv1.Condition {
+	c := xpv1.Unavailable().WithMessage(externalName + " is no longer there")
+	c.Reason = machinev1alpha1.ReasonMissing
+	return c
+}
