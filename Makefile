@@ -114,6 +114,12 @@ $(BIN)/crossplane-cli: test/gitops/clients/go.mod
 packages: binaries ## Build the Configuration, Function and Provider packages into .work/packages.
 	$(BIN)/xpkg build --root $(CURDIR) --bin $(BIN) --out $(PACKAGES) --version $(VERSION)
 
+# Where the archives will be downloaded from.
+KREW_URL ?= https://github.com/drover-dev/drover/releases/download/$(VERSION)
+.PHONY: krew
+krew: ## Build the archives of kubectl drover for all platforms, and the manifest for krew, into .work/krew.
+	go run ./internal/krew -out $(CURDIR)/$(WORK)/krew -version $(VERSION) -url $(KREW_URL)
+
 # The packages of the release before this one, for the tests of upgrades. Nothing is released
 # yet: a commit of the history stands for it, under a version that is lower. Once there is a
 # release, PREVIOUS is its tag.
@@ -268,7 +274,7 @@ real-vms-if-possible: binaries
 
 .PHONY: conformance
 conformance: build packages ## Hold all providers, or PROVIDER=aws, against what Drover promises of each, and print the table.
-	DROVER_BIN=$(BIN) DROVER_PACKAGES=$(PACKAGES) go test -count=1 -parallel 8 -timeout 20m ./test/conformance -v \
+	DROVER_BIN=$(BIN) DROVER_PACKAGES=$(PACKAGES) go test -count=1 -parallel 16 -timeout 25m ./test/conformance -v \
 		-run '^TestConformance$$/^$(or $(PROVIDER),.*)$$' | grep -vE '^=== (RUN|PAUSE|CONT|NAME)'
 
 .PHONY: bench

@@ -11,28 +11,29 @@ import (
 	"sigs.k8s.io/yaml"
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/kubectl/view"
 	"github.com/drover-dev/drover/internal/localcloud"
 )
 
-func TestTheTableTellsPhaseNodeVersionAndAge(t *testing.T) {
+func TestTheScreenHasStatePhaseNodeVersionAndAge(t *testing.T) {
 	now := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
-	running := machinev1alpha1.Machine{ObjectMeta: metav1.ObjectMeta{Name: "b", CreationTimestamp: metav1.NewTime(now.Add(-90 * time.Second))}}
+	running := machinev1alpha1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "b", CreationTimestamp: metav1.NewTime(now.Add(-90 * time.Second))}}
 	running.Spec.Version = "v1.35.4"
 	running.Status.Phase = machinev1alpha1.MachineRunning
 	running.Status.NodeRef = &machinev1alpha1.NodeReference{Kind: "Node", Name: "node-b"}
-	fresh := machinev1alpha1.Machine{ObjectMeta: metav1.ObjectMeta{Name: "a", CreationTimestamp: metav1.NewTime(now)}}
-	fresh.Spec.Version = "v1.35.5"
-	going := machinev1alpha1.Machine{ObjectMeta: metav1.ObjectMeta{Name: "c", CreationTimestamp: metav1.NewTime(now), DeletionTimestamp: &metav1.Time{Time: now}}}
-	going.Status.Phase = machinev1alpha1.MachineRunning
+	v := &view.View{Time: metav1.NewTime(now), Machines: []machinev1alpha1.Machine{running}}
 
 	want := strings.TrimLeft(`
-MACHINE   PHASE         NODE     VERSION   AGE
-a         Pending       -        v1.35.5   0s
-b         Running       node-b   v1.35.4   90s
-c         Terminating   -                  0s
+ma/b  namespace default  in progress
+  [####################] 1 of 1 available, 1 updated; v1.35.4
+  MACHINE  PHASE    WAITS FOR  NODE    VERSION  AGE
+  b        Running  -          node-b  v1.35.4  90s
 `, "\n")
-	if got := render([]machinev1alpha1.Machine{running, fresh, going}, now, true); got != want {
-		t.Errorf("got\n%s\nwant\n%s", got, want)
+	if got, err := show(v, &strings.Builder{}, true); err != nil || got != want {
+		t.Errorf("got\n%s\nwant\n%s\n%v", got, want, err)
+	}
+	if got, err := show(v, &strings.Builder{}, false); err != nil || strings.Contains(got, "90s") {
+		t.Errorf("elsewhere than on a terminal there are no ages:\n%s\n%v", got, err)
 	}
 }
 

@@ -11,51 +11,61 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/kubectl/collect"
+	"github.com/drover-dev/drover/internal/kubectl/diagnosis"
+	"github.com/drover-dev/drover/internal/kubectl/render"
+	"github.com/drover-dev/drover/internal/kubectl/view"
 )
 
-// follow shows the Machines of the examples until the MachineDeployments have all
-// that they want. On a terminal the table stays in its place; elsewhere it is
+// follow shows the Machines of the examples, and what blocks them, as kubectl drover status does, until
+// the MachineDeployments are complete. On a terminal the screen stays in its place; elsewhere it is
 // printed anew when it changed.
 func follow(ctx context.Context, c client.Client, out io.Writer) error {
 	tick := time.NewTicker(500 * time.Millisecond)
 	defer tick.Stop()
 	inPlace := isTerminal(out)
-	lines, said := 0, ""
+	lines, last := 0, ""
 	for {
-		mds, machines, err := look(ctx, c)
+		v, err := collect.View(ctx, c, time.Now(), collect.Options{Namespace: namespace})
 		if err != nil {
 			return err
 		}
-		// On no terminal, ages would make every table a new one.
-		now := time.Now()
-		table := render(machines, now, inPlace)
-		if table != said {
+		text, err := show(v, out, inPlace)
+		if err != nil {
+			return err
+		}
+		if text != last {
 			if inPlace && lines > 0 {
 				fmt.Fprintf(out, "\x1b[%dA\x1b[J", lines)
 			}
-			fmt.Fprint(out, table)
-			lines, said = strings.Count(table, "\n"), table
+			fmt.Fprint(out, text)
+			lines, last = strings.Count(text, "\n"), text
 		}
-		if settled(mds) {
+		if settled(v.Deployments) {
 			return nil
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("the Machines are not all Running: %w; kubectl describe machine tells why", ctx.Err())
+			return fmt.Errorf("the Machines are not all Running: %w; kubectl drover why ma/NAME explains it", ctx.Err())
 		case <-tick.C:
 		}
 	}
 }
 
-func look(ctx context.Context, c client.Client) ([]machinev1alpha1.MachineDeployment, []machinev1alpha1.Machine, error) {
-	mds, machines := &machinev1alpha1.MachineDeploymentList{}, &machinev1alpha1.MachineList{}
-	if err := c.List(ctx, mds, client.InNamespace("default")); err != nil {
-		return nil, nil, err
+// namespace of the examples.
+const namespace = "default"
+
+// show the status of a view. Elsewhere than on a terminal, ages would make every screen a new one.
+func show(v *view.View, out io.Writer, ages bool) (string, error) {
+	now := time.Time{}
+	if ages {
+		now = v.Time.Time
 	}
-	if err := c.List(ctx, machines, client.InNamespace("default")); err != nil {
-		return nil, nil, err
+	r, err := diagnosis.Status(v, nil, v.Time.Time)
+	if err != nil {
+		return "", err
 	}
-	return mds.Items, machines.Items, nil
+	return render.NewScreen(out, 0, 0, now).Status(r), nil
 }
 
 func settled(mds []machinev1alpha1.MachineDeployment) bool {

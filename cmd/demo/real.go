@@ -15,6 +15,7 @@ import (
 
 	clusterv1alpha1 "github.com/drover-dev/drover/apis/cluster/v1alpha1"
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/kubectl/collect"
 	"github.com/drover-dev/drover/internal/localcloud"
 	"github.com/drover-dev/drover/internal/localplane"
 )
@@ -63,8 +64,8 @@ func runReal(ctx context.Context, c client.Client, plane *localplane.Status, roo
 		return err
 	}
 	if err := await(ctx, "all machines are gone", func() (bool, error) {
-		_, machines, err := look(ctx, c)
-		return len(machines) == 0, err
+		v, err := collect.View(ctx, c, time.Now(), collect.Options{Namespace: namespace})
+		return err == nil && len(v.Machines) == 0, err
 	}); err != nil {
 		return err
 	}

@@ -1,5 +1,5 @@
-// Command conditionsgen writes docs/conditions.md from the constants of the API packages: the
-// files conditions.go and reasons.go and their comments.
+// Command conditionsgen writes docs/conditions.md, and the table of the package advice, from the
+// constants of the API packages: the files conditions.go and reasons.go and their comments.
 //
 // It is run by go generate in the apis folder.
 package main
@@ -19,7 +19,10 @@ import (
 // rooms are the packages whose constants are the contract.
 var rooms = []string{"machine/v1alpha1", "cluster/v1alpha1"}
 
-const page = "../docs/conditions.md"
+const (
+	page  = "../docs/conditions.md"
+	table = "../internal/kubectl/advice/zz_generated.reasons.go"
+)
 
 const intro = `# Conditions and events
 
@@ -34,9 +37,12 @@ While the provider of a VM reports an error, the code of the error is the reason
 `
 
 func main() {
-	text, err := render(".")
+	all, err := readAll(".")
 	if err == nil {
-		err = os.WriteFile(page, []byte(text), 0o644)
+		err = os.WriteFile(page, []byte(render(all)), 0o644)
+	}
+	if err == nil {
+		err = os.WriteFile(table, adviceOf(all), 0o644)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "conditionsgen:", err)
@@ -50,35 +56,40 @@ type constant struct {
 	notes             map[string]string
 }
 
-// render the page from the API packages in the folder.
-func render(apis string) (string, error) {
+// readAll constants of the API packages in the folder.
+func readAll(apis string) ([]constant, error) {
 	var all []constant
 	for _, room := range rooms {
 		for _, file := range []string{"conditions.go", "reasons.go"} {
 			found, err := read(filepath.Join(apis, room, file))
 			if err != nil {
-				return "", err
+				return nil, err
 			}
 			all = append(all, found...)
 		}
 	}
+	return all, nil
+}
+
+// render the page.
+func render(all []constant) string {
 	conditions, reasons, events := withPrefix(all, "Condition"), withPrefix(all, "Reason"), withPrefix(all, "Event")
 	var out strings.Builder
 	out.WriteString(intro)
 	for _, kind := range kindsOf(slices.Concat(conditions, reasons)) {
 		fmt.Fprintf(&out, "\n## %s\n", kind)
-		table(&out, []string{"condition", "meaning", "polarity", "True", "False", "what to do"}, of(kind, conditions), func(c constant) []string {
+		writeTable(&out, []string{"condition", "meaning", "polarity", "True", "False", "what to do"}, of(kind, conditions), func(c constant) []string {
 			return []string{code(c.value), c.text, c.notes["Polarity"], c.notes["True"], c.notes["False"], c.notes["Do"]}
 		})
-		table(&out, []string{"reason", "of", "meaning", "what to do"}, of(kind, reasons), func(c constant) []string {
+		writeTable(&out, []string{"reason", "of", "meaning", "what to do"}, of(kind, reasons), func(c constant) []string {
 			return []string{code(c.value), code(statuses(c, kind, conditions)), c.text, c.notes["Do"]}
 		})
 	}
 	out.WriteString("\n## Events\n\nReasons of conditions are reasons of events where the tables above say so.\n")
-	table(&out, []string{"reason", "kinds", "type", "meaning", "what to do"}, events, func(c constant) []string {
+	writeTable(&out, []string{"reason", "kinds", "type", "meaning", "what to do"}, events, func(c constant) []string {
 		return []string{code(c.value), c.notes["Kinds"], c.notes["Type"], c.text, c.notes["Do"]}
 	})
-	return out.String(), nil
+	return out.String()
 }
 
 // read the constants of a file. Each must say in its comment which kinds it is for.
@@ -189,7 +200,7 @@ func kindsOf(all []constant) []string {
 	return out
 }
 
-func table(out *strings.Builder, head []string, rows []constant, cells func(constant) []string) {
+func writeTable(out *strings.Builder, head []string, rows []constant, cells func(constant) []string) {
 	if len(rows) == 0 {
 		return
 	}

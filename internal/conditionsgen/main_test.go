@@ -8,16 +8,18 @@ import (
 
 // TestPageIsGenerated fails when a constant was changed and "make generate" was not run.
 func TestPageIsGenerated(t *testing.T) {
-	want, err := render("../../apis")
+	all, err := readAll("../../apis")
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := os.ReadFile("../../docs/conditions.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if string(got) != want {
-		t.Error("docs/conditions.md is not what the constants say: run make generate")
+	for file, want := range map[string]string{"../../docs/conditions.md": render(all), "../kubectl/advice/zz_generated.reasons.go": string(adviceOf(all))} {
+		got, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if string(got) != want {
+			t.Errorf("%s differs from the constants: run make generate", file)
+		}
 	}
 }
 

@@ -21,6 +21,7 @@ import (
 	"github.com/drover-dev/drover/internal/plan"
 	"github.com/drover-dev/drover/internal/plan/bootstrap"
 	"github.com/drover-dev/drover/internal/plan/vm"
+	"github.com/drover-dev/drover/internal/workernode"
 )
 
 const (
@@ -34,7 +35,7 @@ const (
 
 // runInfrastructure runs the step. An error means that nothing can be said of the Machine, and that
 // all shall stay as it is.
-func runInfrastructure(_ time.Time, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
+func runInfrastructure(now time.Time, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
 	input := &fn.Infrastructure{}
 	if err := step.Input(req, input); err != nil {
 		return nil, err
@@ -44,7 +45,7 @@ func runInfrastructure(_ time.Time, req *fnv1.RunFunctionRequest) (*fnv1.RunFunc
 	if err != nil {
 		invalid = vm.InvalidInput(err)
 	}
-	o, err := observeVM(req)
+	o, err := observeVM(now, req)
 	if err != nil {
 		return nil, err
 	}
@@ -193,8 +194,8 @@ func hasKind(req *fnv1.RunFunctionRequest, rsp step.Response, requirement string
 	return schema != nil, looked
 }
 
-func observeVM(req *fnv1.RunFunctionRequest) (vm.Observed, error) {
-	o := vm.Observed{Machine: &machinev1alpha1.Machine{}, Companions: map[string]plan.Object{}}
+func observeVM(now time.Time, req *fnv1.RunFunctionRequest) (vm.Observed, error) {
+	o := vm.Observed{Now: now, Machine: &machinev1alpha1.Machine{}, Companions: map[string]plan.Object{}}
 	if err := step.Composite(req, o.Machine); err != nil {
 		return o, err
 	}
@@ -219,6 +220,17 @@ func observeVM(req *fnv1.RunFunctionRequest) (vm.Observed, error) {
 	if _, err := step.Context(req, step.ContextBootstrap, &o.Bootstrap); err != nil {
 		return o, err
 	}
+	report := &plan.InventoryReport{}
+	if known, err := step.Context(req, step.ContextInventory, report); err != nil {
+		return o, err
+	} else if known {
+		o.Inventory = report
+	}
+	node := workernode.WorkerNode{}
+	if _, err := step.Context(req, step.ContextNode, &node); err != nil {
+		return o, err
+	}
+	o.Node = node.Observation
 	if o.Bootstrap.Key != "" {
 		o.UserData = string(observed[machinev1alpha1.ResourceUserData].Connection[o.Bootstrap.Key])
 	}

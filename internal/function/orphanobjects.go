@@ -3,9 +3,11 @@ package function
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
+	"github.com/crossplane/crossplane-runtime/v2/pkg/fieldpath"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -52,6 +54,13 @@ func readInventory(req *fnv1.RunFunctionRequest) (orphans.Inventory, error) {
 			vm.ConfirmedAt = &u.ConfirmedAt.Time
 		}
 		out.Unclaimed = append(out.Unclaimed, vm)
+	}
+	for _, r := range i.Status.AtProvider.Resources {
+		if r.ConfirmedAt != nil && len(out.Unused) < maxUnused {
+			out.Unused = append(out.Unused, orphans.Unused{UnusedResource: machinev1alpha1.UnusedResource{
+				Type: r.Type, ID: r.ID, Namespace: r.Namespace, Machine: r.Machine,
+			}})
+		}
 	}
 	switch synced, current := syncedAt(o); {
 	case o.GetDeletionTimestamp() != nil:
@@ -120,12 +129,53 @@ func readObserved(c plan.Child, observed map[string]plan.Object) (orphans.Adopte
 	return orphans.Adopted{}, false
 }
 
+// maxUnused is how many resources beside VMs are judged: for each its Machine is looked up.
+const maxUnused = 20
+
+// place of the VMs that a collector's inventory lists: its parameters, and the paths of the
+// fields that have them.
+func place(in *fn.Orphans, c *machinev1alpha1.OrphanCollector) (parameters, paths map[string]any, err error) {
+	parameters, paths = map[string]any{}, map[string]any{}
+	forProvider, err := forProviderOf(c)
+	if err != nil {
+		return nil, nil, err
+	}
+	vm := fieldpath.Pave(map[string]any{"spec": map[string]any{"forProvider": forProvider}})
+	for _, f := range []struct{ name, path string }{{"region", in.VirtualMachine.RegionPath}, {"namespace", in.VirtualMachine.NamespacePath}} {
+		if f.path == "" {
+			continue
+		}
+		value, err := vm.GetString(f.path)
+		if err != nil || value == "" {
+			return nil, nil, fmt.Errorf("%s: required, as text: the inventory lists the VMs of one %s", f.path, f.name)
+		}
+		parameters[f.name], paths[f.name+"Path"] = value, f.path
+	}
+	return parameters, paths, nil
+}
+
+func forProviderOf(c *machinev1alpha1.OrphanCollector) (map[string]any, error) {
+	forProvider := map[string]any{}
+	if raw := c.Spec.ForProvider; raw != nil && len(raw.Raw) > 0 {
+		if err := kjson.UnmarshalCaseSensitivePreserveInts(raw.Raw, &forProvider); err != nil {
+			return nil, fmt.Errorf("spec.forProvider: must be an object: %w", err)
+		}
+	}
+	return forProvider, nil
+}
+
 // newInventory is nil while it is not known whose VMs to look for.
-func newInventory(in *fn.Orphans, o orphans.Observed, ignored []string) *unstructured.Unstructured {
+func newInventory(in *fn.Orphans, o orphans.Observed, ignored []string) (*unstructured.Unstructured, error) {
 	c := o.Collector
 	if o.InstallationProblem != nil {
-		return nil
+		return nil, nil
 	}
+	parameters, paths, err := place(in, c)
+	if err != nil {
+		return nil, err
+	}
+	kind := map[string]any{"apiVersion": in.VirtualMachine.APIVersion, "kind": in.VirtualMachine.Kind}
+	maps.Copy(kind, paths)
 	installations := []any{o.Installation}
 	for _, former := range c.Spec.FormerInstallations {
 		if former != o.Installation {
@@ -134,10 +184,11 @@ func newInventory(in *fn.Orphans, o orphans.Observed, ignored []string) *unstruc
 	}
 	asked := map[string]any{
 		"installations":  installations,
-		"virtualMachine": map[string]any{"apiVersion": in.VirtualMachine.APIVersion, "kind": in.VirtualMachine.Kind},
+		"virtualMachine": kind,
 		"interval":       duration(c.Spec.Interval),
 		"confirmAfter":   duration(c.Spec.GracePeriod),
 	}
+	maps.Copy(asked, parameters)
 	if len(ignored) > 0 {
 		names := make([]any, 0, len(ignored))
 		for _, name := range ignored {
@@ -155,16 +206,14 @@ func newInventory(in *fn.Orphans, o orphans.Observed, ignored []string) *unstruc
 	u.SetNamespace(namespaceOf(c))
 	u.SetName(names.Inventory(c.Name, c.UID))
 	u.SetLabels(labels(c))
-	return u
+	return u, nil
 }
 
 // newVM is a VM resource that has a VM already.
 func newVM(in *fn.Orphans, c *machinev1alpha1.OrphanCollector, r orphans.Resource) (*unstructured.Unstructured, error) {
-	forProvider := map[string]any{}
-	if raw := c.Spec.ForProvider; raw != nil && len(raw.Raw) > 0 {
-		if err := kjson.UnmarshalCaseSensitivePreserveInts(raw.Raw, &forProvider); err != nil {
-			return nil, fmt.Errorf("spec.forProvider: must be an object: %w", err)
-		}
+	forProvider, err := forProviderOf(c)
+	if err != nil {
+		return nil, err
 	}
 	policies := []any{"Observe"}
 	if r.MayDelete {

@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	fn "github.com/drover-dev/drover/apis/fn/v1alpha1"
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
@@ -148,11 +149,33 @@ func lookUpOwners(req *fnv1.RunFunctionRequest, rsp step.Response, in *fn.Orphan
 	for i := range o.Adopted {
 		o.Adopted[i].Standing = stand(o.Adopted[i].Owner)
 	}
+	return lookUpMachines(req, rsp, o) && complete
+}
+
+// lookUpMachines that resources beside VMs were made for. It is false while Crossplane has not
+// looked for all of them yet.
+func lookUpMachines(req *fnv1.RunFunctionRequest, rsp step.Response, o *orphans.Observed) bool {
+	complete := true
+	for i := range o.Inventory.Unused {
+		u := &o.Inventory.Unused[i]
+		if len(validation.IsDNS1123Label(u.Namespace)) > 0 || len(validation.IsDNS1123Subdomain(u.Machine)) > 0 {
+			continue // No Machine can have the name.
+		}
+		requirement := "unused-" + names.Hash(u.Namespace, u.Machine)
+		rsp.RequireByName(requirement, machinev1alpha1.SchemeGroupVersion.String(), machinev1alpha1.MachineGroupVersionKind.Kind, u.Namespace, u.Machine)
+		found, looked := step.Required(req, requirement)
+		u.HasMachine = len(found) > 0
+		complete = complete && looked
+	}
 	return complete
 }
 
 func respondOrphans(req *fnv1.RunFunctionRequest, rsp step.Response, in *fn.Orphans, o orphans.Observed, d orphans.Decision) error {
-	if inventory := newInventory(in, o, d.Ignored()); inventory != nil {
+	inventory, err := newInventory(in, o, d.Ignored())
+	if err != nil {
+		return err
+	}
+	if inventory != nil {
 		if err := rsp.Compose(machinev1alpha1.ResourceInventory, inventory, d.Ready); err != nil {
 			return err
 		}

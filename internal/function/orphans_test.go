@@ -291,3 +291,74 @@ func TestAnAdoptedVMThatIsKnownByItsNameIsJudgedByIt(t *testing.T) {
 		})
 	}
 }
+
+func TestTheInventoryListsThePlaceOfTheCollectorsVMs(t *testing.T) {
+	for name, tc := range map[string]struct {
+		paths, forProvider string
+		want, err          string
+	}{
+		"ARegion":             {`"regionPath": "spec.forProvider.region"`, `{"region": "north"}`, "north  spec.forProvider.region ", ""},
+		"ANamespace":          {`"namespacePath": "spec.forProvider.manifest.metadata.namespace"`, `{"manifest": {"metadata": {"namespace": "vms"}}}`, " vms  spec.forProvider.manifest.metadata.namespace", ""},
+		"ARegionThatIsNeeded": {`"regionPath": "spec.forProvider.region"`, `{}`, "", "spec.forProvider.region: required"},
+		"ARegionThatIsNoText": {`"regionPath": "spec.forProvider.region"`, `{"region": 7}`, "", "spec.forProvider.region: required"},
+		"NoPlace":             {`"regionPath": ""`, `{"region": "north"}`, "   ", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			req := &fnv1.RunFunctionRequest{
+				Input: resource.MustStructJSON(strings.Replace(inputJSON, `"kind": "Server"`, `"kind": "Server", `+tc.paths, 1)),
+				Observed: &fnv1.State{Composite: &fnv1.Resource{Resource: resource.MustStructJSON(
+					strings.Replace(strings.Replace(collectorJSON, `{"region": "north"}`, tc.forProvider, 1), `"formerInstallations": ["former"], `, "", 1))}},
+				RequiredResources: map[string]*fnv1.Resources{
+					"installation": {Items: []*fnv1.Resource{{Resource: resource.MustStructJSON(definitionJSON)}}}, requirementAdopted: {},
+				},
+			}
+			first, err := runOrphans(now, req)
+			if err == nil {
+				for name := range first.GetRequirements().GetResources() {
+					if req.RequiredResources[name] == nil {
+						req.RequiredResources[name] = &fnv1.Resources{Items: []*fnv1.Resource{{Resource: resource.MustStructJSON(definitionJSON)}}}
+					}
+				}
+			}
+			rsp, err := runOrphans(now, req)
+			if tc.err != "" || err != nil {
+				if err == nil || tc.err == "" || !strings.Contains(err.Error(), tc.err) {
+					t.Errorf("error %v, want %q", err, tc.err)
+				}
+				return
+			}
+			asked, _ := rsp.GetDesired().GetResources()["inventory"].GetResource().AsMap()["spec"].(map[string]any)["forProvider"].(map[string]any)
+			kind := asked["virtualMachine"].(map[string]any)
+			text := func(v any) string { s, _ := v.(string); return s }
+			got := strings.Join([]string{text(asked["region"]), text(asked["namespace"]), text(kind["regionPath"]), text(kind["namespacePath"])}, " ")
+			if got != tc.want {
+				t.Errorf("%q, want %q", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestUnusedResourcesOfMachinesThatAreGoneAreReported(t *testing.T) {
+	inventory := strings.Replace(fmt.Sprintf(inventoryJSON, "True", 2, "fleet", "web-0", "u-1"), `"unclaimedCount": 1`, `"resources": [
+		{"type": "Volume", "id": "vol-1", "namespace": "fleet", "machine": "gone", "firstSeen": "2030-01-01T12:00:00Z", "confirmedAt": "2030-01-01T12:15:00Z"},
+		{"type": "Volume", "id": "vol-2", "namespace": "fleet", "machine": "waits", "firstSeen": "2030-01-01T12:00:00Z", "confirmedAt": "2030-01-01T12:15:00Z"},
+		{"type": "Volume", "id": "vol-3", "namespace": "fleet", "machine": "gone", "firstSeen": "2030-01-01T12:00:00Z"},
+		{"type": "Volume", "id": "vol-4", "namespace": "../x", "machine": "gone", "firstSeen": "2030-01-01T12:00:00Z", "confirmedAt": "2030-01-01T12:15:00Z"}], "unclaimedCount": 1`, 1)
+	waits := map[string]string{"Machine waits": `{"apiVersion": "machine.drover.dev/v1alpha1", "kind": "Machine", "metadata": {"namespace": "fleet", "name": "waits", "uid": "u-2"}}`}
+	rsp := callOrphans(t, map[string]string{"nodes": noNode, "inventory": inventory}, waits)
+	status, _ := rsp.GetDesired().GetComposite().GetResource().AsMap()["status"].(map[string]any)
+	var got []string
+	for _, r := range status["resources"].([]any) {
+		got = append(got, r.(map[string]any)["id"].(string))
+	}
+	if !slices.Equal(got, []string{"vol-1", "vol-4"}) {
+		t.Errorf("reports %v", got)
+	}
+	told := ""
+	for _, r := range rsp.GetResults() {
+		told += r.GetReason() + ": " + r.GetMessage() + "\n"
+	}
+	if !strings.Contains(told, "UnusedResourceFound: Nothing uses Volume vol-1 of Machine fleet/gone, Volume vol-4") {
+		t.Errorf("events:\n%s", told)
+	}
+}

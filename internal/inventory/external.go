@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"time"
 
 	xpv1 "github.com/crossplane/crossplane-runtime/v2/apis/common/v1"
@@ -13,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/drover-dev/drover/apis/inventory/v1alpha1"
+	"github.com/drover-dev/drover/internal/text"
 )
 
 // An Inventory is a managed resource of any cloud.
@@ -56,7 +58,7 @@ func (x *external[T]) Observe(ctx context.Context, i T) (managed.ExternalObserva
 	if meta.WasDeleted(i) {
 		return managed.ExternalObservation{}, nil
 	}
-	l, err := x.look(ctx, i.Asked())
+	l, err := x.look(ctx, i)
 	if err != nil {
 		return managed.ExternalObservation{}, err
 	}
@@ -65,12 +67,12 @@ func (x *external[T]) Observe(ctx context.Context, i T) (managed.ExternalObserva
 	return managed.ExternalObservation{ResourceExists: true, ResourceUpToDate: true}, nil
 }
 
-func (x *external[T]) look(ctx context.Context, p v1alpha1.InventoryParameters) (Look, error) {
-	l := Look{At: x.now()}
+func (x *external[T]) look(ctx context.Context, i T) (Look, error) {
+	l, p := Look{At: x.now()}, i.Asked()
 	for _, installation := range p.Installations {
 		vms, complete, err := x.lister.List(ctx, installation)
 		if err != nil {
-			return l, fmt.Errorf("cannot list VMs: %w", err)
+			return l, fmt.Errorf("cannot list VMs: %w", steadyError{err})
 		}
 		if !complete {
 			return l, errIncomplete
@@ -78,9 +80,78 @@ func (x *external[T]) look(ctx context.Context, p v1alpha1.InventoryParameters) 
 		l.VMs = append(l.VMs, vms...)
 	}
 	var err error
-	l.Claims, err = claims(ctx, x.live, p.VirtualMachine)
-	return l, err
+	if l.Claims, err = claims(ctx, x.live, p.VirtualMachine); err != nil {
+		return l, err
+	}
+	if err := x.prove(ctx, i, &l); err != nil {
+		return l, err
+	}
+	x.lookBeside(ctx, p, &l)
+	return l, nil
 }
+
+// prove which claims are the account's, and which VMs that the list lacks are there all the same.
+func (x *external[T]) prove(ctx context.Context, i T, l *Look) error {
+	listed, unlisted := l.toProve(*i.Seen(), i.Asked())
+	var err error
+	if l.Ours, err = ours(ctx, x.live, i, append(listed, unlisted...)); err != nil {
+		return err
+	}
+	finder, ok := x.lister.(Finder)
+	if !ok || len(unlisted) == 0 {
+		return nil
+	}
+	names := make([]string, 0, len(unlisted))
+	for _, c := range unlisted {
+		names = append(names, c.ExternalName)
+	}
+	vms, complete, err := finder.Find(ctx, names)
+	if err != nil {
+		return fmt.Errorf("cannot find VMs by their names: %w", steadyError{err})
+	}
+	if !complete {
+		return errIncomplete
+	}
+	l.Found = map[string]bool{}
+	for _, vm := range vms {
+		l.Found[vm.ExternalName] = true
+	}
+	return nil
+}
+
+// lookBeside the VMs. An error says nothing of the VMs, so it is reported beside them.
+func (x *external[T]) lookBeside(ctx context.Context, p v1alpha1.InventoryParameters, l *Look) {
+	lister, ok := x.lister.(ResourceLister)
+	if !ok {
+		return
+	}
+	l.lists = true
+	for _, installation := range p.Installations {
+		found, complete, err := lister.ListResources(ctx, installation)
+		if err == nil && !complete {
+			err = errIncomplete
+		}
+		if err != nil {
+			l.ResourcesProblem = text.Shorten(steady(err.Error()), maxText)
+			return
+		}
+		l.Resources = append(l.Resources, found...)
+	}
+}
+
+// requestID is in the errors of AWS and others, and different in each.
+var requestID = regexp.MustCompile(`(?i)\b(request ?id|requestid)[:=] ?"?[0-9A-Za-z-]+"?`)
+
+// steady is a message that is the same as long as its cause is: a status that has it is written
+// once, and not after each look.
+func steady(message string) string { return requestID.ReplaceAllString(message, "request ID") }
+
+// A steadyError has a steady message.
+type steadyError struct{ error }
+
+func (e steadyError) Error() string { return steady(e.error.Error()) }
+
+func (e steadyError) Unwrap() error { return e.error }
 
 // Create, Update and Delete are never called: an inventory is there as soon as it is
 // asked for, and gone when it is deleted.

@@ -69,6 +69,16 @@ type ResourceLister interface {
 	ListResources(ctx context.Context, installation string) (resources []Resource, complete bool, err error)
 }
 
+// A Finder is a Lister that also finds VMs by their external names. It protects a VM whose tags
+// a user removed: the list lacks such a VM, and it is not lost.
+type Finder interface {
+	Lister
+
+	// Find the VMs that exist, whatever their tags. A VM that the cloud does not have is left
+	// out. Complete has the same meaning as in List.
+	Find(ctx context.Context, externalNames []string) (vms []VM, complete bool, err error)
+}
+
 // A Lister lists the VMs of one account.
 type Lister interface {
 	// List the VMs whose tag drover-installation has the value, in all places of the

@@ -20,7 +20,18 @@ const soonest = time.Second
 type Look struct {
 	At     time.Time
 	VMs    []VM
-	Claims map[string]bool
+	Claims map[string]v1alpha1.Claim
+	// Ours are the claims, among those that [Look.toProve] names, that belong to the account and
+	// the place of the inventory.
+	Ours map[string]bool
+	// Found are VMs that the list lacks and that the cloud has, such as one whose tags a user
+	// removed.
+	Found map[string]bool
+
+	Resources        []Resource
+	ResourcesProblem string
+	// lists means that the cloud lists resources beside VMs.
+	lists bool
 }
 
 // After tells what an inventory says after a look, from what it said before.
@@ -29,7 +40,7 @@ func (l Look) After(before v1alpha1.InventoryObservation, p v1alpha1.InventoryPa
 	for _, u := range before.Unclaimed {
 		was[u.ExternalName] = u
 	}
-	now, claimed := map[string]v1alpha1.UnclaimedVirtualMachine{}, map[string]bool{}
+	now, claimed := map[string]v1alpha1.UnclaimedVirtualMachine{}, map[string]VM{}
 	for _, vm := range l.VMs {
 		// A cloud that takes no filter, or passes over one that it does not know, must
 		// not make the VMs of others ours.
@@ -37,8 +48,8 @@ func (l Look) After(before v1alpha1.InventoryObservation, p v1alpha1.InventoryPa
 		if vm.ExternalName == "" || !ours || slices.Contains(p.Ignore, vm.ExternalName) {
 			continue
 		}
-		if l.Claims[vm.ExternalName] {
-			claimed[vm.ExternalName] = true
+		if _, is := l.Claims[vm.ExternalName]; is {
+			claimed[vm.ExternalName] = vm
 			continue
 		}
 		now[vm.ExternalName] = l.note(vm, was[vm.ExternalName], p.ConfirmAfter.Duration)
@@ -54,14 +65,17 @@ func (l Look) After(before v1alpha1.InventoryObservation, p v1alpha1.InventoryPa
 	if len(out.Unclaimed) > v1alpha1.MaxUnclaimed {
 		out.Unclaimed = out.Unclaimed[:v1alpha1.MaxUnclaimed]
 	}
+	remembered := l.remember(before, claimed)
+	out.Remembered = remembered.String()
+	l.miss(&out, before, p, claimed)
+	out.States = l.states(before.States, p, claimed, remembered)
+	l.listResources(&out, before, p)
 	return out
 }
 
 // note down an unclaimed VM. Was is zero if it was not noted before.
 func (l Look) note(vm VM, was v1alpha1.UnclaimedVirtualMachine, confirmAfter time.Duration) v1alpha1.UnclaimedVirtualMachine {
-	// As much as the API server keeps of a time. Rounded up, so that no VM was seen
-	// earlier than it was.
-	at := metav1.NewTime(l.At.Add(time.Second - time.Nanosecond).Truncate(time.Second).UTC())
+	at := l.at()
 	u := v1alpha1.UnclaimedVirtualMachine{
 		ExternalName: vm.ExternalName,
 		ProviderID:   vm.ProviderID,
@@ -91,13 +105,29 @@ func (l Look) note(vm VM, was v1alpha1.UnclaimedVirtualMachine, confirmAfter tim
 	return u
 }
 
-// next is when to look again after a look at now: after the interval, or sooner when a
-// VM is due to be confirmed.
+// at is as much as the API server keeps of a time. Rounded up, so that nothing was seen earlier
+// than it was.
+func (l Look) at() metav1.Time {
+	return metav1.NewTime(l.At.Add(time.Second - time.Nanosecond).Truncate(time.Second).UTC())
+}
+
+// next is when to look again after a look at now: after the interval, or sooner when
+// something is due to be confirmed.
 func next(now time.Time, o v1alpha1.InventoryObservation, p v1alpha1.InventoryParameters) time.Duration {
 	d := p.Interval.Duration
 	for _, u := range o.Unclaimed {
 		if u.ConfirmedAt == nil {
 			d = min(d, u.FirstSeen.Add(p.ConfirmAfter.Duration).Sub(now))
+		}
+	}
+	for _, m := range o.Missing {
+		if m.ConfirmedAt == nil {
+			d = min(d, m.FirstMissed.Add(p.Interval.Duration).Sub(now))
+		}
+	}
+	for _, s := range o.States {
+		if s.ConfirmedAt == nil {
+			d = min(d, s.FirstSeen.Add(p.Interval.Duration).Sub(now))
 		}
 	}
 	return max(d, soonest)

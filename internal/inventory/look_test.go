@@ -108,9 +108,9 @@ func TestAfter(t *testing.T) {
 			if tc.change != nil {
 				tc.change(&p)
 			}
-			l := Look{At: minutes(tc.at), VMs: tc.vms, Claims: map[string]bool{}}
+			l := Look{At: minutes(tc.at), VMs: tc.vms, Claims: map[string]v1alpha1.Claim{}}
 			for _, c := range tc.claims {
-				l.Claims[c] = true
+				l.Claims[c] = v1alpha1.Claim{ExternalName: c}
 			}
 			if d := cmp.Diff(tc.want, l.After(tc.before, p)); d != "" {
 				t.Errorf("(-want +got):\n%s", d)
@@ -161,7 +161,7 @@ func TestWhatIsSaidFollowsFromCompleteLooksAlone(t *testing.T) {
 		since := map[string]time.Time{}
 		for range rapid.IntRange(1, 30).Draw(t, "looks") {
 			at = at.Add(time.Duration(rapid.Int64Range(1, int64(10*time.Minute)).Draw(t, "later")))
-			l := Look{At: at, Claims: map[string]bool{}}
+			l := Look{At: at, Claims: map[string]v1alpha1.Claim{}}
 			unclaimed := map[string]bool{}
 			for _, id := range []string{"a", "b", "c", "d"} {
 				there, claimed := rapid.Bool().Draw(t, id+" there"), rapid.Bool().Draw(t, id+" claimed")
@@ -169,7 +169,9 @@ func TestWhatIsSaidFollowsFromCompleteLooksAlone(t *testing.T) {
 				if there {
 					l.VMs = append(l.VMs, vm(id, ours))
 				}
-				l.Claims[id] = claimed
+				if claimed {
+					l.Claims[id] = v1alpha1.Claim{ExternalName: id}
+				}
 				unclaimed[id] = there && !claimed && ours == "ours"
 				if !unclaimed[id] {
 					delete(since, id)

@@ -28,7 +28,7 @@ const (
 	annotationConfig = clusterv1alpha1.Group + "/config"
 	// annotationExpires is the end of the lease that the token had when the Secret was
 	// written. Renewals do not write the Secret.
-	annotationExpires = clusterv1alpha1.Group + "/token-expires"
+	annotationExpires = clusterv1alpha1.AnnotationTokenExpires
 )
 
 // A publication is the content of the Secret beside the Machine.

@@ -21,7 +21,7 @@ import (
 
 // annotationMinted on the token and on the Secret beside the Machine is when the secret
 // half was minted. Of two times the earlier one counts.
-const annotationMinted = clusterv1alpha1.Group + "/minted"
+const annotationMinted = clusterv1alpha1.AnnotationMinted
 
 // errForeign is the cause of errors about a token that belongs to another object.
 var errForeign = errors.New("the bootstrap token belongs to another object")

@@ -139,6 +139,35 @@ type Console struct {
 	Refusal string `json:"refusal,omitempty"`
 }
 
+// States that an inventory reports of a VM.
+const (
+	// InventoryMissing means that the cloud does not have the VM any more.
+	InventoryMissing = "Missing"
+	// InventoryStopped means that the VM is powered off.
+	InventoryStopped = "Stopped"
+	// InventoryFailed means that the VM could not be created and never runs.
+	InventoryFailed = "Failed"
+)
+
+// An InventoryReport is what two looks of an inventory confirmed about a Machine's VM.
+type InventoryReport struct {
+	// Inventory that reports it, by kind, namespace and name.
+	Inventory string `json:"inventory"`
+	// ExternalName of the VM.
+	ExternalName string `json:"externalName"`
+	// State of the VM, and Text in the cloud's words.
+	State string `json:"state"`
+	Text  string `json:"text,omitempty"`
+	// Since when, in RFC 3339.
+	Since string `json:"since"`
+}
+
+// A Verdict is how a VM ends by a report that its Node may contradict.
+type Verdict struct {
+	State   VMState `json:"state"`
+	Message string  `json:"message"`
+}
+
 // A VM is what the infrastructure step says.
 type VM struct {
 	State VMState `json:"state"`
@@ -156,6 +185,11 @@ type VM struct {
 	// ErrorCode and Message of the provider's last error, if it is in error.
 	ErrorCode string `json:"errorCode,omitempty"`
 	Message   string `json:"message,omitempty"`
+	// Verdict of the cloud's inventory, nil if it has none. It holds unless the Node is Ready.
+	Verdict *Verdict `json:"verdict,omitempty"`
 	// Problem with the class or the binding, which keeps a VM from being created.
 	Problem *Problem `json:"problem,omitempty"`
+	// LookAgain is how long it takes until the provider has to be asked to look at the VM, 0 if
+	// it has not.
+	LookAgain time.Duration `json:"lookAgain,omitempty"`
 }

@@ -15,6 +15,10 @@ const FinalizerManaged = "finalizer.managedresource.crossplane.io"
 // managed resource, as a duration.
 const AnnotationPollInterval = "crossplane.io/poll-interval"
 
+// AnnotationReconcileRequestedAt of crossplane-runtime v2.3 and later asks a provider to look at a
+// managed resource now. An older provider does not know it, and looks because an annotation changed.
+const AnnotationReconcileRequestedAt = "crossplane.io/reconcile-requested-at"
+
 // CreationBegan says whether a VM resource's VM exists, or may exist because its
 // provider began to create it.
 func CreationBegan(vm Object) bool {
@@ -32,12 +36,12 @@ func CreationBegan(vm Object) bool {
 	return false
 }
 
-// AnnotationsOfVM are those that Drover sets on a VM, or a companion, when it makes it.
+// AnnotationsOfVM are those that Drover sets on a VM, or a companion.
 func AnnotationsOfVM() []string {
 	return []string{
 		machinev1alpha1.AnnotationOrder, machinev1alpha1.AnnotationCompanions,
 		machinev1alpha1.AnnotationMachineUID, machinev1alpha1.AnnotationNodeName, machinev1alpha1.AnnotationInstallation,
-		AnnotationPollInterval,
+		AnnotationPollInterval, AnnotationReconcileRequestedAt,
 	}
 }
 

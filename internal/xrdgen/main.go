@@ -41,7 +41,15 @@ func run() error {
 		"./machine/...": "../package/provider-drover/crds",
 		"./cluster/...": "../package/provider-drover/crds",
 		"./vsphere/...": "../package/provider-vsphere/crds",
-		"./fn/...":      "../package/function-drover/input",
+
+		"./aws/...":          "../package/provider-inventory/crds",
+		"./azure/...":        "../package/provider-inventory/crds",
+		"./digitalocean/...": "../package/provider-inventory/crds",
+		"./gcp/...":          "../package/provider-inventory/crds",
+		"./kubevirt/...":     "../package/provider-inventory/crds",
+		"./yandex/...":       "../package/provider-inventory/crds",
+
+		"./fn/...": "../package/function-drover/input",
 	} {
 		crds, err := generate(paths)
 		if err != nil {

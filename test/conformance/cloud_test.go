@@ -83,6 +83,16 @@ type OrphanAccount interface {
 	ProviderConfig() machinev1alpha1.VMProviderConfigReference
 }
 
+// InventoryAccount is an OrphanAccount whose VMs are resources of a provider that passes over one
+// that is gone.
+type InventoryAccount interface {
+	OrphanAccount
+	// PassOver a VM that somebody deletes at the cloud: nothing but the list of VMs shows it.
+	PassOver(t *testing.T, id string)
+	// Place of the VMs, for spec.forProvider of an OrphanCollector.
+	Place() map[string]any
+}
+
 // CompanionAccount is an Account whose VMs may have resources beside them.
 type CompanionAccount interface {
 	Account

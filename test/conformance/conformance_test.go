@@ -115,6 +115,8 @@ func TestConformance(t *testing.T) {
 	for _, c := range clouds {
 		t.Run(c.Provider(), func(t *testing.T) {
 			t.Parallel()
+			began := time.Now()
+			t.Cleanup(func() { results.took(c.Provider(), time.Since(began)) })
 			for _, tc := range cases {
 				if !tc.inLife {
 					run(t, c, tc, nil)
@@ -142,12 +144,16 @@ func run(t *testing.T, c Cloud, tc Case, l *life) {
 			t.Skipf("%s cannot have it: %s", c.Provider(), reason)
 		}
 		t.Cleanup(func() { results.note(c.Provider(), tc.Name, outcome(t)) })
-		if l == nil {
+		if l == nil && !alone(c, tc) {
 			t.Parallel()
 		}
 		tc.run(t, c, l)
 	})
 }
+
+// alone reports whether the other cases of the provider wait for the end of a case: it kills the
+// process that all have.
+func alone(c Cloud, tc Case) bool { return tc.Name == CaseRestart && c.Backing() != played }
 
 func outcome(t *testing.T) string {
 	if t.Failed() {
@@ -161,12 +167,20 @@ func key(o client.Object) client.ObjectKey { return client.ObjectKeyFromObject(o
 var listAll = localcloud.ListVMsOptions{}
 
 // results of the run.
-var results = &table{of: map[string]map[string]string{}}
+var results = &table{of: map[string]map[string]string{}, times: map[string]time.Duration{}}
 
 // A table of providers and cases.
 type table struct {
 	mu sync.Mutex
 	of map[string]map[string]string
+	// times that the providers took.
+	times map[string]time.Duration
+}
+
+func (r *table) took(provider string, d time.Duration) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.times[provider] = d
 }
 
 func (r *table) note(provider, name, outcome string) {
@@ -201,6 +215,10 @@ func (r *table) String() string {
 		for _, p := range providers {
 			fmt.Fprintf(b, " %-12s", r.of[p][tc.Name])
 		}
+	}
+	fmt.Fprintf(b, "\n%-18s", "time")
+	for _, p := range providers {
+		fmt.Fprintf(b, " %-12s", r.times[p].Round(time.Second))
 	}
 	b.WriteString("\n\n")
 	return b.String()

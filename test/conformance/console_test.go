@@ -48,6 +48,39 @@ func cannot(c Cloud) map[string]string {
 	if s, ok := c.(*simulated); !ok || s.VM().Interrupted == nil {
 		out[CaseSpot] = "The cloud has no spot VMs, or deletes one that it takes back: then the case `Lost` has it"
 	}
+	if s, ok := c.(*simulated); !ok {
+		out[CaseMissing] = "The provider of the VM reports that it is gone: the case `Lost` has it"
+	} else if s.newAPI() == nil {
+		if out[CaseOrphan] == "" {
+			out[CaseOrphan] = "The suite has no fake of the cloud's API for provider-inventory"
+		}
+		out[CaseMissing] = out[CaseOrphan]
+	}
+	if s, ok := c.(*simulated); ok && s.Description.FailedAllocation == nil {
+		out[CaseAllocation] = "The cloud refuses a VM that it has no room for, or it waits for room: the case `CapacityExhausted` has it"
+	}
+	if c.Backing() != played {
+		out[CaseSlowCloud] = "Drover's own provider looks every few seconds at a VM that is not Ready, whatever its poll interval (`internal/lift/poll.go` and its tests)"
+	}
+	for name, reason := range c.Cannot() {
+		out[name] = reason
+	}
+	return out
+}
+
+// notes on cases that a cloud has, and in which something is left to say.
+func notes(c Cloud) map[string]string {
+	out := map[string]string{}
+	hasInventory := cannot(c)[CaseOrphan] == ""
+	if l, ok := c.(interface{ Leaks() int }); ok && l.Leaks() > 0 {
+		out[CaseRestart] = "One VM is left at the cloud, because the provider never recorded its name. It takes no pods. The OrphanCollector reports it"
+		if !hasInventory {
+			out[CaseRestart] = "One VM is left at the cloud, because the provider forgets the name that the cloud gave it (crossplane/upjet#561). It takes no pods. Nothing reports it: the provider has no inventory"
+		}
+	}
+	if s, ok := c.(*simulated); ok && s.FailedAllocation != nil && s.FailedAllocation.Stays && !hasInventory {
+		out[CaseAllocation] = "The provider does not show that the VM is in the state Failed, and there is no inventory that does: the Machine is Failed after its `creationTimeout`, with the reason `JoinTimeout`, and its VM is deleted"
+	}
 	return out
 }
 

@@ -30,6 +30,11 @@ The first row of the table says what answers. *Real* is the cloud itself. A *fak
 provider from its package. *Played* means that a simulator writes what the provider and the cloud would write: neither the provider nor the
 cloud takes part.
 
+What is played is as unkind as the clouds are. A provider looks at a resource when it changed it or when its spec, labels or annotations change, and
+otherwise every 10 minutes. It fills in fields of the spec, and adds tags. A VM runs seconds after it was created, and its provider is not told when
+somebody deletes or stops it. The fields of providers that run the Terraform CLI are evaluated by the Terraform in PATH; if there is none, by
+Terraform's parser, and a line says so. The suite prints how long each provider took.
+
 `
 
 // TestTheDocsHaveTheTable keeps the docs true: a provider that is added, or a case that
@@ -72,12 +77,15 @@ func writeTable(b *strings.Builder) {
 	for _, tc := range cases {
 		b.WriteString("| " + tc.Name)
 		for _, c := range clouds {
-			cell := "yes"
-			if reason, ok := cannot(c)[tc.Name]; ok {
+			cell, reason := "yes", notes(c)[tc.Name]
+			if why, ok := cannot(c)[tc.Name]; ok {
+				cell, reason = "no", why
+			}
+			if reason != "" {
 				if !slices.Contains(reasons, reason) {
 					reasons = append(reasons, reason)
 				}
-				cell = fmt.Sprintf("no (%d)", slices.Index(reasons, reason)+1)
+				cell += fmt.Sprintf(" (%d)", slices.Index(reasons, reason)+1)
 			}
 			b.WriteString(" | " + cell)
 		}

@@ -96,6 +96,7 @@ func orphan(t *testing.T, c Cloud, _ *life) {
 	o.Spec.Namespace = w.Namespace
 	o.Spec.ProviderConfigRef = account.ProviderConfig()
 	o.Spec.GracePeriod.Duration, o.Spec.Interval.Duration = 10*time.Minute, time.Second
+	placed(t, o, account)
 	w.Create(t, o)
 	// Ten minutes pass within three seconds.
 	go w.Age(t.Context(), c.Provider()+".drover.dev", w.Namespace, o.Spec.GracePeriod.Duration-3*time.Second)
@@ -121,6 +122,7 @@ func orphan(t *testing.T, c Cloud, _ *life) {
 	await("the orphan", func(s machinev1alpha1.OrphanCollectorStatus) bool {
 		return len(s.VirtualMachines) == 1 && s.VirtualMachines[0].ExternalName == id
 	})
+	census(t, w, 1, 1)
 	w.Patch(t, o, `{"spec":{"policy":"Delete"}}`)
 	await("no orphan", func(s machinev1alpha1.OrphanCollectorStatus) bool {
 		return s.Orphans == 0 && len(s.VirtualMachines) == 0

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -23,9 +24,14 @@ type hetzner struct {
 	server *httptest.Server
 }
 
-func (*hetzner) Provider() string          { return "hcloud" }
-func (*hetzner) Backing() Backing          { return fakedAPI }
-func (*hetzner) Cannot() map[string]string { return nil }
+func (*hetzner) Provider() string { return "hcloud" }
+func (*hetzner) Backing() Backing { return fakedAPI }
+
+func (*hetzner) Cannot() map[string]string {
+	return map[string]string{
+		CaseAllocation: "The cloud refuses a VM that it has no room for, or it waits for room: the case `CapacityExhausted` has it",
+	}
+}
 
 func (h *hetzner) Install(ctx context.Context, p *kit.Plane) error {
 	h.host = newHost(p)
@@ -121,4 +127,20 @@ func (a *hetznerAccount) SetCredentials(t *testing.T, c Credentials) {
 
 func (a *hetznerAccount) CreateVM(_ *testing.T, name string, tags map[string]string) string {
 	return fmt.Sprint(a.cloud.Create(a.fleet.Namespace, name, tags))
+}
+
+func (a *hetznerAccount) DieAtCreation(*testing.T) {
+	a.cloud.Break(hcloud.Fault{
+		Call: "POST /servers", Times: 1, Lost: true, Then: a.kill,
+		Match: func(project string, _ []byte) bool { return project == a.fleet.Namespace },
+	})
+}
+
+// Leaks none: the provider finds a server by its tags.
+func (*hetzner) Leaks() int { return 0 }
+
+func (a *hetznerAccount) Throttle(*testing.T, string) (calls func() int, end func()) {
+	n := &atomic.Int64{}
+	end = a.cloud.Break(a.throttled(refusals[fn.ErrorThrottled], n))
+	return func() int { return int(n.Load()) }, end
 }

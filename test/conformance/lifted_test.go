@@ -6,8 +6,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
+	"syscall"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -17,6 +20,7 @@ import (
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/localplane"
+	"github.com/drover-dev/drover/test/fakes"
 	"github.com/drover-dev/drover/test/kit"
 	"github.com/drover-dev/drover/test/kit/guest"
 )
@@ -107,6 +111,8 @@ type liftedAccount struct {
 	provider string
 	// mend what refuses a Machine, by its name.
 	mend map[string]func()
+	// died is how often the provider was killed.
+	died atomic.Int32
 }
 
 func newLiftedAccount(t *testing.T, f kit.Fleet, provider string, spec map[string]any) *liftedAccount {
@@ -150,3 +156,31 @@ func (a *liftedAccount) asksFor(machine string) func(project string, body []byte
 }
 
 func (a *liftedAccount) Accept(_ *testing.T, machine string) { a.mend[machine]() }
+
+// kill the provider, which is started again. It is called by the cloud, while that has an answer
+// for the provider.
+func (a *liftedAccount) kill() {
+	pid, err := a.fleet.PID(context.Background(), "provider-"+a.provider)
+	if err == nil {
+		err = syscall.Kill(pid, syscall.SIGKILL)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return
+	}
+	a.died.Add(1)
+}
+
+func (a *liftedAccount) Died() int { return int(a.died.Load()) }
+
+// throttled is a fault of all calls of the account, which counts them.
+func (a *liftedAccount) throttled(f fakes.Fault, calls *atomic.Int64) fakes.Fault {
+	f.Call, f.Match = "", func(project string, _ []byte) bool {
+		if project != a.fleet.Namespace {
+			return false
+		}
+		calls.Add(1)
+		return true
+	}
+	return f
+}

@@ -3,12 +3,16 @@ package conformance
 import (
 	"context"
 	"encoding/json"
+	"sync/atomic"
+	"syscall"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
 
 	fn "github.com/drover-dev/drover/apis/fn/v1alpha1"
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
@@ -21,9 +25,12 @@ type local struct{}
 
 func (local) Provider() string                          { return "local" }
 func (local) Backing() Backing                          { return real }
-func (local) Cannot() map[string]string                 { return nil }
 func (local) Install(context.Context, *kit.Plane) error { return nil }
 func (local) Close()                                    {}
+
+func (local) Cannot() map[string]string {
+	return map[string]string{CaseDualStack: "A VM of the local cloud has one address"}
+}
 
 func (local) Account(t *testing.T, f kit.Fleet) Account {
 	t.Helper()
@@ -44,6 +51,8 @@ type localAccount struct {
 	fleet kit.Fleet
 	// faults by the Machine that is refused.
 	faults map[string]string
+	// died is how often the provider was killed.
+	died atomic.Int32
 }
 
 var (
@@ -132,4 +141,71 @@ func (a *localAccount) CreateVM(t *testing.T, name string, tags map[string]strin
 	vm, err := a.fleet.Cloud.CreateVM(t.Context(), localcloud.CreateVMRequest{Name: name, Image: localcloud.ImageUbuntu2404, Size: localcloud.SizeSmall, Tags: tags})
 	must(t, err)
 	return vm.ID
+}
+
+// DieAtCreation kills the provider while it waits for the answer to its request.
+func (a *localAccount) DieAtCreation(t *testing.T) {
+	t.Helper()
+	_, err := a.fleet.Cloud.CreateFault(t.Context(), localcloud.Fault{
+		Kind: localcloud.FaultCreateAnswerLost, Delay: localcloud.Duration(20 * time.Second),
+		Match: localcloud.FaultMatch{Tags: map[string]string{machinev1alpha1.TagNamespace: a.fleet.Namespace}},
+	})
+	must(t, err)
+	go func() {
+		_ = wait.PollUntilContextCancel(t.Context(), interval, true, func(ctx context.Context) (bool, error) {
+			if vms, err := a.VMs(ctx); err != nil || len(vms) == 0 {
+				return false, nil
+			}
+			pid, err := a.fleet.PID(ctx, "provider-local")
+			if err != nil || syscall.Kill(pid, syscall.SIGKILL) != nil {
+				return false, nil
+			}
+			a.died.Add(1)
+			return true, nil
+		})
+	}()
+}
+
+func (a *localAccount) Died() int { return int(a.died.Load()) }
+
+func (a *localAccount) Leaks() int { return local{}.Leaks() }
+
+// Leaks the VM, whose ID the provider never learnt. Its Machine is Failed.
+func (local) Leaks() int { return 1 }
+
+// FailAllocation of a VM that the cloud accepts.
+func (a *localAccount) FailAllocation(t *testing.T, machine string) {
+	t.Helper()
+	fault, err := a.fleet.Cloud.CreateFault(t.Context(), localcloud.Fault{
+		Kind: localcloud.FaultCreateFails, Code: localcloud.CodeCapacityExhausted, Message: "no host has room", Count: 1000, Delay: localcloud.Duration(time.Second),
+		Match: localcloud.FaultMatch{Tags: map[string]string{machinev1alpha1.TagNamespace: a.fleet.Namespace, machinev1alpha1.TagMachine: machine}},
+	})
+	must(t, err)
+	a.faults[machine] = fault.ID
+}
+
+func (a *localAccount) ShowsFailure() bool { return true }
+
+// throttles is how many calls the cloud refuses at most.
+const throttles = 1000
+
+func (a *localAccount) Throttle(t *testing.T, machine string) (calls func() int, end func()) {
+	t.Helper()
+	fault, err := a.fleet.Cloud.CreateFault(t.Context(), localcloud.Fault{
+		Kind: localcloud.FaultCreateFails, Code: localcloud.CodeThrottled, Message: "not now", Count: throttles,
+		Match: localcloud.FaultMatch{Tags: map[string]string{machinev1alpha1.TagNamespace: a.fleet.Namespace, machinev1alpha1.TagMachine: machine}},
+	})
+	must(t, err)
+	a.faults[machine] = fault.ID
+	calls = func() int {
+		faults, err := a.fleet.Cloud.ListFaults(t.Context())
+		must(t, err)
+		for _, f := range faults {
+			if f.ID == fault.ID {
+				return throttles - f.Count
+			}
+		}
+		return throttles
+	}
+	return calls, func() { a.Accept(t, machine) }
 }

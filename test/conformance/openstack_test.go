@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -49,6 +50,7 @@ func (o *openStack) boot(b openstack.Booted) {
 		Metadata: answer("/openstack/latest/meta_data.json", fmt.Sprintf(`{"random_seed": "c2VlZA==", "uuid": %q, "name": %q, "launch_index": 0}`, b.ID, b.Name)),
 	})
 	o.cloud.SetIP(b.ID, ip)
+	o.cloud.SetIPv6(b.ID, guest.IPv6Of(ip))
 }
 
 func (o *openStack) stop(b openstack.Booted) { o.end("openstack/" + b.ID) }
@@ -129,3 +131,27 @@ func (a *openStackAccount) SetCredentials(t *testing.T, c Credentials) {
 func (a *openStackAccount) CreateVM(_ *testing.T, name string, tags map[string]string) string {
 	return a.cloud.Create(a.fleet.Namespace, name, tags)
 }
+
+func (a *openStackAccount) DieAtCreation(*testing.T) {
+	a.cloud.Break(openstack.Fault{
+		Call: "POST /compute/v2.1/servers", Times: 1, Lost: true, Then: a.kill,
+		Match: func(project string, _ []byte) bool { return project == a.fleet.Namespace },
+	})
+}
+
+// Leaks the server, whose ID the provider never learnt. Its Machine is Failed.
+func (*openStack) Leaks() int { return 1 }
+
+func (a *openStackAccount) Throttle(*testing.T, string) (calls func() int, end func()) {
+	n := &atomic.Int64{}
+	end = a.cloud.Break(a.throttled(openstackRefusals[fn.ErrorThrottled], n))
+	return func() int { return int(n.Load()) }, end
+}
+
+// FailAllocation of all servers of the project: Nova accepts them, and its scheduler finds no host.
+func (a *openStackAccount) FailAllocation(_ *testing.T, machine string) {
+	a.cloud.SetProjectFull(a.fleet.Namespace, true)
+	a.mend[machine] = func() { a.cloud.SetProjectFull(a.fleet.Namespace, false) }
+}
+
+func (a *openStackAccount) ShowsFailure() bool { return true }

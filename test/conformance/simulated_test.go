@@ -3,9 +3,11 @@ package conformance
 import (
 	"context"
 	"fmt"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -30,6 +32,9 @@ type simulated struct {
 	*simulator.Description
 	plane     *kit.Plane
 	simulator *simulator.Simulator
+	// api is a fake of the cloud's API for provider-inventory, nil if the suite has none.
+	api    inventoryAPI
+	server *httptest.Server
 }
 
 func (*simulated) Backing() Backing { return played }
@@ -70,8 +75,13 @@ func (s *simulated) Install(ctx context.Context, p *kit.Plane) error {
 	if err != nil {
 		return err
 	}
-	s.simulator, err = simulator.Start(config, s.Description, newHost(p))
-	return err
+	if s.Runtime == simulator.TerraformCLI && !simulator.HasTerraform() {
+		fmt.Fprintf(os.Stderr, "NO TERRAFORM RUNS for %s: there is none in PATH, so that its parser evaluates the fields\n", s.Provider())
+	}
+	if s.simulator, err = simulator.Start(config, s.Description, newHost(p)); err != nil {
+		return err
+	}
+	return s.installInventory(ctx)
 }
 
 // newHost of guests on a control plane.
@@ -97,6 +107,9 @@ func (s *simulated) Close() {
 	if s.simulator != nil {
 		s.simulator.Stop()
 	}
+	if s.server != nil {
+		s.server.Close()
+	}
 }
 
 func (s *simulated) configKind() schema.GroupVersionKind {
@@ -117,6 +130,7 @@ func (s *simulated) Account(t *testing.T, f kit.Fleet) Account {
 	a.SetCredentials(t, CredentialsRight)
 	t.Cleanup(func() { _ = f.Client.Delete(context.Background(), a.secret()) })
 	s.simulator.Admit(f.Namespace, a.password(CredentialsRight))
+	a.configureInventory(t)
 	return a
 }
 
@@ -133,7 +147,7 @@ func (a *simulatedAccount) secret() *corev1.Secret {
 
 func (a *simulatedAccount) Class(t *testing.T) *machinev1alpha1.MachineClass {
 	t.Helper()
-	return classOf(t, a.fleet, a.Description.Class, machinev1alpha1.VMProviderConfigReference{Kind: a.ProviderConfig.Kind, Name: a.fleet.Namespace})
+	return classOf(t, a.fleet, a.Description.Class, machinev1alpha1.VMProviderConfigReference{Kind: a.Description.ProviderConfig.Kind, Name: a.fleet.Namespace})
 }
 
 func (a *simulatedAccount) VMKind() schema.GroupVersionKind { return a.VM().GroupVersionKind() }
@@ -170,14 +184,14 @@ func (a *simulatedAccount) Accept(t *testing.T, machine string) {
 
 func (a *simulatedAccount) Lose(t *testing.T, id string) {
 	t.Helper()
-	must(t, a.simulator.Lose(t.Context(), a.fleet.Namespace, id))
+	must(t, a.simulator.Lose(t.Context(), id))
 }
 
 func (a *simulatedAccount) CanInterrupt() bool { return a.VM().Interrupted != nil }
 
 func (a *simulatedAccount) Interrupt(t *testing.T, id string) {
 	t.Helper()
-	must(t, a.simulator.Interrupt(t.Context(), a.fleet.Namespace, id))
+	must(t, a.simulator.Interrupt(t.Context(), id))
 }
 
 func (a *simulatedAccount) RunWithPolicies(t *testing.T, enabled bool) {
@@ -209,4 +223,33 @@ func setSecret(t *testing.T, f kit.Fleet, s *corev1.Secret, c Credentials, data 
 		err = f.Client.Create(t.Context(), s)
 	}
 	must(t, err)
+}
+
+func (a *simulatedAccount) SlowDown(_ *testing.T, start time.Duration) {
+	a.simulator.SlowDown(a.fleet.Namespace, start)
+}
+
+func (a *simulatedAccount) FailAllocation(t *testing.T, machine string) {
+	t.Helper()
+	must(t, a.simulator.FailAllocation(a.key(machine)))
+}
+
+func (a *simulatedAccount) ShowsFailure() bool { return !a.FailedAllocation.Stays }
+
+func (a *simulatedAccount) Throttle(t *testing.T, machine string) (calls func() int, end func()) {
+	t.Helper()
+	a.Refuse(t, machine, fn.ErrorThrottled)
+	return func() int { return a.simulator.AskedFor(a.key(machine)) }, func() { a.Accept(t, machine) }
+}
+
+func (a *simulatedAccount) DieAtCreation(*testing.T) { a.simulator.DieAtCreation(a.fleet.Namespace) }
+
+func (a *simulatedAccount) Died() int { return a.simulator.Died(a.fleet.Namespace) }
+
+// Leaks is one VM where the cloud names VMs, and the provider forgets the name with its process.
+func (s *simulated) Leaks() int {
+	if vm := s.VM(); vm.Async && vm.ExternalName != "" {
+		return 1
+	}
+	return 0
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/vmware/govmomi/vim25/types"
@@ -26,9 +27,16 @@ type vSphere struct {
 	vcenter *vcenter.VCenter
 }
 
-func (*vSphere) Provider() string          { return "vsphere" }
-func (*vSphere) Backing() Backing          { return fakedAPI }
-func (*vSphere) Cannot() map[string]string { return nil }
+func (*vSphere) Provider() string { return "vsphere" }
+func (*vSphere) Backing() Backing { return fakedAPI }
+
+func (*vSphere) Cannot() map[string]string {
+	return map[string]string{
+		CaseAllocation: "The cloud refuses a VM that it has no room for, or it waits for room: the case `CapacityExhausted` has it",
+		CaseDualStack:  "The guest reports the addresses of a VM: certificates are given out for the networks that the owner of the target cluster names",
+		CaseThrottling: "A vCenter queues calls, and asks nobody to wait",
+	}
+}
 
 func (v *vSphere) Install(ctx context.Context, p *kit.Plane) error {
 	v.host = newHost(p)
@@ -143,3 +151,17 @@ func (a *vSphereAccount) CreateVM(t *testing.T, name string, tags map[string]str
 	must(t, err)
 	return id
 }
+
+// DieAtCreation kills the provider when its request is there.
+func (a *vSphereAccount) DieAtCreation(*testing.T) {
+	var once sync.Once
+	a.vcenter.Refuse(vcenter.Refusal{Match: func(folder, _ string) bool {
+		if folder == a.fleet.Namespace {
+			once.Do(a.kill)
+		}
+		return false // The vCenter makes the clone, whose task nobody waits for.
+	}})
+}
+
+// Leaks none: the provider gives a clone its instance UUID, and finds it by that.
+func (*vSphere) Leaks() int { return 0 }

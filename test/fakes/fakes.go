@@ -24,10 +24,19 @@ type Fault struct {
 	RetryAfter    string
 	// Lost does what was asked for, and then cuts the connection instead of an answer.
 	Lost bool
+	// Then is called when what was asked for is done, before the connection is cut. Optional.
+	Then func()
 	// Refused cuts the connection before anything is done.
 	Refused bool
 
 	done int
+}
+
+// Done calls Then, if there is one.
+func (f *Fault) Done() {
+	if f.Then != nil {
+		f.Then()
+	}
 }
 
 // Faults of a cloud.

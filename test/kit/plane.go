@@ -78,6 +78,8 @@ type Options struct {
 	Witness bool
 	// Previous installs the release before this one. Packages of both are in the registry.
 	Previous bool
+	// Bare leaves the control plane without Drover.
+	Bare bool
 	// Before is called on the empty control plane, before Drover is installed.
 	Before func(ctx context.Context, p *Plane) error
 }
@@ -147,6 +149,9 @@ func Up(ctx context.Context, o Options) (*Plane, error) {
 		if err := o.Before(ctx, p); err != nil {
 			return p, err
 		}
+	}
+	if o.Bare {
+		return p, nil
 	}
 	return p, p.Install(ctx)
 }

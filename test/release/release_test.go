@@ -38,14 +38,15 @@ func read(t *testing.T, path string) string {
 // mayNameTheRegistry are the places where the default of the registry stands, and why it
 // cannot be a variable there.
 var mayNameTheRegistry = map[string]string{
-	"Makefile":                              "the variable",
-	"cluster/internal/xpkg/meta.go":         "the default of the build",
-	"internal/localplane/install.go":        "the packages of a local control plane",
-	"package/provider-drover/runtime.yaml":  "applied as it is from the source; the build sets the registry in the manifests of a release",
-	"docs/install.md":                       "sets the variable of all commands",
-	"docs/releases.md":                      "sets the variable, and has a prefix in an object",
-	"examples/production/availability.yaml": "has a prefix in an object",
-	"examples/render/functions.yaml":        "has a prefix in an object, which is not installed",
+	"Makefile":                                "the variable",
+	"cluster/internal/xpkg/meta.go":           "the default of the build",
+	"internal/localplane/install.go":          "the packages of a local control plane",
+	"package/provider-drover/runtime.yaml":    "applied as it is from the source; the build sets the registry in the manifests of a release",
+	"package/provider-inventory/runtime.yaml": "as that of provider-drover",
+	"docs/install.md":                         "sets the variable of all commands",
+	"docs/releases.md":                        "sets the variable, and has a prefix in an object",
+	"examples/production/availability.yaml":   "has a prefix in an object",
+	"examples/render/functions.yaml":          "has a prefix in an object, which is not installed",
 }
 
 func TestNoOtherRegistryThanTheVariable(t *testing.T) {

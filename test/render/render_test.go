@@ -17,6 +17,7 @@ const (
 	machineVSphere    = "machine-vsphere.yaml"
 	machineAzure      = "machine-azure.yaml"
 	orphansLocal      = "orphancollector-local.yaml"
+	orphansAWS        = "orphancollector-aws.yaml"
 )
 
 func TestCompositions(t *testing.T) {
@@ -117,6 +118,11 @@ func TestCompositions(t *testing.T) {
 			composed: "VirtualMachine", events: "VMLost",
 		},
 		{
+			name:        "AMachineWhoseVMTheInventoryMissesFailsIfItsNodeIsNotReady",
+			composition: machineLocal, dir: "machine-missing",
+			composed: "VirtualMachine", events: "VMLost",
+		},
+		{
 			name:        "AClassOfAnotherProviderIsRefused",
 			composition: machineLocal, dir: "machine-other-provider",
 			events: "ProviderMismatch",
@@ -158,6 +164,11 @@ func TestCompositions(t *testing.T) {
 		{
 			name:        "ACollectorAsksForAnInventoryOfItsInstallation",
 			composition: orphansLocal, dir: "orphancollector-fresh",
+			composed: "VirtualMachineInventory",
+		},
+		{
+			name:        "ACollectorAtAWSAsksForTheInventoryOfItsRegion",
+			composition: orphansAWS, dir: "orphancollector-aws",
 			composed: "VirtualMachineInventory",
 		},
 		{

@@ -14,3 +14,13 @@ const (
 	// uses it.
 	FinalizerInUse = Group + "/in-use"
 )
+
+// Annotations of the Secret beside a Machine, which has its join token and its user data.
+const (
+	// AnnotationMinted is when the secret half of the token was minted. The token has it too. Of two
+	// times the earlier one counts.
+	AnnotationMinted = Group + "/minted"
+	// AnnotationTokenExpires is the end of the lease that the token had when the Secret was written.
+	// Renewals do not write the Secret.
+	AnnotationTokenExpires = Group + "/token-expires"
+)

@@ -63,6 +63,13 @@ type Infrastructure struct {
 	// Status says how the VM resource is read.
 	Status StatusBinding `json:"status"`
 
+	// Inventory is the kind that lists the VMs of the cloud. If an OrphanCollector with the
+	// namespace crossplane-system has one of the kind, a VM that it misses is lost, and a VM that
+	// it sees stopped or failed is failed, unless its Node is Ready. The default is that only the
+	// VM resource tells.
+	// +optional
+	Inventory *KindBinding `json:"inventory,omitempty"`
+
 	// NodeCapacity is a CEL expression of what the class asks of the cloud, in the form of
 	// spec.nodeCapacity of a MachineClass: {"capacity": {"cpu": 4, "memory": "16Gi"},
 	// "architecture": "amd64"}. It may use class alone. Null, an absent optional value, or a

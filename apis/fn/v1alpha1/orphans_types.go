@@ -18,7 +18,24 @@ type Orphans struct {
 	Inventory KindBinding `json:"inventory"`
 
 	// VirtualMachine is the kind of VM that Machines compose at the cloud.
-	VirtualMachine KindBinding `json:"virtualMachine"`
+	VirtualMachine OrphanBinding `json:"virtualMachine"`
+}
+
+// An OrphanBinding names the kind of VMs, and where a VM of the kind has its place.
+type OrphanBinding struct {
+	KindBinding `json:",inline"`
+
+	// RegionPath is the path of the field that has the region of a VM, such as
+	// spec.forProvider.region, at clouds whose API has an endpoint per region. The inventory
+	// lists the region that spec.forProvider of the collector has there.
+	// +optional
+	RegionPath string `json:"regionPath,omitempty"`
+
+	// NamespacePath is the path of the field that has the namespace of a VM, at clouds where VMs
+	// have one. The inventory lists the namespace that spec.forProvider of the collector has
+	// there.
+	// +optional
+	NamespacePath string `json:"namespacePath,omitempty"`
 }
 
 // A KindBinding names a kind of a provider.

@@ -136,6 +136,20 @@ type Orphan struct {
 	Message string `json:"message,omitempty"`
 }
 
+// An UnusedResource is something beside VMs that costs money and that nothing uses.
+type UnusedResource struct {
+	// Type in the cloud's words, such as NetworkInterface.
+	Type string `json:"type"`
+	// ID by which a user finds the resource at the cloud.
+	ID string `json:"id"`
+	// Namespace of the Machine that it was made for.
+	// +optional
+	Namespace string `json:"namespace,omitempty"`
+	// Machine that it was made for.
+	// +optional
+	Machine string `json:"machine,omitempty"`
+}
+
 // OrphanCollectorStatus is what is known of orphans.
 type OrphanCollectorStatus struct {
 	// ObservedGeneration is the generation of the spec that this status is about.
@@ -164,6 +178,13 @@ type OrphanCollectorStatus struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=20
 	VirtualMachines []Orphan `json:"virtualMachines,omitempty"`
+
+	// Resources beside the VMs that nothing uses and whose Machine does not exist, 20 at most:
+	// network interfaces, addresses, disks. They are reported, and never deleted.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=20
+	Resources []UnusedResource `json:"resources,omitempty"`
 
 	// Conditions of the collector.
 	// +optional

@@ -906,6 +906,12 @@ const (
 	//   - Kinds: OrphanCollector
 	//   - Type: Normal
 	EventOrphanGone = "OrphanGone"
+	// EventUnusedResourceFound reports network interfaces, addresses and disks of this installation
+	// that nothing uses and whose Machine does not exist.
+	//   - Kinds: OrphanCollector
+	//   - Type: Warning
+	//   - Do: Check them, and delete them at the cloud: Drover does not.
+	EventUnusedResourceFound = "UnusedResourceFound"
 )
 
 // Reasons of the events of configurations, beside those in the package of their API.

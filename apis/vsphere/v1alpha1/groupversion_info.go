@@ -26,9 +26,5 @@ var (
 var VirtualMachineGroupVersionKind = SchemeGroupVersion.WithKind("VirtualMachine")
 
 func init() {
-	SchemeBuilder.Register(
-		&VirtualMachine{}, &VirtualMachineList{},
-		&ProviderConfig{}, &ProviderConfigList{},
-		&ClusterProviderConfig{}, &ClusterProviderConfigList{},
-	)
+	SchemeBuilder.Register(&VirtualMachine{}, &VirtualMachineList{})
 }

@@ -21,7 +21,7 @@ func sourcesFile(r xpkg.Release) string   { return "drover-" + r.Version + "-sou
 
 // manifestFolders are what a user applies beside the packages, from the root of the
 // repository.
-var manifestFolders = []string{"package/policies", "package/provider-drover", "examples"}
+var manifestFolders = []string{"package/policies", "package/provider-drover", "package/provider-inventory", "examples"}
 
 // manifestsArchive has the manifests of the repository, for the registry of the release: an
 // ImageConfig finds a package by the prefix of its name.

@@ -48,6 +48,8 @@ type Reconciler struct {
 	steps   *pipeline.StepCache
 	runner  *pipeline.Runner
 	watches *watches
+	// inventories report VMs that their providers pass over.
+	inventories *inventories
 
 	tokens *jointoken.Keeper
 	nodes  *nodeTools

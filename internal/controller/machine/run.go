@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
@@ -38,6 +39,8 @@ type facts struct {
 	steps    []pipeline.Step
 	observed composed
 	join     jointoken.State
+	// report of the cloud's inventory about the VM, nil if there is none.
+	report *plan.InventoryReport
 	// joinError is why the join token or the user data could not be made.
 	joinError error
 	// node is nil until the pipeline decided on parameters for one.
@@ -90,6 +93,7 @@ func (r *Reconciler) advance(ctx context.Context, m *machinev1alpha1.Machine) (r
 	if there := f.observed[machinev1alpha1.ResourceVM]; there != nil {
 		vm = there
 	}
+	f.report = r.inventories.report(inventoryKindOf(f.steps), client.ObjectKeyFromObject(m), f.observed[machinev1alpha1.ResourceVM])
 	if err := r.identify(ctx, m, vm); err != nil {
 		return reconcile.Result{}, err
 	}
@@ -194,6 +198,9 @@ func (f *facts) input() (pipeline.Input, error) {
 		join.Error = f.joinError.Error()
 	}
 	seeds := map[string]any{step.ContextJoin: join}
+	if f.report != nil {
+		seeds[step.ContextInventory] = f.report
+	}
 	if f.node != nil {
 		seeds[step.ContextNode] = f.node.WorkerNode
 	}

@@ -96,6 +96,10 @@ func Setup(ctx context.Context, mgr ctrl.Manager, o controller.Options, pool *ta
 		obj.SetGroupVersionKind(gvk)
 		return c.Watch(source.TypedKind(resources, obj, h))
 	}
+	r.inventories.start = r.watches.start
+	if err := mgr.Add(r.inventories); err != nil {
+		return nil, err
+	}
 	r.watches.index = func(ctx context.Context, gvk schema.GroupVersionKind) error {
 		return indexByMachine(ctx, resources, gvk)
 	}
@@ -144,7 +148,7 @@ func newReconciler(mgr ctrl.Manager, o controller.Options, pool *target.Pool, re
 			Schemas:   pipeline.NewOpenAPISchemas(discovered.OpenAPIV3()),
 			Secrets:   mgr.GetAPIReader(),
 		}),
-		watches: newWatches(written), written: written, parameters: newMemory[nodeMemory](),
+		watches: newWatches(written), inventories: newInventories(kindExists(mgr.GetRESTMapper())), written: written, parameters: newMemory[nodeMemory](),
 		record: mr.RecorderFor(mgr, machineKind), log: o.Logger.WithValues("controller", "machine"), now: time.Now,
 	}
 	r.installations = func(ctx context.Context) (installations.Known, error) {

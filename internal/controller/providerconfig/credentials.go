@@ -26,6 +26,9 @@ func (configs Configs) Get(ctx context.Context, c client.Reader, mg resource.Mod
 	var pc client.Object
 	switch ref.Kind {
 	case NamespacedKind:
+		if configs.Namespaced == nil {
+			return nil, fmt.Errorf("spec.providerConfigRef.kind: invalid value %q: must be %s", ref.Kind, ClusterKind)
+		}
 		key.Namespace = mg.GetNamespace()
 		pc = configs.Namespaced.DeepCopyObject().(client.Object)
 	case ClusterKind:

@@ -36,6 +36,9 @@ func Setup(mgr ctrl.Manager, o controller.Options, configs Configs, users UserLi
 		NamespacedKind: configs.Namespaced,
 		ClusterKind:    configs.Cluster,
 	} {
+		if obj == nil {
+			continue
+		}
 		config := configs.GroupVersion.WithKind(kind)
 		operator.Gated(mgr, o, func() error {
 			name := providerconfig.ControllerName(config.GroupKind().String())
@@ -60,7 +63,8 @@ func Setup(mgr ctrl.Manager, o controller.Options, configs Configs, users UserLi
 // Configs are the two kinds of provider configs that a provider has. The objects are
 // empty, and are not changed.
 type Configs struct {
-	GroupVersion        schema.GroupVersion
+	GroupVersion schema.GroupVersion
+	// Namespaced is nil if the provider has only configurations for all namespaces.
 	Namespaced, Cluster client.Object
 }
 

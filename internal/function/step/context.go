@@ -20,6 +20,9 @@ const (
 	ContextVM = "drover.dev/virtual-machine"
 	// ContextJoin holds a [plan.JoinState] when the pipeline of a Machine begins.
 	ContextJoin = "drover.dev/join"
+	// ContextInventory holds a [plan.InventoryReport] when the pipeline of a Machine begins, if an
+	// inventory of its cloud reports something of its VM.
+	ContextInventory = "drover.dev/inventory"
 	// ContextNode holds a [workernode.WorkerNode]: what is known of the Machine's Node when
 	// the pipeline begins, and what it shall be like when the pipeline ends.
 	ContextNode = "drover.dev/node"

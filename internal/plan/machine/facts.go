@@ -79,6 +79,8 @@ func factsOf(now time.Time, o Observed) facts {
 	f.node = nodeOf(now, m, o.WorkerNode, f.hasRun)
 	f.isNodeKnown = o.WorkerNode != nil && f.node.Error == ""
 	f.everJoined = f.node.joined || f.before.NodeRef != nil
+	f.skipsRemediation = f.asksFor(machinev1alpha1.AnnotationSkipRemediation)
+	f.takeVerdict()
 	if f.providerID == "" {
 		f.providerID = f.before.ProviderID
 	}
@@ -97,7 +99,6 @@ func factsOf(now time.Time, o Observed) facts {
 	}
 	f.waitsFor = f.describeWait()
 	f.mayFail = !o.TargetUnreachable && !now.Before(o.JudgeAfter)
-	f.skipsRemediation = f.asksFor(machinev1alpha1.AnnotationSkipRemediation)
 	f.requestReplacement()
 	f.preserve = preserve(f)
 	f.judgesHealth = !m.Spec.Health.Disabled && !f.skipsRemediation && f.isNodeKnown
@@ -110,6 +111,16 @@ func factsOf(now time.Time, o Observed) facts {
 		f.deadline = since.Add(f.creationTimeout)
 	}
 	return f
+}
+
+// takeVerdict of the cloud's inventory, unless the Node is Ready or cannot be observed: a list that
+// is wrong, for whatever reason, must not fail a Machine that works.
+func (f *facts) takeVerdict() {
+	v := f.VM.Verdict
+	if v == nil || !f.isNodeKnown || f.node.ready || f.skipsRemediation || f.TargetUnreachable || f.now.Before(f.JudgeAfter) {
+		return
+	}
+	f.VM.State, f.VM.ErrorCode, f.VM.Message = v.State, "", v.Message
 }
 
 func hasRun(s machinev1alpha1.MachineStatus) bool {

@@ -71,6 +71,9 @@ func Plan(now time.Time, o Observed) Desired {
 	if after := f.untilLate(); after > 0 && d.phase != machinev1alpha1.MachineFailed {
 		out.CallAgain = min(out.CallAgain, after)
 	}
+	if f.VM.LookAgain > 0 && d.phase != machinev1alpha1.MachineFailed {
+		out.CallAgain = min(out.CallAgain, f.VM.LookAgain)
+	}
 	if f.untilNodeMayRequest > 0 {
 		out.CallAgain = min(out.CallAgain, f.untilNodeMayRequest)
 	}

@@ -2,6 +2,7 @@ package orphans
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -119,7 +120,28 @@ func (p *plan) events(s machinev1alpha1.OrphanCollectorStatus, found shared.Cond
 			out = append(out, shared.Event{Warning: e.warning, Reason: e.reason, Message: fmt.Sprintf(e.message, list(e.of))})
 		}
 	}
-	return out
+	return append(out, p.resourceEvents(s.Resources)...)
+}
+
+// resourceEvents report resources beside VMs that are new against the observed status.
+func (p *plan) resourceEvents(now []machinev1alpha1.UnusedResource) []shared.Event {
+	var names []string
+	n := 0
+	for _, r := range now {
+		if slices.Contains(p.Collector.Status.Resources, r) {
+			continue
+		}
+		if n++; n <= maxNamed {
+			names = append(names, fmt.Sprintf("%s %s of Machine %s/%s", r.Type, r.ID, r.Namespace, r.Machine))
+		}
+	}
+	if n == 0 {
+		return nil
+	}
+	if n > maxNamed {
+		names = append(names, fmt.Sprintf("and %d more", n-maxNamed))
+	}
+	return []shared.Event{{Warning: true, Reason: machinev1alpha1.EventUnusedResourceFound, Message: "Nothing uses " + strings.Join(names, ", ") + "; they are not deleted"}}
 }
 
 // list some of the orphans.

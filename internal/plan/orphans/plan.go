@@ -99,6 +99,15 @@ type Inventory struct {
 	Unclaimed []Unclaimed
 	// Claimed is how many VMs are claimed.
 	Claimed int32
+	// Unused resources beside the VMs, as long as the grace period.
+	Unused []Unused
+}
+
+// An Unused resource beside VMs. HasMachine means that the Machine exists that it was made for:
+// one that waits for its VM may have its network interface already.
+type Unused struct {
+	machinev1alpha1.UnusedResource
+	HasMachine bool
 }
 
 // Observed is what the step sees.
@@ -412,5 +421,20 @@ func (p *plan) status() machinev1alpha1.OrphanCollectorStatus {
 		s.Orphans = max(s.Orphans, was.Orphans)
 	}
 	s.VirtualMachines = all[:min(len(all), maxListed)]
+	s.Resources = p.unused()
 	return s
+}
+
+// unused resources beside VMs. They are never deleted: see docs/orphans.md.
+func (p *plan) unused() []machinev1alpha1.UnusedResource {
+	if p.blind() {
+		return p.Collector.Status.Resources
+	}
+	var out []machinev1alpha1.UnusedResource
+	for _, u := range p.Inventory.Unused {
+		if !u.HasMachine && len(out) < maxListed {
+			out = append(out, u.UnusedResource)
+		}
+	}
+	return out
 }

@@ -196,15 +196,15 @@ func (w *world) step(action string) {
 }
 
 func (w *world) look() {
-	l := inventory.Look{At: w.now, Claims: map[string]bool{}}
+	l := inventory.Look{At: w.now, Claims: map[string]inventoryv1alpha1.Claim{}}
 	for _, vm := range w.vms {
 		l.VMs = append(l.VMs, vm)
 	}
 	for _, name := range w.resources {
-		l.Claims[name] = true
+		l.Claims[name] = inventoryv1alpha1.Claim{ExternalName: name}
 	}
 	for name := range w.adopted {
-		l.Claims[name] = true
+		l.Claims[name] = inventoryv1alpha1.Claim{ExternalName: name}
 	}
 	w.says, w.answered, w.failing = l.After(w.says, w.asked), true, false
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	xpv1 "github.com/crossplane/crossplane-runtime/v2/apis/common/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -11,10 +12,12 @@ import (
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/names"
 	"github.com/drover-dev/drover/internal/plan"
+	"github.com/drover-dev/drover/internal/workernode"
 )
 
 // Observed is what the step sees.
 type Observed struct {
+	Now     time.Time
 	Machine *machinev1alpha1.Machine
 	// RawMachine is metadata and spec of the Machine as the API server has them.
 	RawMachine map[string]any
@@ -23,9 +26,14 @@ type Observed struct {
 	// Companions of it that are there, by their names.
 	Companions map[string]plan.Object
 
+	// Node of the Machine, as its cluster has it.
+	Node workernode.Observation
+
 	// Bootstrap is the word of the step before, and UserData the user data itself.
 	Bootstrap plan.Bootstrap
 	UserData  string
+	// Inventory is what the cloud's inventory reports of the VM, nil if nothing.
+	Inventory *plan.InventoryReport
 	// Secrets that the user data was filled with. The guest may show them on its console.
 	Secrets []string
 
@@ -78,6 +86,7 @@ func planVM(b *Binding, invalid *plan.Problem, o Observed) Desired {
 		if word.ProviderID != "" {
 			pin(d.VM)
 		}
+		d.Word.LookAgain = d.requestLook(o)
 		return d
 	}
 	// Nothing came of it yet: what has changed meanwhile, like a join token that

@@ -84,7 +84,30 @@ func read(b *Binding, o Observed) (plan.VM, error) {
 	case out.ProviderID != "" && said.running:
 		out.State = plan.VMRunning
 	}
+	if out.State == plan.VMCreating || out.State == plan.VMRunning {
+		out.Verdict = verdictOf(o.Inventory, vm)
+	}
 	return out, err
+}
+
+// verdictOf an inventory about the VM that a resource claims now.
+func verdictOf(r *plan.InventoryReport, vm plan.Object) *plan.Verdict {
+	if r == nil || r.ExternalName == "" || r.ExternalName != meta.GetExternalName(vm) {
+		return nil
+	}
+	text := ""
+	if r.Text != "" {
+		text = " (" + r.Text + ")"
+	}
+	switch r.State {
+	case plan.InventoryMissing:
+		return &plan.Verdict{State: plan.VMLost, Message: fmt.Sprintf("the cloud has not listed VM %s since %s (%s)", r.ExternalName, r.Since, r.Inventory)}
+	case plan.InventoryStopped:
+		return &plan.Verdict{State: plan.VMFailed, Message: truncate(fmt.Sprintf("VM %s has been stopped since %s%s (%s)", r.ExternalName, r.Since, text, r.Inventory))}
+	case plan.InventoryFailed:
+		return &plan.Verdict{State: plan.VMFailed, Message: truncate(fmt.Sprintf("the cloud could not create VM %s%s (%s)", r.ExternalName, text, r.Inventory))}
+	}
+	return nil
 }
 
 // withConfig names the configuration whose credentials will not do. What the cloud says

@@ -2,6 +2,7 @@ package simulator
 
 import (
 	"context"
+	"errors"
 	"sync"
 
 	xpv1 "github.com/crossplane/crossplane-runtime/v2/apis/common/v1"
@@ -66,6 +67,12 @@ func (o *operations) begin(m *managedResource, do func(context.Context) (created
 	o.all.Go(func() {
 		created, err := do(o.life)
 		o.mu.Lock()
+		if errors.Is(err, errDied) {
+			// Nothing remembers what ran in it, nor how it ended.
+			delete(o.of, m.GetUID())
+			o.mu.Unlock()
+			return
+		}
 		op.running, op.err = false, err
 		if err == nil {
 			op.created = created
@@ -111,7 +118,7 @@ func (a *async) Observe(ctx context.Context, mg xpresource.Managed) (managed.Ext
 	o, err := a.external.Observe(ctx, mg)
 	if err == nil && o.ResourceExists && !meta.WasDeleted(mg) {
 		mg.SetConditions(ujresource.LastAsyncOperationCondition(nil), xpv1.ReconcileSuccess())
-		o.ResourceLateInitialized = named
+		o.ResourceLateInitialized = named || o.ResourceLateInitialized
 	}
 	return o, err
 }
@@ -120,6 +127,9 @@ func (a *async) Create(_ context.Context, mg xpresource.Managed) (managed.Extern
 	m := &managedResource{Unstructured: *mg.(*managedResource).DeepCopy()}
 	return managed.ExternalCreation{}, a.begin(m, func(ctx context.Context) (string, error) {
 		id, err := a.external.create(ctx, m)
+		if errors.Is(err, errDied) {
+			return "", err
+		}
 		return id, tferrors.NewAsyncCreateFailed(err)
 	})
 }

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/fieldpath"
 	corev1 "k8s.io/api/core/v1"
@@ -38,6 +39,12 @@ type cloud struct {
 	// torn are things that were to be deleted while the VM of their Machine was there, by
 	// the namespace of that.
 	torn map[string][]string
+	// failing are the keys of the Machines whose VMs are accepted, and cannot be placed.
+	failing map[types.NamespacedName]bool
+	// asked is how often a VM was asked for, by the key of its Machine.
+	asked map[types.NamespacedName]int
+	// slow are the namespaces whose VMs take long to start, and how long.
+	slow map[string]time.Duration
 	// passwords that the cloud takes, by the name of the ProviderConfig.
 	passwords map[string]string
 }
@@ -53,22 +60,32 @@ type thing struct {
 	userData []byte
 	guest    *guest.Guest
 	// waits is why it does not come to run, nil if it does.
-	waits       *Refusal
+	waits *Refusal
+	// startsUntil is when the VM runs.
+	startsUntil time.Time
 	lost        bool
 	interrupted bool
 }
+
+// isStarting reports whether the VM does not run yet.
+func (t *thing) isStarting(now time.Time) bool { return now.Before(t.startsUntil) }
 
 // A CloudVM is a VM as the cloud has it.
 type CloudVM struct {
 	ID, Name string
 	Tags     map[string]string
 	UserData []byte
+	// ForProvider is the spec.forProvider that the VM was made from.
+	ForProvider map[string]any
+	// Interrupted means that the cloud stopped the VM.
+	Interrupted bool
 }
 
 func newCloud(d *Description, host *guest.Host, c client.Client) *cloud {
 	return &cloud{
 		Description: d, host: host, client: c, things: map[string]*thing{},
-		refused: map[types.NamespacedName]fn.ErrorCode{}, torn: map[string][]string{}, passwords: map[string]string{},
+		refused: map[types.NamespacedName]fn.ErrorCode{}, failing: map[types.NamespacedName]bool{},
+		asked: map[types.NamespacedName]int{}, slow: map[string]time.Duration{}, torn: map[string][]string{}, passwords: map[string]string{},
 	}
 }
 
@@ -79,11 +96,16 @@ func machineOf(m *managedResource) types.NamespacedName {
 
 // create what a managed resource asks for, and return its external name.
 func (c *cloud) create(ctx context.Context, kind *Resource, m *managedResource) (string, error) {
-	m, err := c.applied(m)
+	m, err := c.applied(ctx, m)
 	if err != nil {
 		return "", err
 	}
 	t := &thing{kind: kind, machine: machineOf(m), facts: c.newFacts(m)}
+	if kind.VM != nil {
+		c.mu.Lock()
+		c.asked[t.machine]++
+		c.mu.Unlock()
+	}
 	if r := c.refusal(t); r != nil && r.Error != "" {
 		return "", fmt.Errorf("%s", r.Error)
 	} else if r != nil {
@@ -97,20 +119,46 @@ func (c *cloud) create(ctx context.Context, kind *Resource, m *managedResource) 
 		if err := c.readVM(ctx, t, m); err != nil {
 			return "", err
 		}
+		if c.isFailing(t) {
+			return "", c.failToPlace(ctx, t)
+		}
 		if t.waits == nil {
 			if err := c.boot(ctx, t); err != nil {
 				return "", err
 			}
 		}
 	}
+	c.add(t)
+	if kind.VM != nil && kind.Starting == nil {
+		err = c.awaitStart(ctx, t)
+	}
+	return id, err
+}
+
+func (c *cloud) add(t *thing) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.things[key(kind, id)] = t
-	return id, nil
+	c.things[key(t.kind, t.facts["id"].(string))] = t
+}
+
+// startTime is how long a VM takes to run at most clouds, here: longer than a provider needs
+// to look at it for the first time.
+const startTime = 2 * time.Second
+
+// awaitStart as Terraform's providers do.
+func (c *cloud) awaitStart(ctx context.Context, t *thing) error {
+	timer := time.NewTimer(time.Until(t.startsUntil))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 // applied is the managed resource as the provider hands it to the cloud.
-func (c *cloud) applied(m *managedResource) (*managedResource, error) {
+func (c *cloud) applied(ctx context.Context, m *managedResource) (*managedResource, error) {
 	if c.Runtime != TerraformCLI {
 		return m, nil
 	}
@@ -118,12 +166,23 @@ func (c *cloud) applied(m *managedResource) (*managedResource, error) {
 	if err != nil {
 		return nil, err
 	}
-	if arguments, err = terraformcli.Evaluate(arguments); err != nil {
+	if cli := terraform(); cli != nil {
+		arguments, err = cli.Apply(ctx, arguments)
+	} else {
+		arguments, err = terraformcli.Evaluate(arguments)
+	}
+	if err != nil {
 		return nil, err
 	}
 	out := &managedResource{Unstructured: *m.DeepCopy()}
 	return out, unstructured.SetNestedMap(out.Object, arguments, "spec", "forProvider")
 }
+
+// terraform of this machine, nil if there is none: then its parser evaluates.
+var terraform = sync.OnceValue(terraformcli.Find)
+
+// HasTerraform reports whether the real Terraform evaluates the fields of providers that run it.
+func HasTerraform() bool { return terraform() != nil }
 
 func key(kind *Resource, id string) string { return kind.Kind + " " + id }
 
@@ -240,6 +299,8 @@ func (c *cloud) boot(ctx context.Context, t *thing) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	t.facts["ip"] = t.guest.IP()
+	t.facts["secondIP"], t.facts["ipv6"] = guest.SecondOf(t.guest.IP()), guest.IPv6Of(t.guest.IP())
+	t.startsUntil = time.Now().Add(max(startTime, c.slow[t.machine.Namespace]))
 	return nil
 }
 
@@ -278,22 +339,17 @@ func method(a Answer) string {
 }
 
 // observe what a provider tells of a thing. It is nil when the cloud has it no more.
-func (c *cloud) observe(ctx context.Context, kind *Resource, id string) (map[string]any, error) {
+func (c *cloud) observe(kind *Resource, id string) (map[string]any, error) {
 	c.mu.Lock()
 	t, ok := c.things[key(kind, id)]
-	lost, interrupted := ok && t.lost, ok && t.interrupted
-	c.mu.Unlock()
 	if !ok {
+		c.mu.Unlock()
 		return nil, nil
 	}
-	if t.waits != nil && c.refusal(t) == nil {
-		if err := c.boot(ctx, t); err != nil {
-			return nil, err
-		}
-		t.waits = nil
-	}
-	if t.waits != nil {
-		return expandMap(t.waits.AtProvider, t.facts)
+	lost, interrupted, waits := t.lost, t.interrupted, t.waits
+	c.mu.Unlock()
+	if waits != nil {
+		return expandMap(waits.AtProvider, t.facts)
 	}
 	out, err := expandMap(kind.AtProvider, c.factsOf(t))
 	if err != nil {
@@ -305,6 +361,8 @@ func (c *cloud) observe(ctx context.Context, kind *Resource, id string) (map[str
 		also, err = expandMap(kind.Gone, t.facts)
 	case interrupted:
 		also, err = expandMap(kind.Interrupted, t.facts)
+	case t.isStarting(time.Now()):
+		also, err = expandMap(kind.Starting, t.facts)
 	}
 	maps.Copy(out, also)
 	return out, err
@@ -318,10 +376,15 @@ func (c *cloud) factsOf(t *thing) map[string]any {
 	if t.kind.VM != nil {
 		return out
 	}
-	out["ip"] = ""
+	addresses := []string{"ip", "secondIP", "ipv6"}
+	for _, key := range addresses {
+		out[key] = ""
+	}
 	for _, other := range c.things {
 		if other.kind.VM != nil && other.machine == t.machine && other.facts["ip"] != nil {
-			out["ip"] = other.facts["ip"]
+			for _, key := range addresses {
+				out[key] = other.facts[key]
+			}
 		}
 	}
 	return out
@@ -386,6 +449,37 @@ func (c *cloud) lose(ctx context.Context, id string) error {
 	return t.guest.DeleteNode(ctx)
 }
 
+// pass over a VM that somebody deletes at the cloud, as a provider does that shows it as it was.
+// Its Node stays.
+func (c *cloud) pass(ctx context.Context, id string) error {
+	c.mu.Lock()
+	t, ok := c.things[key(c.VM(), id)]
+	if ok {
+		t.lost = true
+	}
+	c.mu.Unlock()
+	if !ok || t.guest == nil {
+		return fmt.Errorf("there is no VM %s", id)
+	}
+	return t.guest.Stop(ctx)
+}
+
+// addVM that no provider created, and return its external name. It never boots.
+func (c *cloud) addVM(namespace, name string, tags map[string]string, forProvider map[string]any) (string, error) {
+	m := &managedResource{Unstructured: unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"forProvider": forProvider}}}}
+	m.SetName(name)
+	t := &thing{kind: c.VM(), machine: types.NamespacedName{Namespace: namespace}, facts: c.newFacts(m), tags: tags}
+	id, err := c.nameThing(t.kind, m, t.facts)
+	if err != nil {
+		return "", err
+	}
+	t.facts["ip"] = ""
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.things[key(t.kind, id)] = t
+	return id, nil
+}
+
 // interrupt a spot VM.
 func (c *cloud) interrupt(ctx context.Context, id string) error {
 	kind := c.VM()
@@ -409,7 +503,12 @@ func (c *cloud) vms(namespace string) []CloudVM {
 	var out []CloudVM
 	for _, t := range c.things {
 		if t.kind.VM != nil && t.machine.Namespace == namespace && !t.lost {
-			out = append(out, CloudVM{ID: t.facts["id"].(string), Name: t.facts["name"].(string), Tags: t.tags, UserData: t.userData})
+			vm, _ := t.facts["vm"].(map[string]any)
+			forProvider, _, _ := unstructured.NestedMap(vm, "spec", "forProvider")
+			out = append(out, CloudVM{
+				ID: t.facts["id"].(string), Name: t.facts["name"].(string), Tags: t.tags, UserData: t.userData,
+				ForProvider: forProvider, Interrupted: t.interrupted,
+			})
 		}
 	}
 	return out
@@ -438,10 +537,27 @@ func (c *cloud) refuse(machine types.NamespacedName, code fn.ErrorCode) error {
 	return nil
 }
 
-func (c *cloud) accept(machine types.NamespacedName) {
+// accept what was refused. A VM that waits for room starts.
+func (c *cloud) accept(ctx context.Context, machine types.NamespacedName) error {
 	c.mu.Lock()
-	defer c.mu.Unlock()
 	delete(c.refused, machine)
+	delete(c.failing, machine)
+	var waiting []*thing
+	for _, t := range c.things {
+		if t.machine == machine && t.waits != nil {
+			waiting = append(waiting, t)
+		}
+	}
+	c.mu.Unlock()
+	for _, t := range waiting {
+		if err := c.boot(ctx, t); err != nil {
+			return err
+		}
+		c.mu.Lock()
+		t.waits = nil
+		c.mu.Unlock()
+	}
+	return nil
 }
 
 // admit an account by a password, and by no other.

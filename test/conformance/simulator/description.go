@@ -5,6 +5,7 @@ import (
 	"os"
 	"slices"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/yaml"
@@ -23,12 +24,16 @@ import (
 //	.hex     the same in 17 hexadecimal digits
 //	.ip      the private address of the VM, once it is there; of what belongs to one,
 //	         such as its network interface, "" before
+//	.secondIP  the second private address of a VM, and .ipv6 its IPv6 address, with .ip
 //	.publicIP  its public one
 type Description struct {
 	// Provider is the one of the classes.
 	Provider string `json:"provider"`
 	// Runtime of the provider. The default takes the fields of a resource as they are.
 	Runtime Runtime `json:"runtime,omitempty"`
+	// Poll is how the provider looks again at what exists. The default is every 10 minutes, as
+	// with crossplane-runtime before v2.3.
+	Poll Poll `json:"poll,omitempty"`
 	// Composition is the file of the Composition, if it is not in Drover's package.
 	Composition string `json:"composition,omitempty"`
 	// Class is the file of the MachineClass that Machines are made of.
@@ -43,8 +48,30 @@ type Description struct {
 	Resources []Resource `json:"resources"`
 	// Refusals are how the cloud says that it creates no VM, by the class of the error.
 	Refusals map[fn.ErrorCode]Refusal `json:"refusals"`
+	// FailedAllocation is how the cloud fails to place a VM that it has accepted. Left out, it
+	// refuses a VM for which it has no room.
+	FailedAllocation *FailedAllocation `json:"failedAllocation,omitempty"`
 	// Cannot says of cases of the suite that the provider cannot have why.
 	Cannot map[string]string `json:"cannot,omitempty"`
+}
+
+// A Poll is how a provider looks again at what exists.
+type Poll struct {
+	// HonoursAnnotation means that the provider has crossplane-runtime v2.3 or later, which goes by
+	// the annotation crossplane.io/poll-interval.
+	HonoursAnnotation bool `json:"honoursAnnotation,omitempty"`
+	// UntilReady is the interval for a resource that is not Ready, as of provider-kubernetes. Such
+	// a resource is Ready at once unless spec.readiness.policy is DeriveFromCelQuery.
+	UntilReady *metav1.Duration `json:"untilReady,omitempty"`
+}
+
+// A FailedAllocation is a VM that is accepted, and then cannot be placed.
+type FailedAllocation struct {
+	// Error of the creation.
+	Error string `json:"error"`
+	// Stays means that the VM stays at the cloud, in a state that the provider does not show.
+	// Otherwise the cloud terminates it, and the provider does not find it.
+	Stays bool `json:"stays,omitempty"`
 }
 
 // A Runtime is how a provider brings the fields of a resource to its cloud.
@@ -79,6 +106,15 @@ type Resource struct {
 	// AtProvider is what the provider tells of it in status.atProvider. Its texts are
 	// templates.
 	AtProvider map[string]any `json:"atProvider,omitempty"`
+	// Starting is what the provider tells in addition of a VM that is created and does not run yet.
+	// Left out, a creation ends only when the VM runs: most Terraform providers wait for that.
+	Starting map[string]any `json:"starting,omitempty"`
+	// LateInitialized are the fields of spec.forProvider that the provider fills in from the cloud,
+	// if they are not there, as soon as it has seen the resource.
+	LateInitialized map[string]any `json:"lateInitialized,omitempty"`
+	// TagsItself means that the provider adds tags of its own to the field of the tags, as upjet's
+	// TagInitializer does.
+	TagsItself bool `json:"tagsItself,omitempty"`
 	// Gone is what the provider tells in addition of one that somebody deleted at the
 	// cloud. Left out, the provider sees it no more: then the cloud-controller-manager
 	// deletes its Node.
@@ -203,6 +239,9 @@ func (d *Description) validate() field.ErrorList {
 	}
 	if vms != 1 {
 		errs = append(errs, field.Invalid(field.NewPath("resources"), vms, "one of them must have vm"))
+	}
+	if f := d.FailedAllocation; f != nil {
+		need(field.NewPath("failedAllocation", "error"), f.Error)
 	}
 	for code, r := range d.Refusals {
 		p := field.NewPath("refusals").Key(string(code))

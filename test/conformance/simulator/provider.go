@@ -2,14 +2,16 @@ package simulator
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	xpv1 "github.com/crossplane/crossplane-runtime/v2/apis/common/v1"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/fieldpath"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/reconciler/managed"
 	xpresource "github.com/crossplane/crossplane-runtime/v2/pkg/resource"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/errors"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -23,12 +25,14 @@ type connector struct {
 	cloud  *cloud
 	kind   *Resource
 	client client.Client
+	// restarts of the process.
+	restarts *restarts
 	// operations is nil for providers that wait for their cloud.
 	operations *operations
 }
 
 func (c *connector) Connect(ctx context.Context, mg xpresource.Managed) (managed.ExternalClient, error) {
-	e := &external{cloud: c.cloud, kind: c.kind}
+	e := &external{cloud: c.cloud, kind: c.kind, restarts: c.restarts}
 	config, password, err := c.credentials(ctx, mg.(*managedResource))
 	if err != nil {
 		return nil, err
@@ -52,7 +56,7 @@ func (c *connector) credentials(ctx context.Context, m *managedResource) (config
 	u := &unstructured.Unstructured{}
 	u.SetGroupVersionKind(schema.FromAPIVersionAndKind(pc.APIVersion, pc.Kind))
 	say := func(template, namespace, name string, err error) error {
-		if !errors.IsNotFound(err) {
+		if !apierrors.IsNotFound(err) {
 			return err
 		}
 		said, terr := text(template, map[string]any{"kind": pc.Kind, "namespace": namespace, "name": name})
@@ -75,8 +79,9 @@ func (c *connector) credentials(ctx context.Context, m *managedResource) (config
 
 // An external is a provider that waits for its cloud.
 type external struct {
-	cloud *cloud
-	kind  *Resource
+	cloud    *cloud
+	kind     *Resource
+	restarts *restarts
 	// denied is what the cloud says to the credentials, if it does not take them.
 	denied error
 }
@@ -90,17 +95,37 @@ func (e *external) Observe(ctx context.Context, mg xpresource.Managed) (managed.
 	if e.denied != nil {
 		return managed.ExternalObservation{}, e.denied
 	}
-	atProvider, err := e.cloud.observe(ctx, e.kind, id)
+	atProvider, err := e.cloud.observe(e.kind, id)
 	if err != nil || atProvider == nil {
 		return managed.ExternalObservation{}, err
 	}
 	m.set("status.atProvider", atProvider)
-	m.SetConditions(xpv1.Available())
-	return managed.ExternalObservation{ResourceExists: true, ResourceUpToDate: true}, nil
+	if e.cloud.isReady(e.kind, id, m) {
+		m.SetConditions(xpv1.Available())
+	} else {
+		m.SetConditions(xpv1.Creating())
+	}
+	return managed.ExternalObservation{ResourceExists: true, ResourceUpToDate: true, ResourceLateInitialized: e.lateInitialize(m)}, nil
+}
+
+// lateInitialize fills fields in from the cloud, as upjet does, and reports whether one was missing.
+func (e *external) lateInitialize(m *managedResource) bool {
+	missing := false
+	for field, value := range e.kind.LateInitialized {
+		path := "spec.forProvider." + field
+		if _, err := fieldpath.Pave(m.Object).GetValue(path); err != nil {
+			m.set(path, value)
+			missing = true
+		}
+	}
+	return missing
 }
 
 func (e *external) Create(ctx context.Context, mg xpresource.Managed) (managed.ExternalCreation, error) {
 	id, err := e.create(ctx, mg.(*managedResource))
+	if errors.Is(err, errDied) {
+		endProcess(ctx)
+	}
 	if err == nil {
 		meta.SetExternalName(mg, id)
 	}
@@ -111,7 +136,11 @@ func (e *external) create(ctx context.Context, m *managedResource) (string, erro
 	if e.denied != nil {
 		return "", e.denied
 	}
-	return e.cloud.create(ctx, e.kind, m)
+	id, err := e.cloud.create(ctx, e.kind, m)
+	if err == nil && e.kind.VM != nil && e.restarts.die(m.GetNamespace()) {
+		return "", errDied
+	}
+	return id, err
 }
 
 func (e *external) Update(context.Context, xpresource.Managed) (managed.ExternalUpdate, error) {

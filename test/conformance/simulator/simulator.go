@@ -31,13 +31,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	fn "github.com/drover-dev/drover/apis/fn/v1alpha1"
-	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/test/kit/guest"
 )
 
-// Times of a provider. Its cloud is near.
+// Times of a provider. Its cloud is near. The poll interval is the default of upjet and
+// provider-kubernetes: no test waits for it.
 const (
-	pollInterval = 5 * time.Second
+	pollInterval = 10 * time.Minute
 	minBackoff   = 200 * time.Millisecond
 	maxBackoff   = 3 * time.Second
 )
@@ -53,6 +53,7 @@ type Simulator struct {
 	// withoutPolicies are the namespaces whose resources are reconciled by a provider that runs
 	// without management policies.
 	withoutPolicies sync.Map
+	restarts        *restarts
 }
 
 // Start to play a description on a control plane whose CRDs are installed.
@@ -69,6 +70,7 @@ func Start(config *rest.Config, d *Description, host *guest.Host) (*Simulator, e
 	}
 	life, stop := context.WithCancel(context.Background())
 	s := &Simulator{cloud: newCloud(d, host, m.GetClient()), client: m.GetClient(), events: map[schema.GroupVersionKind]*handler.EventHandler{}, stop: stop}
+	s.restarts = newRestarts(func(namespace string) { s.startAgain(life, namespace) })
 	for i := range d.Resources {
 		if err := s.play(life, m, &d.Resources[i]); err != nil {
 			stop()
@@ -94,31 +96,37 @@ func (s *Simulator) play(life context.Context, m manager.Manager, kind *Resource
 	km := newKindManager(m, gvk)
 	events := handler.NewEventHandler(handler.WithLogger(logging.NewNopLogger()))
 	s.events[gvk] = events
-	c := &connector{cloud: s.cloud, kind: kind, client: m.GetClient()}
+	c := &connector{cloud: s.cloud, kind: kind, client: m.GetClient(), restarts: s.restarts}
 	if kind.Async {
 		c.operations = &operations{client: km.client, events: events, life: life, all: &s.done, of: map[types.UID]*operation{}}
 	}
 	options := []managed.ReconcilerOption{
-		managed.WithExternalConnector(c), managed.WithPollInterval(pollInterval),
+		managed.WithExternalConnector(c), managed.WithPollInterval(pollInterval), managed.WithPollIntervalHook(s.cloud.intervalOf),
 		// The cloud knows at once of what it created.
 		managed.WithCreationGracePeriod(0),
 	}
-	if kind.ExternalName != "" {
-		// The cloud gives it.
-		options = append(options, managed.WithInitializers())
+	var initializers []managed.Initializer
+	if kind.ExternalName == "" {
+		initializers = append(initializers, managed.NewNameAsExternalName(km.client))
 	}
+	if kind.TagsItself {
+		initializers = append(initializers, &tagger{kind: kind, client: km.client})
+	}
+	options = append(options, managed.WithInitializers(initializers...))
 	disabled := managed.NewReconciler(km, xpresource.ManagedKind(gvk), options...)
 	enabled := managed.NewReconciler(km, xpresource.ManagedKind(gvk), append(options, managed.WithManagementPolicies())...)
-	r := reconcile.Func(func(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	r := s.restarts.reconcilerOf(reconcile.Func(func(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 		if _, off := s.withoutPolicies.Load(req.Namespace); off {
 			return disabled.Reconcile(ctx, req)
 		}
 		return enabled.Reconcile(ctx, req)
-	})
+	}))
 	watched := &unstructured.Unstructured{}
 	watched.SetGroupVersionKind(gvk)
 	return ctrl.NewControllerManagedBy(m).
 		Named(strings.ToLower(s.cloud.Provider+"-"+kind.Kind)).
+		// As providers do: what they write to a status does not wake them.
+		WithEventFilter(xpresource.DesiredStateChanged()).
 		Watches(watched, events).
 		WithOptions(controller.Options{
 			MaxConcurrentReconciles: 4,
@@ -142,27 +150,49 @@ func (s *Simulator) Refuse(machine types.NamespacedName, code fn.ErrorCode) erro
 	return s.cloud.refuse(machine, code)
 }
 
-// Accept what was refused. The provider does not wait to try again.
+// Accept what was refused. The provider tries again by itself.
 func (s *Simulator) Accept(ctx context.Context, machine types.NamespacedName) error {
-	s.cloud.accept(machine)
-	return s.poke(ctx, machine.Namespace, client.MatchingLabels{machinev1alpha1.LabelMachine: machine.Name})
+	return s.cloud.accept(ctx, machine)
 }
 
-// Lose a VM: somebody deletes it at the cloud.
-func (s *Simulator) Lose(ctx context.Context, namespace, id string) error {
-	if err := s.cloud.lose(ctx, id); err != nil {
-		return err
-	}
-	return s.poke(ctx, namespace)
+// Lose a VM: somebody deletes it at the cloud. The provider is not told.
+func (s *Simulator) Lose(ctx context.Context, id string) error { return s.cloud.lose(ctx, id) }
+
+// Interrupt a spot VM: the cloud stops it, and shows that to a provider that looks. Its Node
+// stays.
+func (s *Simulator) Interrupt(ctx context.Context, id string) error {
+	return s.cloud.interrupt(ctx, id)
 }
 
-// Interrupt a spot VM: the cloud stops it, and tells so from then on. Its Node stays.
-func (s *Simulator) Interrupt(ctx context.Context, namespace, id string) error {
-	if err := s.cloud.interrupt(ctx, id); err != nil {
-		return err
-	}
-	return s.poke(ctx, namespace)
+// PassOver a VM that somebody deletes at the cloud: its provider shows it as it was, and its Node
+// stays.
+func (s *Simulator) PassOver(ctx context.Context, id string) error { return s.cloud.pass(ctx, id) }
+
+// AddVM that no provider created, for the Machines of a namespace. It returns its external name.
+func (s *Simulator) AddVM(namespace, name string, tags map[string]string, forProvider map[string]any) (string, error) {
+	return s.cloud.addVM(namespace, name, tags, forProvider)
 }
+
+// FailAllocation of the VM of a Machine, until Accept.
+func (s *Simulator) FailAllocation(machine types.NamespacedName) error {
+	return s.cloud.failAllocation(machine)
+}
+
+// AskedFor is how often the cloud was asked to create the VM of a Machine.
+func (s *Simulator) AskedFor(machine types.NamespacedName) int { return s.cloud.askedFor(machine) }
+
+// SlowDown has the VMs of a namespace take so long to start, and its provider ignore the annotation
+// poll-interval as one with an older crossplane-runtime does.
+func (s *Simulator) SlowDown(namespace string, start time.Duration) {
+	s.cloud.slowDown(namespace, start)
+}
+
+// DieAtCreation has the provider of a namespace die when the cloud created its next VM, before
+// the provider could record that, and start again.
+func (s *Simulator) DieAtCreation(namespace string) { s.restarts.at(namespace) }
+
+// Died is how often the provider of a namespace died.
+func (s *Simulator) Died(namespace string) int { return s.restarts.count(namespace) }
 
 // RunWithPolicies starts the provider of a namespace again, with management policies or without.
 func (s *Simulator) RunWithPolicies(ctx context.Context, namespace string, enabled bool) error {
@@ -176,6 +206,17 @@ func (s *Simulator) RunWithPolicies(ctx context.Context, namespace string, enabl
 
 // Admit the account of a ProviderConfig by a password, and by no other.
 func (s *Simulator) Admit(config, password string) { s.cloud.admit(config, password) }
+
+// startAgain after a death: a process that starts looks at all that there is.
+func (s *Simulator) startAgain(life context.Context, namespace string) {
+	s.done.Go(func() {
+		select {
+		case <-life.Done():
+		case <-time.After(downTime):
+			_ = s.poke(life, namespace)
+		}
+	})
+}
 
 // poke the provider to look now.
 func (s *Simulator) poke(ctx context.Context, namespace string, options ...client.ListOption) error {

@@ -72,6 +72,7 @@ func (c *Cloud) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	status, answer, problem := c.serve(w.Header(), r, name, body)
 	switch {
 	case f != nil && f.Lost:
+		f.Done()
 		panic(http.ErrAbortHandler)
 	case problem != nil:
 		answerFailure(w, problem)

@@ -75,6 +75,8 @@ type token struct {
 type project struct {
 	servers map[string]*server
 	bucket  fakes.Bucket
+	// full means that no host has room for its servers.
+	full bool
 }
 
 type server struct {
@@ -82,7 +84,7 @@ type server struct {
 	userData                           string
 	metadata                           map[string]string
 	groups                             []string
-	ip, fault, console                 string
+	ip, ipv6, fault, console           string
 	consoleReads                       int
 	made                               time.Time
 	builtAt, goneAt                    time.Time
@@ -121,6 +123,13 @@ func (c *Cloud) SetFull(full bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.full = full
+}
+
+// SetProjectFull says whether no host has room for servers of a project.
+func (c *Cloud) SetProjectFull(name string, full bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.projects[name].full = full
 }
 
 // A Server as the cloud has it.
@@ -200,6 +209,15 @@ func (c *Cloud) SetIP(id, ip string) {
 	defer c.mu.Unlock()
 	if s := c.find(id); s != nil {
 		s.ip = ip
+	}
+}
+
+// SetIPv6 of a server.
+func (c *Cloud) SetIPv6(id, ip string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if s := c.find(id); s != nil {
+		s.ipv6 = ip
 	}
 }
 

@@ -72,6 +72,7 @@ func (c *Cloud) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	status, answer, problem := in.serve(name, t)
 	switch {
 	case f != nil:
+		f.Done()
 		panic(http.ErrAbortHandler)
 	case problem != nil:
 		answerFailure(w, problem)

@@ -34,9 +34,15 @@ func (c *call) view(s *server) map[string]any {
 	out["security_groups"] = groups
 	switch s.status(c.now) {
 	case "ACTIVE", "SHUTOFF":
-		out["addresses"] = map[string]any{Network: []any{map[string]any{
+		addresses := []any{map[string]any{
 			"addr": s.ip, "version": 4, "OS-EXT-IPS:type": "fixed", "OS-EXT-IPS-MAC:mac_addr": "fa:16:3e:00:00:01",
-		}}}
+		}}
+		if s.ipv6 != "" {
+			addresses = append(addresses, map[string]any{
+				"addr": s.ipv6, "version": 6, "OS-EXT-IPS:type": "fixed", "OS-EXT-IPS-MAC:mac_addr": "fa:16:3e:00:00:01",
+			})
+		}
+		out["addresses"] = map[string]any{Network: addresses}
 	case "ERROR":
 		out["fault"] = map[string]any{"code": 500, "message": s.fault, "created": s.made.UTC().Format(time.RFC3339)}
 	}
@@ -122,7 +128,7 @@ func (c *call) createServer() (int, any, *failure) {
 		}
 	}
 	c.project.servers[s.id] = s
-	if c.full {
+	if c.full || c.project.full {
 		s.fault = "No valid host was found. There are not enough hosts available."
 	} else {
 		c.after = append(c.after, func() { c.boot(s) })

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/netip"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -107,6 +108,26 @@ func (g *Guest) IP() string {
 		}
 	}
 	return ""
+}
+
+// SecondOf the addresses of a guest is one that no other guest has, "" if it has none.
+func SecondOf(ip string) string {
+	a, err := netip.ParseAddr(ip)
+	if err != nil || !a.Is4() {
+		return ""
+	}
+	b := a.As4()
+	return fmt.Sprintf("10.%d.%d.%d", (b[1]+50)%250, b[2], b[3])
+}
+
+// IPv6Of a guest is an address that no other guest has, "" if it has none.
+func IPv6Of(ip string) string {
+	a, err := netip.ParseAddr(ip)
+	if err != nil || !a.Is4() {
+		return ""
+	}
+	b := a.As4()
+	return fmt.Sprintf("2001:db8::%x:%x", int(b[0])<<8|int(b[1]), int(b[2])<<8|int(b[3]))
 }
 
 // Stop pulls the plug. The guest is gone, and its Node is not.

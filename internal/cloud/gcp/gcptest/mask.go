@@ -1,0 +1,84 @@
+package gcptest
+
+import "regexp"
+
+// mask is what a caller wants of an answer, by the names of fields, or everything if it is
+// empty. The name * is all fields. See
+// https://cloud.google.com/compute/docs/api/how-tos/performance#partial.
+type mask map[string]mask
+
+var maskWords = regexp.MustCompile(`[A-Za-z0-9_]+|[*/(),]|\S`)
+
+// parseMask like a,b/c,d(e,f/g), d/*/e.
+func parseMask(text string) (mask, bool) {
+	m := mask{}
+	if text == "" {
+		return m, true
+	}
+	rest, ok := m.parse(maskWords.FindAllString(text, -1))
+	return m, ok && len(rest) == 0
+}
+
+// parse paths up to a closing bracket, and return what follows.
+func (m mask) parse(words []string) (rest []string, ok bool) {
+	for {
+		at := m
+		for {
+			if len(words) == 0 || words[0] != "*" && !isName.MatchString(words[0]) {
+				return nil, false
+			}
+			if at[words[0]] == nil {
+				at[words[0]] = mask{}
+			}
+			at, words = at[words[0]], words[1:]
+			if len(words) == 0 || words[0] != "/" {
+				break
+			}
+			words = words[1:]
+		}
+		if len(words) > 0 && words[0] == "(" {
+			if words, ok = at.parse(words[1:]); !ok || len(words) == 0 || words[0] != ")" {
+				return nil, false
+			}
+			words = words[1:]
+		}
+		if len(words) == 0 || words[0] != "," {
+			return words, true
+		}
+		words = words[1:]
+	}
+}
+
+var isName = regexp.MustCompile(`^[A-Za-z0-9_]+$`)
+
+// of a value, what the mask wants.
+func (m mask) of(value any) any {
+	if len(m) == 0 {
+		return value
+	}
+	switch value := value.(type) {
+	case []any:
+		out := make([]any, len(value))
+		for i := range value {
+			out[i] = m.of(value[i])
+		}
+		return out
+	case map[string]any:
+		out := map[string]any{}
+		for k, v := range value {
+			if sub, ok := m.wants(k); ok {
+				out[k] = sub.of(v)
+			}
+		}
+		return out
+	}
+	return value
+}
+
+func (m mask) wants(name string) (mask, bool) {
+	if sub, ok := m[name]; ok {
+		return sub, true
+	}
+	sub, ok := m["*"]
+	return sub, ok
+}

@@ -1,0 +1,187 @@
+package gcp
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"google.golang.org/api/compute/v1"
+
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/inventory"
+)
+
+const (
+	// perPage is the most that the Compute API lists at once.
+	perPage = 500
+	// pageFields are those of a page of any aggregated list, and vmFields those of its VMs.
+	pageFields = "nextPageToken,unreachables,warning(code,message),items/*/warning(code,message),"
+	vmFields   = "items/*/instances(name,zone,labels,status,statusMessage,creationTimestamp)"
+
+	// warningEmpty is of a zone without VMs. All other warnings mean that something is missing.
+	warningEmpty = "NO_RESULTS_ON_PAGE"
+)
+
+// labelValue matches what machine-gcp.yaml makes of the value of a label. No such text needs to
+// be escaped in a filter.
+var labelValue = regexp.MustCompile(`^[a-z0-9_-]{1,63}$`)
+
+func filterFor(installation string) (string, error) {
+	if !labelValue.MatchString(installation) {
+		return "", &invalidError{"installation", installation, "1 to 63 lower-case letters, digits, hyphens or underscores"}
+	}
+	return fmt.Sprintf("labels.%s = %q", machinev1alpha1.TagInstallation, installation), nil
+}
+
+// pages notes whether the pages of a list are all that there is.
+type pages struct{ incomplete bool }
+
+func (p *pages) note(unreachables []string, warning string) {
+	p.incomplete = p.incomplete || len(unreachables) > 0 || isGap(warning)
+}
+
+func isGap(warning string) bool { return warning != "" && warning != warningEmpty }
+
+// List the VMs of the project, in all zones. A VM that is stopped or was preempted is in the
+// list: its disks cost money.
+func (p *project) List(ctx context.Context, installation string) ([]inventory.VM, bool, error) {
+	filter, err := filterFor(installation)
+	if err != nil {
+		return nil, false, err
+	}
+	vms, complete, err := p.vms(ctx, filter)
+	if err != nil || !complete {
+		return nil, false, err
+	}
+	if err := unique(vms); err != nil {
+		return nil, false, err
+	}
+	return vms, true, nil
+}
+
+// vmName matches the name of a VM. No such text needs to be escaped in a filter.
+var vmName = regexp.MustCompile(`^[a-z]([a-z0-9-]{0,61}[a-z0-9])?$`)
+
+// perFilter is how many names one filter has, so that the URL of the call stays short.
+const perFilter = 20
+
+// Find the VMs of some names, whatever their labels, in all zones. There can be several of one
+// name. What cannot be the name of a VM is left out.
+func (p *project) Find(ctx context.Context, externalNames []string) ([]inventory.VM, bool, error) {
+	var terms []string
+	for _, n := range externalNames {
+		if vmName.MatchString(n) {
+			terms = append(terms, fmt.Sprintf("(name = %q)", n))
+		}
+	}
+	var all []inventory.VM
+	for part := range slices.Chunk(terms, perFilter) {
+		vms, complete, err := p.vms(ctx, strings.Join(part, " OR "))
+		if err != nil || !complete {
+			return nil, false, err
+		}
+		all = append(all, vms...)
+	}
+	return all, true, nil
+}
+
+// vms that a filter lets through.
+func (p *project) vms(ctx context.Context, filter string) ([]inventory.VM, bool, error) {
+	l := list{project: p.id, vms: map[string]inventory.VM{}}
+	call := p.service.Instances.AggregatedList(p.id).Filter(filter).MaxResults(perPage).Fields(pageFields + vmFields)
+	if err := call.Pages(ctx, l.addPage); err != nil {
+		return nil, false, describe(err)
+	}
+	if l.incomplete {
+		return nil, false, nil
+	}
+	return slices.SortedFunc(maps.Values(l.vms), func(a, b inventory.VM) int { return cmp.Compare(a.ProviderID, b.ProviderID) }), true, nil
+}
+
+// list collects the VMs of all pages, by their providerIDs: pages of a list that changes may
+// repeat a VM.
+type list struct {
+	pages
+	project string
+	vms     map[string]inventory.VM
+}
+
+func (l *list) addPage(page *compute.InstanceAggregatedList) error {
+	l.note(page.Unreachables, "")
+	if page.Warning != nil {
+		l.note(nil, page.Warning.Code)
+	}
+	for _, scoped := range page.Items {
+		if scoped.Warning != nil {
+			l.note(nil, scoped.Warning.Code)
+		}
+		for _, i := range scoped.Instances {
+			vm := asListed(i, l.project)
+			l.vms[vm.ProviderID] = vm
+		}
+	}
+	return nil
+}
+
+// unique returns an error if two VMs have one name, in two zones. A managed resource has only the
+// name: it is not known which VM it claims, and an orphan could be deleted in place of the other
+// VM.
+func unique(vms []inventory.VM) error {
+	ids := make(map[string]string, len(vms))
+	for _, vm := range vms {
+		if other, ok := ids[vm.ExternalName]; ok {
+			return fmt.Errorf("%s and %s have the same name, by which their managed resources find them: nothing is concluded until one of them is deleted or loses its labels", other, vm.ProviderID)
+		}
+		ids[vm.ExternalName] = vm.ProviderID
+	}
+	return nil
+}
+
+// asListed has the providerID as machine-gcp.yaml and the cloud-controller-manager write it. The
+// external name is the VM's name.
+func asListed(i *compute.Instance, project string) inventory.VM {
+	text := i.Status
+	if i.StatusMessage != "" {
+		text += ": " + i.StatusMessage
+	}
+	return inventory.VM{
+		ExternalName: i.Name,
+		ProviderID:   "gce://" + project + "/" + path.Base(i.Zone) + "/" + i.Name,
+		Tags:         i.Labels,
+		CreatedAt:    timeOf(i.CreationTimestamp),
+		State:        states[i.Status],
+		StateText:    text,
+	}
+}
+
+// timeOf is zero if the text is empty or is not understood.
+func timeOf(text string) time.Time {
+	t, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		return time.Time{}
+	}
+	return t
+}
+
+// states: see https://cloud.google.com/compute/docs/instances/instance-lifecycle. A VM that is
+// being repaired is started again by Google.
+var states = map[string]inventory.State{
+	"PENDING":        inventory.StatePending,
+	"PROVISIONING":   inventory.StatePending,
+	"STAGING":        inventory.StatePending,
+	"REPAIRING":      inventory.StatePending,
+	"RUNNING":        inventory.StateRunning,
+	"PENDING_STOP":   inventory.StateStopped,
+	"STOPPING":       inventory.StateStopped,
+	"STOPPED":        inventory.StateStopped,
+	"SUSPENDING":     inventory.StateStopped,
+	"SUSPENDED":      inventory.StateStopped,
+	"TERMINATED":     inventory.StateStopped,
+	"DEPROVISIONING": inventory.StateStopped,
+}

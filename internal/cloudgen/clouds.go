@@ -1,0 +1,153 @@
+package main
+
+import "fmt"
+
+// A cloud has a group <Name>.drover.dev.
+type cloud struct {
+	Name string
+	// What the credentials are of, in a sentence: "Hetzner Cloud". Account is what a
+	// configuration reaches there, if that is narrower: "a project of Hetzner Cloud".
+	What, Account string
+	// Secret describes the value of the Secret's key.
+	Secret string
+	// SecretRef and CredentialsOf describe what the Secret holds, if it is not credentials alone.
+	SecretRef, CredentialsOf string
+	// Identity means that the credentials may be those of the provider's own pod.
+	Identity bool
+	// ClusterOnly means that there is a ClusterProviderConfig and no ProviderConfig, and that the
+	// VMs are resources of another provider. The group is made of this table alone.
+	ClusterOnly bool
+	// Fields of a configuration's spec beside the credentials, in Go, and markers of the spec.
+	Fields, SpecMarkers string
+	// Columns of a configuration beside Secret and Age: name and path.
+	Columns [][2]string
+	// GroupVersion is the variable of the group and version.
+	GroupVersion string
+	// Kinds declares the kinds of configurations as constants.
+	Kinds bool
+}
+
+// Variables of the group and version: upjet has its own name for it.
+const (
+	upjet       = "CRDGroupVersion"
+	handWritten = "SchemeGroupVersion"
+)
+
+// defaultEndpoint is a field of the configurations of clouds whose API has a default address.
+func defaultEndpoint(what string) string {
+	return `
+// Endpoint of the API. ` + what + `
+// +optional
+// +kubebuilder:validation:MaxLength=253
+// +kubebuilder:validation:Pattern=` + "`^https?://[A-Za-z0-9.:\\[\\]/_-]+$`" + `
+Endpoint string ` + "`json:\"endpoint,omitempty\"`"
+}
+
+// bundle is a field with the certificates of authorities.
+func bundle(whose string) string {
+	return `
+// CABundle is the PEM bundle that ` + whose + ` checked with. The
+// default are the roots that the provider's image trusts.
+// +optional
+CABundle []byte ` + "`json:\"caBundle,omitempty\"`"
+}
+
+// required is a field with an identifier.
+func required(field, key, whose, pattern string) string {
+	return fmt.Sprintf(`
+// %[1]s %[3]s
+// +kubebuilder:validation:MinLength=1
+// +kubebuilder:validation:MaxLength=128
+// +kubebuilder:validation:Pattern=%[4]s
+%[1]s string %[5]s`, field, key, whose, "`"+pattern+"`", "`json:\""+key+"\"`")
+}
+
+var clouds = []cloud{
+	{
+		Name: "hcloud", What: "Hetzner Cloud", Account: "a project of Hetzner Cloud",
+		Secret:       `Its value is a JSON object, like {"token": "..."}. The token must be one that may read and write.`,
+		Fields:       defaultEndpoint("The default is https://api.hetzner.cloud/v1."),
+		GroupVersion: upjet, Kinds: true,
+	},
+	{
+		Name: "local", What: "the local cloud", CredentialsOf: "Credentials and address",
+		Secret:       `Its value is a JSON object, like {"endpoint": "http://127.0.0.1:8088", "token": "..."}.`,
+		GroupVersion: upjet, Kinds: true,
+	},
+	{
+		Name: "openstack", What: "OpenStack", Account: "a project of an OpenStack",
+		Secret: `Its value is a JSON object, like {"applicationCredentialID": "...", "applicationCredentialSecret": "..."}, ` +
+			`or with username, password, userDomainName, projectName and projectDomainName.`,
+		Fields:       openstackFields + bundle("the cloud's certificates are"),
+		GroupVersion: upjet, Kinds: true,
+	},
+	{
+		Name: "vsphere", What: "a vCenter", SecretRef: "the user and the password",
+		Secret:       `Its value is a JSON object, like {"username": "drover@vsphere.local", "password": "..."}.`,
+		Fields:       vsphereServer + bundle("the vCenter's certificate is") + vsphereInsecure,
+		SpecMarkers:  `+kubebuilder:validation:XValidation:rule="!(has(self.insecureSkipVerify) && self.insecureSkipVerify && has(self.caBundle))",message="caBundle is not used with insecureSkipVerify: set one of them"`,
+		Columns:      [][2]string{{"Server", ".spec.server"}},
+		GroupVersion: handWritten,
+	},
+	{
+		Name: "aws", What: "AWS", Account: "an account at AWS", ClusterOnly: true, Identity: true,
+		Secret: `Its value is a file of credentials with the profile default, as the aws command has in ~/.aws/credentials.`,
+		Fields: defaultEndpoint("The default is that of EC2 in the region of the inventory."),
+	},
+	{
+		Name: "azure", What: "Azure", Account: "a subscription of Azure", ClusterOnly: true, Identity: true,
+		Secret: `Its value is a JSON object, like {"tenantId": "...", "clientId": "...", "clientSecret": "..."}.`,
+		Fields: required("SubscriptionID", "subscriptionID", "whose VMs are listed.", `^[0-9A-Za-z-]+$`) +
+			defaultEndpoint("The default is https://management.azure.com."),
+	},
+	{
+		Name: "digitalocean", What: "DigitalOcean", ClusterOnly: true,
+		Secret: `Its value is a JSON object, like {"token": "..."}. A token that may read Droplets is enough.`,
+		Fields: defaultEndpoint("The default is https://api.digitalocean.com."),
+	},
+	{
+		Name: "gcp", What: "Google Cloud", Account: "a project of Google Cloud", ClusterOnly: true, Identity: true,
+		Secret: `Its value is the JSON key of a service account.`,
+		Fields: required("ProjectID", "projectID", "whose VMs are listed.", `^[a-z0-9:.-]+$`) +
+			defaultEndpoint("The default is https://compute.googleapis.com."),
+	},
+	{
+		Name: "kubevirt", What: "a cluster with KubeVirt", ClusterOnly: true, Identity: true,
+		Secret: `Its value is a kubeconfig. Files and commands that it names are refused.`,
+		Fields: defaultEndpoint("The default is the server of the kubeconfig."),
+	},
+	{
+		Name: "yandex", What: "Yandex Cloud", Account: "a folder of Yandex Cloud", ClusterOnly: true, Identity: true,
+		Secret: `Its value is the JSON of an authorized key of a service account.`,
+		Fields: required("FolderID", "folderID", "whose VMs are listed.", `^[a-z0-9]+$`) +
+			defaultEndpoint("The default is https://api.cloud.yandex.net."),
+	},
+}
+
+const openstackFields = `
+// AuthURL is the address of Keystone, the identity service, in version 3, like
+// https://keystone.example.org/v3.
+// +kubebuilder:validation:MaxLength=253
+// +kubebuilder:validation:Pattern=` + "`^https?://[A-Za-z0-9.:\\[\\]/_-]+$`" + `
+AuthURL string ` + "`json:\"authURL\"`" + `
+// Region of the instances, if the cloud has several.
+// +optional
+// +kubebuilder:validation:MaxLength=253
+Region string ` + "`json:\"region,omitempty\"`"
+
+const vsphereServer = `
+// Server is the vCenter: a host, like vcenter.example.org, with a port unless that
+// is 443. It may be a URL too; without a path, /sdk is meant.
+//
+// A VM is never looked for in another vCenter than the one that it was made in: to
+// move VMs to another, make a new configuration.
+// +kubebuilder:validation:MinLength=1
+// +kubebuilder:validation:MaxLength=253
+// +kubebuilder:validation:Pattern=` + "`^(https?://)?[A-Za-z0-9.:\\[\\]-]+(/.*)?$`" + `
+Server string ` + "`json:\"server\"`"
+
+const vsphereInsecure = `
+// InsecureSkipVerify does not check the vCenter's certificate: who is on the way to
+// it can read the password. Default false.
+// +optional
+InsecureSkipVerify *bool ` + "`json:\"insecureSkipVerify,omitempty\"`"

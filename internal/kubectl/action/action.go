@@ -1,0 +1,176 @@
+// Package action decides what the commands of kubectl drover that change an object write: a merge patch
+// or a deletion, and why a change is refused. It is pure; the package command carries it out.
+package action
+
+import (
+	"encoding/json"
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/kubectl/view"
+)
+
+// A Change of an object.
+type Change struct {
+	view.Ref
+	// Patch is a JSON merge patch, nil if there is none.
+	Patch []byte
+	// Delete the object, after the patch.
+	Delete bool
+	// Done is what kubectl writes behind the name of the object, such as "paused".
+	Done string
+	// Note is a sentence for the user that the change needs, "" if none.
+	Note string
+}
+
+// patch of nested fields. Values that are nil remove their field.
+func patch(fields map[string]any) []byte {
+	b, err := json.Marshal(fields)
+	if err != nil {
+		// Maps of strings, numbers and API types always encode.
+		panic(err)
+	}
+	return b
+}
+
+func annotate(ref view.Ref, done string, annotations map[string]any) Change {
+	return Change{Ref: ref, Done: done, Patch: patch(map[string]any{"metadata": map[string]any{"annotations": annotations}})}
+}
+
+func refOf(kind string, o metav1.Object) view.Ref {
+	return view.Ref{Kind: kind, Namespace: o.GetNamespace(), Name: o.GetName()}
+}
+
+// A Drain is what kubectl drover drain is asked for.
+type Drain struct {
+	// Delete the Machine: Drover drains its Node first.
+	Delete bool
+	// Force deletes pods without regard to their budgets, and Skip does not drain at all.
+	Force, Skip bool
+	// Undo a Force or a Skip that was set before.
+	Undo bool
+}
+
+// DrainMachine decides what a drain of a Machine writes. Drover drains a Node when its Machine is deleted:
+// there is no drain of a Machine that stays.
+func DrainMachine(m *machinev1alpha1.Machine, o Drain) (Change, error) {
+	ref := refOf(view.Machine, m)
+	terminating := m.DeletionTimestamp != nil
+	switch {
+	case o.Undo && (o.Force || o.Skip || o.Delete):
+		return Change{}, fmt.Errorf("--undo removes what --force and --skip set: it goes with none of --delete, --force and --skip")
+	case o.Undo:
+		return annotate(ref, "drained by its rules again", map[string]any{machinev1alpha1.AnnotationForceDrain: nil, machinev1alpha1.AnnotationSkipDrain: nil}), nil
+	case o.Force && o.Skip:
+		return Change{}, fmt.Errorf("--force and --skip exclude each other")
+	case !terminating && !o.Delete:
+		return Change{}, fmt.Errorf("%s is not being deleted: Drover drains a Node when its Machine is deleted. Add --delete to drain the Node and delete the Machine with its VM, "+
+			"run kubectl drover replace to have another Machine first, or kubectl drain to empty a Node that stays", ref)
+	case terminating && !o.Force && !o.Skip:
+		return Change{}, fmt.Errorf("%s is being drained and deleted already: kubectl drover why %s -n %s shows what it waits for; --force ignores budgets", ref, ref, ref.Namespace)
+	}
+	c := Change{Ref: ref, Done: "drained and deleted"}
+	switch {
+	case o.Force:
+		c = annotate(ref, "drained by force", map[string]any{machinev1alpha1.AnnotationForceDrain: "true"})
+	case o.Skip:
+		c = annotate(ref, "deleted without a drain", map[string]any{machinev1alpha1.AnnotationSkipDrain: "true"})
+	}
+	c.Delete = !terminating
+	return c, nil
+}
+
+// Replace decides how a Machine is marked to be replaced, or no more.
+func Replace(m *machinev1alpha1.Machine, undo bool) (Change, error) {
+	ref := refOf(view.Machine, m)
+	switch {
+	case undo && m.Status.NodeRequestedReplacement:
+		// The annotation of the Node stays in force without it.
+		return annotate(ref, "not replaced", map[string]any{machinev1alpha1.AnnotationReplace: "false"}), nil
+	case undo:
+		return annotate(ref, "not replaced", map[string]any{machinev1alpha1.AnnotationReplace: nil}), nil
+	case metav1.GetControllerOf(m) == nil:
+		return Change{}, fmt.Errorf("%s has no MachineSet: nothing replaces it. Create another Machine and delete this one", ref)
+	case m.DeletionTimestamp != nil:
+		return Change{}, fmt.Errorf("%s is being deleted already", ref)
+	}
+	c := annotate(ref, "marked to be replaced", map[string]any{machinev1alpha1.AnnotationReplace: "true"})
+	c.Note = "Its set replaces it within spec.remediation."
+	return c, nil
+}
+
+// Preserve decides how a Machine is kept for analysis, or no more.
+func Preserve(m *machinev1alpha1.Machine, whenFailed, undo bool) (Change, error) {
+	ref := refOf(view.Machine, m)
+	switch {
+	case undo && whenFailed:
+		return Change{}, fmt.Errorf("--undo and --when-failed exclude each other")
+	case undo:
+		// A set that preserves by itself would write its value again.
+		value := any(nil)
+		if m.Annotations[machinev1alpha1.AnnotationPreserve] == machinev1alpha1.PreserveAuto || nodePreserves(m) {
+			value = machinev1alpha1.PreserveFalse
+		}
+		c := annotate(ref, "not preserved", map[string]any{machinev1alpha1.AnnotationPreserve: value})
+		if nodePreserves(m) {
+			c.Note = fmt.Sprintf("The annotation of its Node goes before: remove %s from the Node too.", machinev1alpha1.AnnotationPreserve)
+		}
+		return c, nil
+	case m.DeletionTimestamp != nil:
+		return Change{}, fmt.Errorf("%s is being deleted: it cannot be preserved any more", ref)
+	case whenFailed:
+		return annotate(ref, "preserved when it fails", map[string]any{machinev1alpha1.AnnotationPreserve: machinev1alpha1.PreserveWhenFailed}), nil
+	}
+	return annotate(ref, "preserved", map[string]any{machinev1alpha1.AnnotationPreserve: machinev1alpha1.PreserveNow}), nil
+}
+
+// nodePreserves reports whether the value in force is another than the Machine's: that of the Node.
+func nodePreserves(m *machinev1alpha1.Machine) bool {
+	return m.Status.Preserve != "" && m.Status.Preserve != m.Annotations[machinev1alpha1.AnnotationPreserve]
+}
+
+// Freeze decides how the creation and the replacement of Machines are held, or no more: at a
+// MachineDeployment, a MachineSet that stands alone, or each MachineDeployment of a NodePool.
+func Freeze(v *view.View, ref view.Ref, undo bool) ([]Change, error) {
+	var value any = "true"
+	done := "frozen"
+	if undo {
+		value, done = nil, "not frozen"
+	}
+	change := func(ref view.Ref) Change {
+		return Change{Ref: ref, Done: done, Patch: patch(map[string]any{"metadata": map[string]any{"labels": map[string]any{machinev1alpha1.LabelFreeze: value}}})}
+	}
+	switch ref.Kind {
+	case view.NodePool:
+		p := v.Pool(ref.Namespace, ref.Name)
+		if p == nil {
+			return nil, notFound(ref)
+		}
+		var out []Change
+		for _, d := range v.DeploymentsOf(p) {
+			out = append(out, change(refOf(view.MachineDeployment, d)))
+		}
+		return out, nil
+	case view.MachineDeployment:
+		if v.Deployment(ref.Namespace, ref.Name) == nil {
+			return nil, notFound(ref)
+		}
+	case view.MachineSet:
+		s := v.Set(ref.Namespace, ref.Name)
+		if s == nil {
+			return nil, notFound(ref)
+		}
+		if by := metav1.GetControllerOf(s); by != nil {
+			return nil, fmt.Errorf("%s is controlled by %s, which passes the label on: freeze that", ref, view.Ref{Kind: by.Kind, Name: by.Name})
+		}
+	default:
+		return nil, fmt.Errorf("a %s cannot be frozen: name a NodePool, MachineDeployment or MachineSet", ref.Kind)
+	}
+	return []Change{change(ref)}, nil
+}
+
+func notFound(ref view.Ref) error {
+	return fmt.Errorf("%s %q not found in namespace %q", ref.Kind, ref.Name, ref.Namespace)
+}

@@ -1,0 +1,96 @@
+package command
+
+import (
+	"bytes"
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	"github.com/drover-dev/drover/internal/kubectl/view"
+)
+
+func leaves(c *cobra.Command) []*cobra.Command {
+	var out []*cobra.Command
+	for _, below := range c.Commands() {
+		out = append(out, leaves(below)...)
+	}
+	if len(c.Commands()) == 0 {
+		out = append(out, c)
+	}
+	return out
+}
+
+func TestEachCommandHasAnExampleAndHelp(t *testing.T) {
+	all := leaves(New(genericiooptions.NewTestIOStreamsDiscard()))
+	if len(all) < 16 {
+		t.Errorf("%d commands", len(all))
+	}
+	for _, c := range all {
+		if c.Example == "" || c.Short == "" || !strings.Contains(c.Example, "kubectl drover ") {
+			t.Errorf("%s: example %q, short %q", c.CommandPath(), c.Example, c.Short)
+		}
+		if c.ValidArgsFunction == nil && len(c.ValidArgs) == 0 {
+			t.Errorf("%s completes files", c.CommandPath())
+		}
+		c.LocalNonPersistentFlags().VisitAll(func(f *pflag.Flag) {
+			if f.Usage == "" {
+				t.Errorf("%s: --%s has no usage", c.CommandPath(), f.Name)
+			}
+		})
+	}
+}
+
+func TestArgumentsNameObjectsAsKubectlDoes(t *testing.T) {
+	cases := map[string]struct {
+		args []string
+		want []view.Ref
+		err  string
+	}{
+		"Slash":        {[]string{"md/a"}, []view.Ref{{Kind: view.MachineDeployment, Namespace: "n", Name: "a"}}, ""},
+		"KindAndNames": {[]string{"machines", "a", "b"}, []view.Ref{{Kind: view.Machine, Namespace: "n", Name: "a"}, {Kind: view.Machine, Namespace: "n", Name: "b"}}, ""},
+		"FullKind":     {[]string{"MachineSet.machine.drover.dev/a"}, []view.Ref{{Kind: view.MachineSet, Namespace: "n", Name: "a"}}, ""},
+		"UnknownKind":  {[]string{"pod/a"}, nil, `"pod" is no kind that this command takes: it must be one of NodePool, MachineDeployment, MachineSet, Machine`},
+		"NoName":       {[]string{"md"}, nil, "names no object"},
+		"EmptyName":    {[]string{"md/"}, nil, "names no object"},
+		"Mixed":        {[]string{"md/a", "b"}, nil, "all as names behind one kind"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			got, err := refs(tc.args, "n", view.NodePool, view.MachineDeployment, view.MachineSet, view.Machine)
+			if tc.err != "" {
+				if err == nil || !strings.Contains(err.Error(), tc.err) {
+					t.Fatalf("error %v, want %q", err, tc.err)
+				}
+				return
+			}
+			if err != nil || len(got) != len(tc.want) {
+				t.Fatalf("got %v, %v", got, err)
+			}
+			for i := range got {
+				if got[i] != tc.want[i] {
+					t.Errorf("got %v, want %v", got, tc.want)
+				}
+			}
+		})
+	}
+}
+
+func TestAnErrorEndsWithOne(t *testing.T) {
+	out, errs := &bytes.Buffer{}, &bytes.Buffer{}
+	code := Run(context.Background(), genericiooptions.IOStreams{In: &bytes.Buffer{}, Out: out, ErrOut: errs}, []string{"move"})
+	if code != 1 || errs.String() != "error: --namespace is required\n" {
+		t.Errorf("code %d: %s%s", code, out, errs)
+	}
+}
+
+func TestTheCompletionOfKubectlRunsThePlugin(t *testing.T) {
+	out := &bytes.Buffer{}
+	code := Run(context.Background(), genericiooptions.IOStreams{In: &bytes.Buffer{}, Out: out, ErrOut: &bytes.Buffer{}}, []string{"completion", "kubectl"})
+	if code != 0 || !strings.Contains(out.String(), `exec kubectl-drover __complete "$@"`) {
+		t.Errorf("code %d:\n%s", code, out)
+	}
+}

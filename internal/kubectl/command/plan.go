@@ -1,0 +1,255 @@
+package command
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/jsonmergepatch"
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/kubectl/collect"
+	"github.com/drover-dev/drover/internal/kubectl/forecast"
+	"github.com/drover-dev/drover/internal/kubectl/view"
+)
+
+// lastApplied is where kubectl apply keeps what it applied.
+const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
+
+func (a *app) plan() *cobra.Command {
+	var files []string
+	var o output
+	var target targetFlag
+	manager := ""
+	cmd := &cobra.Command{
+		Use:   "plan -f FILE",
+		Short: "Show what a change of NodePools or MachineDeployments would do, without doing it",
+		Long: "Show what a change of NodePools or MachineDeployments would do, without doing it: which Machines are replaced, updated in place, created and deleted, in which order, how many at a time, what " +
+			"blocks it, and how long it takes at least.\n\nThe API server checks the change and fills in defaults by a dry run, as kubectl apply sends it. Drover's own planners foresee the rest. " +
+			"Objects of other kinds in the file are left out, except that a class of the file counts as one that exists.",
+		Example: "  kubectl drover plan -f workers.yaml\n\n  # With the PodDisruptionBudgets of the cluster that the Machines join\n  kubectl drover plan -f workers.yaml --target-context=prod\n\n" +
+			"  # From a pipe, for a script\n  kustomize build . | kubectl drover plan -f - -o json",
+		Args: cobra.NoArgs, ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			objects, err := a.objects(files)
+			if err != nil {
+				return err
+			}
+			p := &planner{app: a, ctx: cmd.Context(), objects: objects, manager: manager}
+			if p.target, err = target.connect(); err != nil {
+				return fmt.Errorf("target cluster: %w", err)
+			}
+			forecasts, err := p.all()
+			if err != nil {
+				return err
+			}
+			return o.write(a.Out, forecasts, func() string { return a.screen(o.format == "wide").Forecasts(forecasts) })
+		},
+	}
+	o.add(cmd)
+	target.add(cmd)
+	cmd.Flags().StringSliceVarP(&files, "filename", "f", nil, "The file with the changed objects, - for standard input.")
+	cmd.Flags().StringVar(&manager, "field-manager", "kubectl", "The field manager by which the change will be applied on the server side. It does not count for objects that kubectl apply wrote on the client side.")
+	_ = cmd.MarkFlagRequired("filename")
+	_ = cmd.MarkFlagFilename("filename", "yaml", "yml", "json")
+	return cmd
+}
+
+// objects of files.
+func (a *app) objects(files []string) ([]*unstructured.Unstructured, error) {
+	var out []*unstructured.Unstructured
+	for _, file := range files {
+		var b []byte
+		var err error
+		if file == "-" {
+			b, err = io.ReadAll(a.In)
+		} else {
+			b, err = os.ReadFile(file) //nolint:gosec // The user names it.
+		}
+		if err != nil {
+			return nil, err
+		}
+		decoder := utilyaml.NewYAMLOrJSONDecoder(bytes.NewReader(b), 4096)
+		for {
+			u := &unstructured.Unstructured{}
+			if err := decoder.Decode(&u.Object); errors.Is(err, io.EOF) {
+				break
+			} else if err != nil {
+				return nil, fmt.Errorf("%s: %w", file, err)
+			}
+			if len(u.Object) > 0 {
+				out = append(out, u)
+			}
+		}
+	}
+	return out, nil
+}
+
+// A planner foresees the changes of a command.
+type planner struct {
+	*app
+	ctx     context.Context
+	objects []*unstructured.Unstructured
+	target  client.Client
+	manager string
+}
+
+func (p *planner) all() ([]forecast.Forecast, error) {
+	out := []forecast.Forecast{}
+	for _, u := range p.objects {
+		foresee := p.deployment
+		switch u.GroupVersionKind() {
+		case machinev1alpha1.MachineDeploymentGroupVersionKind:
+		case machinev1alpha1.NodePoolGroupVersionKind:
+			foresee = p.pool
+		default:
+			continue
+		}
+		if err := p.inNamespace(u); err != nil {
+			return nil, err
+		}
+		all, err := foresee(u)
+		if err != nil {
+			return nil, fmt.Errorf("%s/%s: %w", u.GetKind(), u.GetName(), err)
+		}
+		out = append(out, all...)
+	}
+	if len(out) == 0 {
+		return nil, fmt.Errorf("there is no NodePool and no MachineDeployment of %s among the %d objects of the file", machinev1alpha1.SchemeGroupVersion, len(p.objects))
+	}
+	return out, nil
+}
+
+// inNamespace gives an object without a namespace that of the command, as kubectl apply does.
+func (p *planner) inNamespace(u *unstructured.Unstructured) error {
+	if u.GetNamespace() != "" {
+		return nil
+	}
+	ns, err := p.namespace()
+	u.SetNamespace(ns)
+	return err
+}
+
+// deployment foresees the change of a MachineDeployment.
+func (p *planner) deployment(u *unstructured.Unstructured) ([]forecast.Forecast, error) {
+	c, err := p.connect()
+	if err != nil {
+		return nil, err
+	}
+	before, after := &machinev1alpha1.MachineDeployment{}, &machinev1alpha1.MachineDeployment{}
+	if err := p.dryRun(c, before, u, after); err != nil {
+		return nil, err
+	}
+	v, err := p.look(c, u.GetNamespace())
+	if err != nil {
+		return nil, err
+	}
+	in, err := p.input(c, v, before, after)
+	if err != nil {
+		return nil, err
+	}
+	in.Before, in.After = before, after
+	return []forecast.Forecast{forecast.Of(p.now(), in)}, nil
+}
+
+func (p *planner) look(c client.Client, namespace string) (*view.View, error) {
+	return collect.View(p.ctx, c, p.now(), collect.Options{Namespace: namespace, Target: p.target, Nodes: true, Budgets: true})
+}
+
+// input of a forecast: what belongs to the MachineDeployment as it is, and to the template of the other.
+func (p *planner) input(c client.Client, v *view.View, before, after *machinev1alpha1.MachineDeployment) (in forecast.Input, err error) {
+	for _, s := range v.SetsOf(before) {
+		in.Sets = append(in.Sets, *s)
+		for _, m := range v.MachinesOf(s) {
+			in.Machines = append(in.Machines, *m)
+		}
+	}
+	in.Config = v.ConfigOf(after.Namespace, after.Spec.Template.Spec.ClusterRef)
+	if v.Target != nil && v.Target.Budgets != nil {
+		in.TargetRead, in.Pods, in.Budgets = true, v.Target.Pods, v.Target.Budgets
+	}
+	in.ClassMissing, err = p.lacksClass(c, after)
+	return in, err
+}
+
+// dryRun returns the object as the API server would keep it. As kubectl apply does, it merges what was
+// applied before, what is there and what the file has; an object that kubectl apply did not write
+// is applied on the server side.
+func (p *planner) dryRun(c client.Client, before client.Object, u *unstructured.Unstructured, after client.Object) error {
+	if err := client.IgnoreNotFound(c.Get(p.ctx, client.ObjectKeyFromObject(u), before)); err != nil {
+		return err
+	}
+	dry := client.NewDryRunClient(c)
+	out := u.DeepCopy()
+	original, applied := before.GetAnnotations()[lastApplied]
+	switch {
+	case before.GetUID() == "":
+		if err := dry.Create(p.ctx, out); err != nil {
+			return err
+		}
+	case applied:
+		patch, err := threeWay(original, before, u)
+		if err != nil {
+			return err
+		}
+		if err := dry.Patch(p.ctx, out, client.RawPatch(types.MergePatchType, patch)); err != nil {
+			return err
+		}
+	default:
+		if err := dry.Apply(p.ctx, client.ApplyConfigurationFromUnstructured(out), client.FieldOwner(p.manager), client.ForceOwnership); err != nil {
+			return err
+		}
+	}
+	return runtime.DefaultUnstructuredConverter.FromUnstructured(out.Object, after)
+}
+
+func threeWay(original string, before client.Object, u *unstructured.Unstructured) ([]byte, error) {
+	modified, err := u.MarshalJSON()
+	if err != nil {
+		return nil, err
+	}
+	live, err := runtime.DefaultUnstructuredConverter.ToUnstructured(before)
+	if err != nil {
+		return nil, err
+	}
+	current, err := (&unstructured.Unstructured{Object: live}).MarshalJSON()
+	if err != nil {
+		return nil, err
+	}
+	return jsonmergepatch.CreateThreeWayJSONMergePatch([]byte(original), modified, current)
+}
+
+// lacksClass reports whether the class of the template is neither there nor in the file.
+func (p *planner) lacksClass(c client.Client, d *machinev1alpha1.MachineDeployment) (bool, error) {
+	ref := d.Spec.Template.Spec.ClassRef
+	kind, namespace := machinev1alpha1.MachineClassGroupVersionKind, d.Namespace
+	if ref.Kind == machinev1alpha1.ClusterMachineClassGroupVersionKind.Kind {
+		kind, namespace = machinev1alpha1.ClusterMachineClassGroupVersionKind, ""
+	}
+	for _, u := range p.objects {
+		if u.GroupVersionKind() == kind && u.GetName() == ref.Name && (namespace == "" || u.GetNamespace() == "" || u.GetNamespace() == namespace) {
+			return false, nil
+		}
+	}
+	u := &unstructured.Unstructured{}
+	u.SetGroupVersionKind(kind)
+	err := c.Get(p.ctx, client.ObjectKey{Namespace: namespace, Name: ref.Name}, u)
+	if apierrors.IsNotFound(err) {
+		return true, nil
+	}
+	// If the user may not read classes, Drover's own condition reports a missing one.
+	if apierrors.IsForbidden(err) {
+		return false, nil
+	}
+	return false, err
+}

@@ -1,0 +1,240 @@
+package command
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/kubectl/action"
+	"github.com/drover-dev/drover/internal/kubectl/collect"
+	"github.com/drover-dev/drover/internal/kubectl/diagnosis"
+	"github.com/drover-dev/drover/internal/kubectl/view"
+)
+
+func (a *app) rollout() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "rollout SUBCOMMAND",
+		Short:   "Manage rollouts of MachineDeployments, as kubectl rollout does of Deployments",
+		Example: "  kubectl drover rollout status md/workers\n\n  kubectl drover rollout undo md/workers --to-revision=3",
+	}
+	cmd.AddCommand(a.history(), a.undo(), a.pause(), a.resume(), a.restart(), a.rolloutStatus())
+	return cmd
+}
+
+// deployments that the arguments name.
+func (a *app) deployments(ctx context.Context, args []string) (*view.View, []*machinev1alpha1.MachineDeployment, error) {
+	v, all, err := a.named(ctx, args, view.MachineDeployment)
+	if err != nil {
+		return nil, nil, err
+	}
+	var out []*machinev1alpha1.MachineDeployment
+	for _, ref := range all {
+		d := v.Deployment(ref.Namespace, ref.Name)
+		if d == nil {
+			return nil, nil, fmt.Errorf("%s %q not found in namespace %q", ref.Kind, ref.Name, ref.Namespace)
+		}
+		out = append(out, d)
+	}
+	return v, out, nil
+}
+
+// named reads the namespace, and parses the arguments.
+func (a *app) named(ctx context.Context, args []string, kinds ...string) (*view.View, []view.Ref, error) {
+	ns, err := a.namespace()
+	if err != nil {
+		return nil, nil, err
+	}
+	all, err := refs(args, ns, kinds...)
+	if err != nil {
+		return nil, nil, err
+	}
+	v, err := a.read(ctx, false, collect.Options{})
+	return v, all, err
+}
+
+func (a *app) history() *cobra.Command {
+	var o output
+	var revision int64
+	cmd := &cobra.Command{
+		Use:     "history (md NAME | md/NAME)",
+		Short:   "Show the revisions of a MachineDeployment",
+		Example: "  kubectl drover rollout history md/workers\n\n  # All of one revision\n  kubectl drover rollout history md/workers --revision=3",
+		Args:    cobra.RangeArgs(1, 2), ValidArgsFunction: a.completeRefs(view.MachineDeployment),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			_, all, err := a.deployments(cmd.Context(), args)
+			if err != nil {
+				return err
+			}
+			entries, err := action.History(all[0], revision)
+			if err != nil {
+				return err
+			}
+			return o.write(a.Out, entries, func() string { return a.screen(o.format == "wide").History(entries, revision != 0) })
+		},
+	}
+	o.add(cmd)
+	cmd.Flags().Int64Var(&revision, "revision", 0, "Show all of this revision.")
+	return cmd
+}
+
+func (a *app) undo() *cobra.Command {
+	var o action.Undo
+	f := a.newChange("rolled back")
+	cmd := &cobra.Command{
+		Use:   "undo (md NAME | md/NAME) [--to-revision=N]",
+		Short: "Roll back to an earlier revision",
+		Long: "Roll back to an earlier revision: its class, version, cluster, failure domain, labels and annotations are written into the template, as kubectl rollout undo does.\n\n" +
+			"With --hold, spec.rollbackTo is set instead: it holds although a GitOps tool writes the template again, until --release.",
+		Example: "  kubectl drover rollout undo md/workers\n\n  # A certain revision, in spite of a GitOps tool\n  kubectl drover rollout undo md/workers --to-revision=3 --hold",
+		Args:    cobra.RangeArgs(1, 2), ValidArgsFunction: a.completeRefs(view.MachineDeployment),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			_, all, err := a.deployments(cmd.Context(), args)
+			if err != nil {
+				return err
+			}
+			return f.each(cmd.Context(), all, func(d *machinev1alpha1.MachineDeployment) (action.Change, error) { return action.UndoRollout(d, o) })
+		},
+	}
+	cmd.Flags().Int64Var(&o.ToRevision, "to-revision", 0, "The revision to roll back to. 0 is the one before the current one.")
+	cmd.Flags().BoolVar(&o.Hold, "hold", false, "Set spec.rollbackTo, and leave the template as it is.")
+	cmd.Flags().BoolVar(&o.Release, "release", false, "Remove spec.rollbackTo, so that the template is rolled out again.")
+	cmd.MarkFlagsMutuallyExclusive("hold", "release")
+	cmd.MarkFlagsMutuallyExclusive("to-revision", "release")
+	f.add(cmd)
+	return cmd
+}
+
+func (a *app) pause() *cobra.Command {
+	return a.held("pause", "Hold the rollouts of a MachineDeployment or NodePool", "paused", action.Pause)
+}
+
+func (a *app) resume() *cobra.Command {
+	return a.held("resume", "Let held rollouts go on", "resumed", action.Resume)
+}
+
+func (a *app) held(name, short, done string, decide func(*view.View, view.Ref) (action.Change, error)) *cobra.Command {
+	f := a.newChange(done)
+	cmd := &cobra.Command{
+		Use:     name + " (KIND NAME | KIND/NAME)",
+		Short:   short,
+		Long:    short + ". Scaling, and replacing Machines that failed, go on during a pause.",
+		Example: fmt.Sprintf("  kubectl drover rollout %s md/workers\n\n  kubectl drover rollout %s np/web", name, name),
+		Args:    cobra.MinimumNArgs(1), ValidArgsFunction: a.completeRefs(view.MachineDeployment, view.NodePool),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			v, all, err := a.named(cmd.Context(), args, view.MachineDeployment, view.NodePool)
+			if err != nil {
+				return err
+			}
+			for _, ref := range all {
+				c, err := decide(v, ref)
+				if err == nil {
+					err = f.carryOut(cmd.Context(), c)
+				}
+				if err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+	}
+	f.add(cmd)
+	return cmd
+}
+
+func (a *app) restart() *cobra.Command {
+	f := a.newChange("restarted")
+	cmd := &cobra.Command{
+		Use:   "restart (md NAME | md/NAME)",
+		Short: "Replace all Machines, by the strategy, although the template did not change",
+		Long: "Replace all Machines, by the strategy, although the template did not change: the annotation " + action.AnnotationRestartedAt +
+			" of the template is set, as kubectl rollout restart does.",
+		Example: "  kubectl drover rollout restart md/workers",
+		Args:    cobra.MinimumNArgs(1), ValidArgsFunction: a.completeRefs(view.MachineDeployment),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			_, all, err := a.deployments(cmd.Context(), args)
+			if err != nil {
+				return err
+			}
+			return f.each(cmd.Context(), all, func(d *machinev1alpha1.MachineDeployment) (action.Change, error) { return action.Restart(d, a.now()) })
+		},
+	}
+	f.add(cmd)
+	return cmd
+}
+
+func (a *app) rolloutStatus() *cobra.Command {
+	watch := true
+	timeout := time.Duration(0)
+	cmd := &cobra.Command{
+		Use:   "status (KIND NAME | KIND/NAME)",
+		Short: "Wait until a rollout is complete, and show how far it is",
+		Long: "Wait until a rollout is complete, and write how far it is whenever that changes. It ends as well when a user must act, with what to do." +
+			exitCodes,
+		Example: "  kubectl drover rollout status md/workers --timeout=20m",
+		Args:    cobra.RangeArgs(1, 2), ValidArgsFunction: a.completeRefs(view.MachineDeployment, view.NodePool, view.MachineSet),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			ctx := cmd.Context()
+			if timeout > 0 {
+				var cancel context.CancelFunc
+				ctx, cancel = context.WithTimeout(ctx, timeout)
+				defer cancel()
+			}
+			return a.awaitRollout(ctx, args, watch)
+		},
+	}
+	cmd.Flags().BoolVarP(&watch, "watch", "w", true, "Wait until the rollout is complete.")
+	cmd.Flags().DurationVar(&timeout, "timeout", 0, "How long to wait at most. 0 is for ever.")
+	return cmd
+}
+
+func (a *app) awaitRollout(ctx context.Context, args []string, watch bool) error {
+	ref, err := a.optionalRef(args)
+	if err != nil {
+		return err
+	}
+	last := ""
+	for {
+		v, err := a.read(ctx, false, collect.Options{})
+		if err != nil {
+			return err
+		}
+		r, err := diagnosis.Status(v, ref, a.now())
+		if err != nil {
+			return err
+		}
+		text := rolloutText(r.Groups[0])
+		if r.State == diagnosis.NeedsUser {
+			r.Groups[0].Machines = nil
+			text = a.screen(false).Status(r)
+		}
+		if text != last {
+			fmt.Fprintln(a.Out, strings.TrimRight(text, "\n"))
+			last = text
+		}
+		if !watch || r.State != diagnosis.InProgress {
+			return exit(r.State, nil)
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("%s is not complete: %w", ref, ctx.Err())
+		case <-time.After(interval):
+		}
+	}
+}
+
+// rolloutText is one line, as kubectl rollout status writes.
+func rolloutText(g diagnosis.Group) string {
+	if g.State == diagnosis.Complete {
+		return fmt.Sprintf("%s successfully rolled out", g.Ref)
+	}
+	c := g.Counts
+	text := fmt.Sprintf("Waiting for %s: %d of %d Machines are updated, %d are available", g.Ref, c.Updated, c.Desired, c.Available)
+	if g.Doing != "" {
+		text += " (" + g.Doing + ")"
+	}
+	return text + "..."
+}

@@ -1,0 +1,136 @@
+package diagnosis_test
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/drover-dev/drover/internal/kubectl/diagnosis"
+	"github.com/drover-dev/drover/internal/kubectl/render"
+	"github.com/drover-dev/drover/internal/kubectl/view"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+// width of the golden screens.
+const width = 100
+
+// read a view that was recorded by TestKubectlDroverNamesCauseAndCure -record-views.
+func read(t *testing.T, file string) *view.View {
+	t.Helper()
+	b, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := &view.View{}
+	if err := yaml.UnmarshalStrict(b, v); err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+// TestEachFaultIsNamedWithItsCure renders status, tree and why of each recorded fault.
+func TestEachFaultIsNamedWithItsCure(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		texts  []string
+		state  diagnosis.State
+	}{
+		"Quota":                 {"the quota of the cloud is used up", []string{"QuotaExceeded", "Raise the quota at the cloud"}, diagnosis.InProgress},
+		"WrongImage":            {"the class names an image that the cloud does not have", []string{"InvalidRequest", "ubuntu-99.04", "Create a class with correct spec.forProvider"}, diagnosis.NeedsUser},
+		"UnknownField":          {"the class has a field that the VM resource does not have", []string{"ForProviderInvalid", "forProvider.flavour", "Correct spec.forProvider of the class"}, diagnosis.NeedsUser},
+		"MissingClass":          {"the class does not exist", []string{"ClassNotFound", "absent", "Create the class, or name another one"}, diagnosis.NeedsUser},
+		"MissingCredentials":    {"the Secret with the kubeconfig does not exist", []string{"CredentialsMissing", "absent", "Create the Secret that spec.credentials names"}, diagnosis.NeedsUser},
+		"BlockedBudget":         {"a budget lets no pod go from a Machine that is deleted", []string{"PodDisruptionBudget", "maxUnavailable is 0", "drover.dev/force-drain"}, diagnosis.NeedsUser},
+		"BlockedParent":         {"a budget lets no pod go from a Machine of a deployment that is deleted", []string{"PodDisruptionBudget", "drover.dev/force-drain"}, diagnosis.NeedsUser},
+		"KubeletNeverStarts":    {"the VM boots and no kubelet starts", []string{"JoinTimeout", "last milestone: VMRunning", "Read the console of the VM"}, diagnosis.NeedsUser},
+		"NodeWithoutProviderID": {"a Node of the right name proves nothing", []string{"NodeUnproven", "cluster.drover.dev/join-token"}, diagnosis.NeedsUser},
+		"TooManyUnhealthy":      {"more Machines are unhealthy than may be", []string{"TooManyUnhealthy", "maxUnhealthy"}, diagnosis.NeedsUser},
+		"TargetDown":            {"the target cluster does not answer", []string{"Unreachable", "Check the network and the API server"}, diagnosis.NeedsUser},
+	}
+	files, err := filepath.Glob("testdata/views/*.yaml")
+	if err != nil || len(files) != len(cases) {
+		t.Fatalf("%d views, want %d, %v", len(files), len(cases), err)
+	}
+	for _, file := range files {
+		name := strings.TrimSuffix(filepath.Base(file), ".yaml")
+		t.Run(name, func(t *testing.T) {
+			tc, ok := cases[name]
+			if !ok {
+				t.Fatal("no case for this view")
+			}
+			v := read(t, file)
+			now := v.Time.Time
+			screen := render.Plain(width, now)
+			r, err := diagnosis.Status(v, nil, now)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if r.State != tc.state {
+				t.Errorf("%s: state %s, want %s", tc.reason, r.State, tc.state)
+			}
+			status := screen.Status(r)
+			names(t, tc.reason, "status", status, tc.texts)
+			out := "$ kubectl drover status\n" + status
+			branches, err := diagnosis.Tree(v, nil, now)
+			if err != nil {
+				t.Fatal(err)
+			}
+			out += "\n$ kubectl drover tree\n" + screen.Tree(branches)
+			for _, ref := range asked(v) {
+				a, err := diagnosis.Why(v, ref, now)
+				if err != nil {
+					t.Fatal(err)
+				}
+				why := screen.Why(a)
+				names(t, tc.reason, "why "+ref.String(), why, tc.texts)
+				out += "\n$ kubectl drover why " + ref.String() + "\n" + why
+			}
+			golden(t, "testdata/"+name+".txt", out)
+		})
+	}
+}
+
+// asked are the MachineDeployment, and its oldest Machine.
+func asked(v *view.View) []view.Ref {
+	var out []view.Ref
+	for _, d := range v.Deployments {
+		out = append(out, view.Ref{Kind: view.MachineDeployment, Namespace: d.Namespace, Name: d.Name})
+	}
+	if len(v.Machines) > 0 {
+		m := v.Machines[0]
+		out = append(out, view.Ref{Kind: view.Machine, Namespace: m.Namespace, Name: m.Name})
+	}
+	return out
+}
+
+func names(t *testing.T, reason, command, out string, texts []string) {
+	t.Helper()
+	flat := strings.Join(strings.Fields(out), " ")
+	for _, text := range texts {
+		if !strings.Contains(flat, text) {
+			t.Errorf("%s: %s does not name %q:\n%s", reason, command, text, out)
+		}
+	}
+}
+
+func golden(t *testing.T, file, got string) {
+	t.Helper()
+	if *update {
+		if err := os.WriteFile(file, []byte(got), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got != string(want) {
+		t.Errorf("%s differs; if it shall, run: go test ./internal/kubectl/diagnosis -update\ngot:\n%s", file, got)
+	}
+}

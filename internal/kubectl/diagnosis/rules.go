@@ -1,0 +1,248 @@
+package diagnosis
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	xpv1 "github.com/crossplane/crossplane-runtime/v2/apis/common/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	clusterv1alpha1 "github.com/drover-dev/drover/apis/cluster/v1alpha1"
+	fn "github.com/drover-dev/drover/apis/fn/v1alpha1"
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/kubectl/advice"
+	"github.com/drover-dev/drover/internal/kubectl/view"
+)
+
+// lateAfter is how long a Node may take to join after its VM runs, before that is a finding.
+const lateAfter = 2 * time.Minute
+
+// A rule selects a condition.
+type rule struct {
+	condition string
+	status    metav1.ConditionStatus
+	// reasons that are findings, nil for all, and reasons that are none.
+	only, but []string
+	// needsUser are the reasons that last until a user acts; "*" stands for all.
+	needsUser []string
+}
+
+// setRules are those of NodePools, MachineDeployments and MachineSets, the cause before its effects.
+var setRules = []rule{
+	{condition: machinev1alpha1.ConditionValid, status: metav1.ConditionFalse, needsUser: []string{"*"}},
+	{condition: machinev1alpha1.ConditionFrozen, status: metav1.ConditionTrue, but: []string{machinev1alpha1.ReasonDeploymentFrozen},
+		needsUser: []string{machinev1alpha1.ReasonManualFreeze, machinev1alpha1.ReasonTargetUnreachable, machinev1alpha1.ReasonInjectedIdentityNotAllowed}},
+	{condition: machinev1alpha1.ConditionRemediationAllowed, status: metav1.ConditionFalse, but: []string{machinev1alpha1.ReasonWaitingForMachines}},
+	{condition: machinev1alpha1.ConditionReplicaFailure, status: metav1.ConditionTrue, but: []string{machinev1alpha1.ReasonMachineDeploymentFailing}},
+	{condition: machinev1alpha1.ConditionCapacityExhausted, status: metav1.ConditionTrue},
+	{condition: machinev1alpha1.ConditionSelectorExclusive, status: metav1.ConditionFalse, needsUser: []string{"*"}},
+	{condition: machinev1alpha1.ConditionReconciling, status: metav1.ConditionTrue,
+		only: []string{machinev1alpha1.ReasonDrainBlocked, machinev1alpha1.ReasonWaitingForHooks}},
+	{condition: machinev1alpha1.ConditionReconciling, status: metav1.ConditionFalse, only: []string{machinev1alpha1.ReasonNodePoolPaused}, needsUser: []string{"*"}},
+	{condition: machinev1alpha1.ConditionStalled, status: metav1.ConditionTrue, but: []string{machinev1alpha1.ReasonMachineDeploymentStalled}, needsUser: []string{"*"}},
+	{condition: machinev1alpha1.ConditionProgressing, status: metav1.ConditionFalse, only: []string{machinev1alpha1.ReasonProgressDeadlineExceeded}, needsUser: []string{"*"}},
+}
+
+// machineRules are those of Machines.
+var machineRules = []rule{
+	{condition: machinev1alpha1.ConditionValid, status: metav1.ConditionFalse, needsUser: []string{"*"}},
+	{condition: machinev1alpha1.ConditionNodeIdentified, status: metav1.ConditionFalse, needsUser: []string{"*"}},
+	{condition: machinev1alpha1.ConditionInfrastructureReady, status: metav1.ConditionFalse,
+		but:       []string{machinev1alpha1.ReasonWaiting, machinev1alpha1.ReasonVMCreating},
+		needsUser: []string{string(fn.ErrorInvalidRequest), string(fn.ErrorPermissionDenied)}},
+	{condition: machinev1alpha1.ConditionNodeReady, status: metav1.ConditionFalse, but: []string{machinev1alpha1.ReasonNodeNotJoined, machinev1alpha1.ReasonNodeStarting},
+		needsUser: []string{machinev1alpha1.ReasonUserDataRefused}},
+	{condition: machinev1alpha1.ConditionNodeReady, status: metav1.ConditionUnknown},
+	{condition: machinev1alpha1.ConditionNodeHealthy, status: metav1.ConditionFalse},
+	{condition: machinev1alpha1.ConditionUserDataComplete, status: metav1.ConditionFalse, needsUser: []string{"*"}},
+	{condition: machinev1alpha1.ConditionAnnotationsValid, status: metav1.ConditionFalse, needsUser: []string{"*"}},
+	{condition: machinev1alpha1.ConditionUpdated, status: metav1.ConditionFalse, only: []string{machinev1alpha1.ReasonUpdateFailed}, needsUser: []string{"*"}},
+	{condition: string(xpv1.TypeSynced), status: metav1.ConditionFalse},
+}
+
+// vmRules are those of the VM resource.
+var vmRules = []rule{
+	{condition: string(xpv1.TypeSynced), status: metav1.ConditionFalse},
+	{condition: machinev1alpha1.ConditionLastAsyncOperation, status: metav1.ConditionFalse},
+}
+
+// configRules are those of the configuration of the target cluster.
+var configRules = []rule{
+	{condition: clusterv1alpha1.ConditionReachable, status: metav1.ConditionFalse, needsUser: []string{"*"}},
+	{condition: clusterv1alpha1.ConditionAuthorized, status: metav1.ConditionFalse, needsUser: []string{"*"}},
+}
+
+// apply rules to the conditions of an object.
+func apply(rules []rule, subject view.Ref, conditions []metav1.Condition) []Finding {
+	var out []Finding
+	for _, r := range rules {
+		c := view.Is(conditions, r.condition, r.status)
+		if c == nil || r.only != nil && !slices.Contains(r.only, c.Reason) || slices.Contains(r.but, c.Reason) {
+			continue
+		}
+		f := newFinding(subject, c)
+		f.NeedsUser = slices.Contains(r.needsUser, c.Reason) || slices.Contains(r.needsUser, "*") || isMisconfigured(c.Message)
+		f.Commands = commandsFor(c.Reason, subject)
+		out = append(out, f)
+	}
+	return out
+}
+
+// isMisconfigured reports whether a drain waits for a PodDisruptionBudget that never lets the pod go.
+func isMisconfigured(message string) bool { return strings.Contains(message, "misconfigured") }
+
+// commandsFor a reason, where one command shows or does what the advice names.
+func commandsFor(reason string, s view.Ref) []string {
+	switch reason {
+	case machinev1alpha1.ReasonManualFreeze:
+		return []string{fmt.Sprintf("kubectl drover freeze %s -n %s --undo", s, s.Namespace)}
+	case machinev1alpha1.ReasonProgressDeadlineExceeded:
+		return []string{fmt.Sprintf("kubectl drover rollout undo %s -n %s", s, s.Namespace)}
+	}
+	return nil
+}
+
+// ofConfig returns why a target cluster cannot be used.
+func ofConfig(c *view.Config) []Finding {
+	if c == nil {
+		return nil
+	}
+	ref := view.Ref{Kind: c.Kind, Namespace: c.Namespace, Name: c.Name}
+	if c.Missing {
+		return []Finding{{
+			Subjects: []view.Ref{ref}, Reason: "ConfigurationNotFound", Cause: fmt.Sprintf("%s %q does not exist", c.Kind, c.Name),
+			Meaning: "The configuration of the target cluster does not exist.", Do: "Create it, or name another one in spec.clusterRef of the template.", NeedsUser: true,
+		}}
+	}
+	return apply(configRules, ref, c.Conditions)
+}
+
+// ofMachine returns the findings of a Machine and its VM.
+func ofMachine(v *view.View, m *machinev1alpha1.Machine, now time.Time) []Finding {
+	ref := view.Ref{Kind: view.Machine, Namespace: m.Namespace, Name: m.Name}
+	if !m.DeletionTimestamp.IsZero() {
+		return ofDeletion(m, ref)
+	}
+	var out []Finding
+	if f, ok := ofFailure(m, ref); ok {
+		out = append(out, f)
+	}
+	out = append(out, apply(machineRules, ref, m.Status.Conditions)...)
+	if f, ok := late(m, ref, now); ok {
+		out = append(out, f)
+	}
+	// The error of the VM is that of InfrastructureReady, which has its class and its cure too.
+	reported := slices.ContainsFunc(out, func(f Finding) bool { return f.Condition == machinev1alpha1.ConditionInfrastructureReady })
+	if vm := v.VMOf(m); vm != nil && !vm.Missing && !reported {
+		out = append(out, ofVM(vm)...)
+	}
+	return out
+}
+
+// ofVM returns what the resource of the VM reports.
+func ofVM(vm *view.Resource) []Finding {
+	return apply(vmRules, view.Ref{Kind: vm.Kind, Namespace: vm.Namespace, Name: vm.Name}, vm.Conditions)
+}
+
+// ofFailure of a Machine that is Failed. Its set replaces it: only one that is preserved, or that no
+// set controls, needs a user.
+func ofFailure(m *machinev1alpha1.Machine, ref view.Ref) (Finding, bool) {
+	if m.Status.Phase != machinev1alpha1.MachineFailed {
+		return Finding{}, false
+	}
+	reason := string(m.Status.FailureReason)
+	a := advice.ForFailure(reason)
+	f := Finding{Subjects: []view.Ref{ref}, Reason: reason, Cause: m.Status.Failure(), Meaning: a.Meaning, Do: a.Do}
+	preserved := view.Is(m.Status.Conditions, machinev1alpha1.ConditionPreserved, metav1.ConditionTrue)
+	if preserved != nil {
+		f.Do += " The Machine is kept for analysis; to have it replaced, undo that."
+		f.Commands = []string{fmt.Sprintf("kubectl drover preserve %s -n %s --undo", ref, ref.Namespace)}
+		if p := m.Status.Preservation; p != nil {
+			f.Until = &p.Until
+		}
+	}
+	f.NeedsUser = preserved != nil || metav1.GetControllerOf(m) == nil
+	return f, true
+}
+
+// late returns that the Node of a Machine has not joined although its VM runs for long.
+func late(m *machinev1alpha1.Machine, ref view.Ref, now time.Time) (Finding, bool) {
+	c := view.Is(m.Status.Conditions, machinev1alpha1.ConditionNodeReady, metav1.ConditionFalse)
+	running := m.Status.Join.At(machinev1alpha1.JoinVMRunning)
+	if c == nil || c.Reason != machinev1alpha1.ReasonNodeNotJoined || running == nil || now.Sub(running.Time) < lateAfter {
+		return Finding{}, false
+	}
+	f := newFinding(ref, c)
+	f.Do = cureOfMilestone(m)
+	f.Commands = []string{fmt.Sprintf("kubectl drover why %s -n %s", ref, ref.Namespace)}
+	return f, true
+}
+
+// cureOfMilestone is where to look, by the last milestone that the VM passed: see docs/health.md.
+func cureOfMilestone(m *machinev1alpha1.Machine) string {
+	switch j := m.Status.Join; {
+	case j.At(machinev1alpha1.JoinNodeRegistered) != nil:
+		return "A Node of the name is there, and is not proven to be the Machine's: read the condition NodeIdentified."
+	case j.At(machinev1alpha1.JoinCertificateApproved) != nil:
+		return "The certificate of the kubelet is approved, and no Node was registered: read the log of the kubelet."
+	case j.At(machinev1alpha1.JoinCertificateRequested) != nil:
+		return "The certificate request of the kubelet is not approved: run kubectl get csr in the target cluster."
+	}
+	return "No kubelet has used the join token: read the console of the VM. The image, the user data, the mirror and the way to the API server are the usual causes."
+}
+
+// stagesOfDeletion that a user can shorten, with the reason that has the advice.
+var stagesOfDeletion = map[machinev1alpha1.DeletionStage]string{
+	machinev1alpha1.DeletionHeld:              machinev1alpha1.ReasonDeletionHeld,
+	machinev1alpha1.DeletionPreDrainHooks:     machinev1alpha1.ReasonWaitingForHooks,
+	machinev1alpha1.DeletionPreTerminateHooks: machinev1alpha1.ReasonWaitingForHooks,
+	machinev1alpha1.DeletionDraining:          machinev1alpha1.ReasonDrainBlocked,
+}
+
+// ofDeletion returns what holds the deletion of a Machine.
+func ofDeletion(m *machinev1alpha1.Machine, ref view.Ref) []Finding {
+	d := m.Status.Deletion
+	if d == nil {
+		return nil
+	}
+	reason, ok := stagesOfDeletion[d.Stage]
+	if !ok || d.Stage == machinev1alpha1.DeletionDraining && len(d.Pods) == 0 {
+		return nil
+	}
+	a := advice.For(view.MachineSet, reason)
+	f := Finding{Subjects: []view.Ref{ref}, Reason: reason, Meaning: a.Meaning, Do: a.Do, Since: d.Since}
+	switch d.Stage {
+	case machinev1alpha1.DeletionHeld:
+		f.Cause, f.NeedsUser = "the MachineSet that controlled the Machine does not exist; nothing is drained or deleted", true
+		f.Commands = []string{fmt.Sprintf("kubectl annotate %s -n %s %s=true", ref, ref.Namespace, machinev1alpha1.AnnotationConfirmDeletion)}
+	case machinev1alpha1.DeletionDraining:
+		f.Cause, f.Until = podsOf(d.Pods), drainEnd(m)
+		f.Do = fmt.Sprintf("Correct the PodDisruptionBudget or move the pods. To delete the pods without regard to budgets, set the annotation %s=true on the Machine.", machinev1alpha1.AnnotationForceDrain)
+		f.NeedsUser = isMisconfigured(f.Cause)
+		f.Commands = []string{fmt.Sprintf("kubectl drover drain %s -n %s --force", ref, ref.Namespace)}
+	default:
+		f.Cause = "hooks: " + strings.Join(d.Hooks, ", ")
+	}
+	return []Finding{f}
+}
+
+// podsOf a blocked drain, each with its reason.
+func podsOf(pods []machinev1alpha1.DrainedPod) string {
+	texts := make([]string, 0, len(pods))
+	for _, p := range pods {
+		texts = append(texts, fmt.Sprintf("pod %s/%s: %s", p.Namespace, p.Name, p.Reason))
+	}
+	return strings.Join(texts, "; ")
+}
+
+// drainEnd is when a drain is forced, nil if that is not known.
+func drainEnd(m *machinev1alpha1.Machine) *metav1.Time {
+	d := m.Status.Drain
+	if d == nil || m.Spec.Drain.Timeout.Duration == 0 {
+		return nil
+	}
+	end := metav1.NewTime(d.StartTime.Add(m.Spec.Drain.Timeout.Duration))
+	return &end
+}

@@ -1,0 +1,129 @@
+package diagnosis_test
+
+import (
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
+
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/kubectl/diagnosis"
+	"github.com/drover-dev/drover/internal/kubectl/render"
+	"github.com/drover-dev/drover/internal/kubectl/view"
+	"github.com/drover-dev/drover/internal/plan/simulator"
+)
+
+// world with three Machines that run.
+func world(t *testing.T) *simulator.World {
+	t.Helper()
+	labels := map[string]machinev1alpha1.LabelValue{"pool": "a"}
+	s := machinev1alpha1.MachineDeploymentSpec{
+		Replicas: 3,
+		Selector: machinev1alpha1.Selector{MatchLabels: labels},
+		Template: machinev1alpha1.MachineTemplate{
+			Metadata: machinev1alpha1.TemplateMetadata{Labels: labels},
+			Spec:     machinev1alpha1.MachineSpec{ClassRef: machinev1alpha1.ClassReference{Name: "small"}, Version: "v1.35.3"},
+		},
+		ProgressDeadlineSeconds: 600, RevisionHistoryLimit: 10,
+	}
+	s.Strategy.Type = machinev1alpha1.RollingUpdate
+	s.Strategy.RollingUpdate.MaxSurge, s.Strategy.RollingUpdate.MaxUnavailable = ptr.To(intstr.FromInt32(1)), ptr.To(intstr.FromInt32(0))
+	w := simulator.NewWorld(s, simulator.Cloud{ID: 30 * time.Second, Boot: time.Minute, Drain: 20 * time.Second})
+	if !w.RunUntil(time.Hour, w.Settled) {
+		t.Fatal("the world did not settle")
+	}
+	return w
+}
+
+// viewOf a world. The simulator leaves out what the API server and Crossplane add.
+func viewOf(w *simulator.World) *view.View {
+	v := &view.View{Time: metav1.NewTime(w.Now)}
+	d := w.Deployment()
+	d.Namespace = "team"
+	v.Deployments = append(v.Deployments, *d)
+	for _, s := range w.Sets() {
+		s = s.DeepCopy()
+		s.Namespace, s.OwnerReferences[0].Kind = "team", view.MachineDeployment
+		v.Sets = append(v.Sets, *s)
+	}
+	for _, m := range w.Machines() {
+		m = m.DeepCopy()
+		m.Namespace, m.OwnerReferences[0].Kind = "team", view.MachineSet
+		v.Machines = append(v.Machines, *m)
+	}
+	return v
+}
+
+// TestEachStateOfARolloutIsShown renders the status in states that the planners themselves report.
+func TestEachStateOfARolloutIsShown(t *testing.T) {
+	roll := func(d *machinev1alpha1.MachineDeployment) { d.Spec.Template.Spec.Version = "v1.35.4" }
+	cases := map[string]struct {
+		reason string
+		until  func(t *testing.T, w *simulator.World)
+		state  diagnosis.State
+	}{
+		"Complete": {"all Machines are of the template and available", func(*testing.T, *simulator.World) {}, diagnosis.Complete},
+		"Rolling": {"a rollout is under way", func(_ *testing.T, w *simulator.World) {
+			w.Update(roll)
+			w.Run(2 * time.Minute)
+		}, diagnosis.InProgress},
+		"NotObserved": {"the change was not decided on yet", func(_ *testing.T, w *simulator.World) { w.Update(roll) }, diagnosis.InProgress},
+		"ScalingUp": {"Machines are created", func(_ *testing.T, w *simulator.World) {
+			w.Update(func(d *machinev1alpha1.MachineDeployment) { d.Spec.Replicas = 5 })
+			w.Run(20 * time.Second)
+		}, diagnosis.InProgress},
+		"Paused": {"a pause holds a rollout in the middle", func(_ *testing.T, w *simulator.World) {
+			w.Update(roll)
+			w.Run(2 * time.Minute)
+			w.Update(func(d *machinev1alpha1.MachineDeployment) { d.Spec.Paused = true })
+			w.Run(10 * time.Minute)
+		}, diagnosis.NeedsUser},
+		"Frozen": {"the label holds a scale-up", func(_ *testing.T, w *simulator.World) {
+			w.Update(func(d *machinev1alpha1.MachineDeployment) {
+				d.Labels = map[string]string{machinev1alpha1.LabelFreeze: "true"}
+				d.Spec.Replicas = 5
+			})
+			w.Run(time.Minute)
+		}, diagnosis.NeedsUser},
+		"DeadlineExceeded": {"no Node of the new template joins", func(_ *testing.T, w *simulator.World) {
+			w.Cloud.NoJoin = true
+			w.Update(roll)
+			w.Run(15 * time.Minute)
+		}, diagnosis.NeedsUser},
+		"MachineDeleted": {"a user deleted a Machine, and its set did not count yet", func(_ *testing.T, w *simulator.World) {
+			w.DeleteByUser(w.Machines()[0].Name)
+			w.Run(time.Second)
+		}, diagnosis.InProgress},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			w := world(t)
+			tc.until(t, w)
+			v := viewOf(w)
+			r, err := diagnosis.Status(v, nil, w.Now)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if r.State != tc.state {
+				t.Errorf("%s: state %s, want %s", tc.reason, r.State, tc.state)
+			}
+			golden(t, "testdata/states/"+name+".txt", render.Plain(width, w.Now).Status(r))
+		})
+	}
+}
+
+func TestAnObjectThatIsNotThereIsAnError(t *testing.T) {
+	ref := view.Ref{Kind: view.Machine, Namespace: "team", Name: "none"}
+	const want = `Machine "none" not found in namespace "team"`
+	if _, err := diagnosis.Status(&view.View{}, &ref, time.Time{}); err == nil || err.Error() != want {
+		t.Errorf("status: %v", err)
+	}
+	if _, err := diagnosis.Why(&view.View{}, ref, time.Time{}); err == nil || err.Error() != want {
+		t.Errorf("why: %v", err)
+	}
+	if _, err := diagnosis.Tree(&view.View{}, &ref, time.Time{}); err == nil || err.Error() != want {
+		t.Errorf("tree: %v", err)
+	}
+}

@@ -1,0 +1,364 @@
+package diagnosis
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	clusterv1alpha1 "github.com/drover-dev/drover/apis/cluster/v1alpha1"
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/kubectl/view"
+)
+
+// A State of an object.
+type State string
+
+// States, the worst last.
+const (
+	// Complete objects are what their spec asks for.
+	Complete State = "Complete"
+	// InProgress objects get there without a user.
+	InProgress State = "InProgress"
+	// NeedsUser objects do not get there before a user acts.
+	NeedsUser State = "NeedsUser"
+)
+
+var states = []State{Complete, InProgress, NeedsUser}
+
+// ExitCode of a command that reports the state: 0, 2 or 3. A command that fails ends with 1.
+func (s State) ExitCode() int {
+	switch s {
+	case InProgress:
+		return 2
+	case NeedsUser:
+		return 3
+	case Complete:
+	}
+	return 0
+}
+
+func worse(a, b State) State { return states[max(slices.Index(states, a), slices.Index(states, b))] }
+
+// A Report is what status shows.
+type Report struct {
+	State State `json:"state"`
+	// Groups, each of an object that no other object of the view controls.
+	Groups []Group  `json:"groups"`
+	Unread []string `json:"unread,omitempty"`
+}
+
+// A Group is a NodePool, MachineDeployment, MachineSet or Machine with all that is below it.
+type Group struct {
+	view.Ref
+	State State `json:"state"`
+	// Deleting means that the object is being deleted.
+	Deleting bool `json:"deleting,omitempty"`
+	// Version and Strategy, if the object has them.
+	Version  string `json:"version,omitempty"`
+	Strategy string `json:"strategy,omitempty"`
+	Counts   Counts `json:"counts"`
+	// Doing is what the object reports that it is doing. It is empty if it is complete.
+	Doing    string    `json:"doing,omitempty"`
+	Members  []Member  `json:"members,omitempty"`
+	Machines []Row     `json:"machines,omitempty"`
+	Findings []Finding `json:"findings,omitempty"`
+}
+
+// Counts of Machines.
+type Counts struct {
+	Desired     int32 `json:"desired"`
+	Updated     int32 `json:"updated"`
+	Available   int32 `json:"available"`
+	Unhealthy   int32 `json:"unhealthy,omitempty"`
+	Terminating int32 `json:"terminating,omitempty"`
+}
+
+// A Member is a MachineDeployment of a NodePool, or a MachineSet of a MachineDeployment.
+type Member struct {
+	view.Ref
+	Version string `json:"version,omitempty"`
+	// FailureDomain or revision that sets the member apart.
+	Note   string `json:"note,omitempty"`
+	Counts Counts `json:"counts"`
+}
+
+// A Row is a Machine.
+type Row struct {
+	view.Ref
+	Phase   string `json:"phase"`
+	Node    string `json:"node,omitempty"`
+	Version string `json:"version"`
+	// Waits for what, in a few words. It is empty if the Machine runs.
+	Waits   string      `json:"waits,omitempty"`
+	Created metav1.Time `json:"created"`
+}
+
+// Status of all in the view, or of one object and what is below it.
+func Status(v *view.View, only *view.Ref, now time.Time) (Report, error) {
+	r := Report{State: Complete, Groups: []Group{}, Unread: v.Unread}
+	if only != nil {
+		g, ok := groupOf(v, *only, now)
+		if !ok {
+			return r, fmt.Errorf("%s %q not found in namespace %q", only.Kind, only.Name, only.Namespace)
+		}
+		r.Groups, r.State = append(r.Groups, g), g.State
+		return r, nil
+	}
+	for _, ref := range roots(v) {
+		if g, ok := groupOf(v, ref, now); ok {
+			r.Groups = append(r.Groups, g)
+			r.State = worse(r.State, g.State)
+		}
+	}
+	return r, nil
+}
+
+// roots are the objects that no other object of the view controls, by namespace, kind and name.
+func roots(v *view.View) []view.Ref {
+	var out []view.Ref
+	for _, p := range v.Pools {
+		out = append(out, refOf(view.NodePool, &p))
+	}
+	for _, d := range v.LoneDeployments() {
+		out = append(out, refOf(view.MachineDeployment, d))
+	}
+	for _, s := range v.LoneSets() {
+		out = append(out, refOf(view.MachineSet, s))
+	}
+	for _, m := range v.LoneMachines() {
+		out = append(out, refOf(view.Machine, m))
+	}
+	slices.SortStableFunc(out, func(a, b view.Ref) int { return cmp.Compare(a.Namespace, b.Namespace) })
+	return out
+}
+
+func refOf(kind string, o metav1.Object) view.Ref {
+	return view.Ref{Kind: kind, Namespace: o.GetNamespace(), Name: o.GetName()}
+}
+
+// groupOf an object. It reports false if the view does not have the object.
+func groupOf(v *view.View, ref view.Ref, now time.Time) (Group, bool) {
+	g := &group{v: v, now: now, Group: Group{Ref: ref, State: InProgress}}
+	var ok bool
+	switch ref.Kind {
+	case view.NodePool:
+		ok = g.pool(v.Pool(ref.Namespace, ref.Name))
+	case view.MachineDeployment:
+		ok = g.deployment(v.Deployment(ref.Namespace, ref.Name))
+	case view.MachineSet:
+		ok = g.set(v.Set(ref.Namespace, ref.Name))
+	case view.Machine:
+		ok = g.machine(v.Machine(ref.Namespace, ref.Name))
+	}
+	g.Findings = merge(g.Findings)
+	for i := range g.Findings {
+		// The configuration is a finding of its own then, and has the cure.
+		if f := &g.Findings[i]; f.Reason == machinev1alpha1.ReasonTargetUnreachable && slices.ContainsFunc(g.Findings, func(o Finding) bool { return o.Condition == clusterv1alpha1.ConditionReachable }) {
+			f.Do = ""
+		}
+	}
+	terminates := func(r Row) bool { return r.Phase == string(machinev1alpha1.MachineTerminating) }
+	switch {
+	case slices.ContainsFunc(g.Findings, func(f Finding) bool { return f.NeedsUser }):
+		g.State = NeedsUser
+	case slices.ContainsFunc(g.Machines, terminates):
+		// The object may not have counted the Machine yet.
+		g.State = worse(g.State, InProgress)
+	}
+	if g.State == Complete {
+		g.Doing = ""
+	}
+	return g.Group, ok
+}
+
+// A group is built from the top down.
+type group struct {
+	Group
+	v   *view.View
+	now time.Time
+}
+
+func (g *group) pool(p *machinev1alpha1.NodePool) bool {
+	if p == nil {
+		return false
+	}
+	s := p.Status
+	g.top(p, s.Conditions, s.ObservedGeneration)
+	g.Version, g.Strategy = s.Version, string(p.Spec.Strategy.Type)
+	g.Counts = Counts{s.DesiredReplicas, s.UpdatedReplicas, s.AvailableReplicas, s.UnhealthyReplicas, s.TerminatingReplicas}
+	g.Findings = append(g.Findings, apply(setRules, g.Ref, s.Conditions)...)
+	for _, d := range g.v.DeploymentsOf(p) {
+		m := Member{Ref: refOf(view.MachineDeployment, d), Version: d.Spec.Template.Spec.Version, Counts: countsOf(d)}
+		if z := d.Spec.Template.Spec.FailureDomain; z != nil {
+			m.Note = *z
+		}
+		g.Members = append(g.Members, m)
+		g.below(d)
+	}
+	return true
+}
+
+func (g *group) deployment(d *machinev1alpha1.MachineDeployment) bool {
+	if d == nil {
+		return false
+	}
+	g.top(d, d.Status.Conditions, d.Status.ObservedGeneration)
+	g.Version, g.Strategy, g.Counts = d.Spec.Template.Spec.Version, string(d.Spec.Strategy.Type), countsOf(d)
+	for _, s := range g.v.SetsOf(d) {
+		note := "revision " + cmp.Or(s.Annotations[machinev1alpha1.AnnotationRevision], "unknown")
+		g.Members = append(g.Members, Member{Ref: refOf(view.MachineSet, s), Version: s.Spec.Template.Spec.Version, Note: note, Counts: countsOfSet(s)})
+	}
+	g.below(d)
+	return true
+}
+
+func (g *group) set(s *machinev1alpha1.MachineSet) bool {
+	if s == nil {
+		return false
+	}
+	g.top(s, s.Status.Conditions, s.Status.ObservedGeneration)
+	g.Version, g.Counts = s.Spec.Template.Spec.Version, countsOfSet(s)
+	g.belowSet(s)
+	return true
+}
+
+func (g *group) machine(m *machinev1alpha1.Machine) bool {
+	if m == nil {
+		return false
+	}
+	g.top(m, m.Status.Conditions, m.Status.ObservedGeneration)
+	g.Version, g.Counts = m.Spec.Version, Counts{Desired: 1, Updated: 1}
+	if m.Status.Phase == machinev1alpha1.MachineRunning {
+		g.Counts.Available = 1
+	}
+	g.Findings = append(g.Findings, ofConfig(g.v.ConfigOf(m.Namespace, m.Spec.ClusterRef))...)
+	g.belowMachine(m)
+	return true
+}
+
+// top is the object that the group is named after.
+func (g *group) top(o metav1.Object, conditions []metav1.Condition, observed int64) {
+	g.Deleting = o.GetDeletionTimestamp() != nil
+	ready := view.Is(conditions, machinev1alpha1.ConditionReady, metav1.ConditionTrue)
+	reconciling := view.Is(conditions, machinev1alpha1.ConditionReconciling, metav1.ConditionTrue)
+	if ready != nil && reconciling == nil && observed == o.GetGeneration() && !g.Deleting {
+		g.State = Complete
+	}
+	switch {
+	case reconciling != nil:
+		g.Doing = reconciling.Message
+	case observed != o.GetGeneration() && !g.Deleting:
+		g.Doing = "the change of the spec is not observed yet"
+	}
+}
+
+func countsOf(d *machinev1alpha1.MachineDeployment) Counts {
+	s := d.Status
+	return Counts{d.Spec.Replicas, s.UpdatedReplicas, s.AvailableReplicas, s.UnhealthyReplicas, s.TerminatingReplicas}
+}
+
+func countsOfSet(s *machinev1alpha1.MachineSet) Counts {
+	return Counts{s.Spec.Replicas, s.Status.UpdatedReplicas, s.Status.AvailableReplicas, s.Status.UnhealthyReplicas, s.Status.TerminatingReplicas}
+}
+
+// below a MachineDeployment, itself included.
+func (g *group) below(d *machinev1alpha1.MachineDeployment) {
+	ref := refOf(view.MachineDeployment, d)
+	g.target(d.Namespace, d.Spec.Template.Spec.ClusterRef, d.Status.Conditions)
+	g.Findings = append(g.Findings, apply(setRules, ref, d.Status.Conditions)...)
+	if f, ok := paused(d, ref); ok {
+		g.Findings = append(g.Findings, f)
+	}
+	for _, s := range g.v.SetsOf(d) {
+		g.belowSet(s)
+	}
+}
+
+// target cluster that freezes a set. Others that do not answer hold no set, and are left to the
+// Machines that join them.
+func (g *group) target(namespace string, ref machinev1alpha1.ClusterReference, conditions []metav1.Condition) {
+	if c := g.v.ConfigOf(namespace, ref); c != nil && (c.Missing || view.Is(conditions, machinev1alpha1.ConditionFrozen, metav1.ConditionTrue) != nil) {
+		g.Findings = append(g.Findings, ofConfig(c)...)
+	}
+}
+
+// paused returns that a pause holds a rollout that has Machines to replace.
+func paused(d *machinev1alpha1.MachineDeployment, ref view.Ref) (Finding, bool) {
+	c := view.Is(d.Status.Conditions, machinev1alpha1.ConditionProgressing, metav1.ConditionUnknown)
+	if c == nil || c.Reason != machinev1alpha1.ReasonMachineDeploymentPaused || d.Status.UpdatedReplicas >= d.Spec.Replicas {
+		return Finding{}, false
+	}
+	f := newFinding(ref, c)
+	f.NeedsUser, f.Commands = true, []string{fmt.Sprintf("kubectl drover rollout resume %s -n %s", ref, ref.Namespace)}
+	return f, true
+}
+
+func (g *group) belowSet(s *machinev1alpha1.MachineSet) {
+	g.target(s.Namespace, s.Spec.Template.Spec.ClusterRef, s.Status.Conditions)
+	g.Findings = append(g.Findings, apply(setRules, refOf(view.MachineSet, s), s.Status.Conditions)...)
+	for _, m := range g.v.MachinesOf(s) {
+		g.belowMachine(m)
+	}
+}
+
+func (g *group) belowMachine(m *machinev1alpha1.Machine) {
+	g.Findings = append(g.Findings, ofMachine(g.v, m, g.now)...)
+	g.Machines = append(g.Machines, rowOf(m))
+}
+
+// Rows of Machines, oldest first.
+func Rows(v *view.View) []Row {
+	var out []Row
+	for _, s := range v.Sets {
+		for _, m := range v.MachinesOf(&s) {
+			out = append(out, rowOf(m))
+		}
+	}
+	for _, m := range v.LoneMachines() {
+		out = append(out, rowOf(m))
+	}
+	return out
+}
+
+func rowOf(m *machinev1alpha1.Machine) Row {
+	r := Row{Ref: refOf(view.Machine, m), Phase: phaseOf(m), Version: m.Spec.Version, Created: m.CreationTimestamp}
+	if m.Status.NodeRef != nil {
+		r.Node = m.Status.NodeRef.Name
+	}
+	r.Waits = waitsFor(m)
+	return r
+}
+
+func phaseOf(m *machinev1alpha1.Machine) string {
+	if !m.DeletionTimestamp.IsZero() {
+		return string(machinev1alpha1.MachineTerminating)
+	}
+	return cmp.Or(string(m.Status.Phase), string(machinev1alpha1.MachinePending))
+}
+
+// waitsFor is the reason or the stage that keeps a Machine from its next phase.
+func waitsFor(m *machinev1alpha1.Machine) string {
+	if !m.DeletionTimestamp.IsZero() {
+		if d := m.Status.Deletion; d != nil {
+			return string(d.Stage)
+		}
+		return ""
+	}
+	if m.Status.Phase == machinev1alpha1.MachineFailed {
+		return string(m.Status.FailureReason)
+	}
+	if m.Status.Phase == machinev1alpha1.MachineRunning {
+		return ""
+	}
+	for _, typ := range []string{machinev1alpha1.ConditionValid, machinev1alpha1.ConditionInfrastructureReady, machinev1alpha1.ConditionNodeReady, machinev1alpha1.ConditionNodeHealthy} {
+		for _, c := range m.Status.Conditions {
+			if c.Type == typ && c.Status != metav1.ConditionTrue {
+				return c.Reason
+			}
+		}
+	}
+	return ""
+}

@@ -1,0 +1,426 @@
+// Package forecast foresees what a change of a MachineDeployment does: which Machines are replaced,
+// updated in place, created and deleted, in which order, how many at a time, what blocks it, and how
+// long it takes at least.
+//
+// The planners that Drover itself runs decide which MachineSet the template belongs to
+// (internal/plan/deployment) and in which order Machines go (internal/plan/set). The rest is the
+// arithmetic of the bounds. Tests hold each forecast to what the planners then do in their simulator.
+package forecast
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+
+	clusterv1alpha1 "github.com/drover-dev/drover/apis/cluster/v1alpha1"
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/kubectl/view"
+	"github.com/drover-dev/drover/internal/plan"
+	"github.com/drover-dev/drover/internal/plan/deployment"
+	"github.com/drover-dev/drover/internal/plan/freeze"
+	"github.com/drover-dev/drover/internal/plan/set"
+)
+
+// Input of a forecast.
+type Input struct {
+	// Before is the MachineDeployment as it is, and After as the API server would keep the change.
+	Before, After *machinev1alpha1.MachineDeployment
+	Sets          []machinev1alpha1.MachineSet
+	Machines      []machinev1alpha1.Machine
+	// ClassMissing means that the class of After does not exist.
+	ClassMissing bool
+	// Config of the target cluster of After, nil if it was not read.
+	Config *view.Config
+	// Pods and Budgets of the target cluster, nil if it was not read.
+	Pods    []corev1.Pod
+	Budgets []policyv1.PodDisruptionBudget
+	// TargetRead means that the last two were read.
+	TargetRead bool
+}
+
+// An Effect is what a change of a field does.
+type Effect string
+
+// Effects of fields.
+const (
+	Rolls    Effect = "rolls"
+	InPlace  Effect = "reaches Machines in place"
+	Scales   Effect = "scales"
+	NoEffect Effect = "changes no Machine"
+)
+
+// A Field that changes.
+type Field struct {
+	Path   string `json:"path"`
+	From   string `json:"from,omitempty"`
+	To     string `json:"to,omitempty"`
+	Effect Effect `json:"effect"`
+}
+
+// A Forecast of a change.
+type Forecast struct {
+	view.Ref
+	Fields []Field `json:"fields,omitempty"`
+	// Strategy that the change follows.
+	Strategy machinev1alpha1.StrategyType `json:"strategy"`
+	// Replaced Machines are deleted, in this order, and others are created.
+	Replaced []string `json:"replaced,omitempty"`
+	// Updated Machines stay, and an agent on their Nodes updates them, in this order.
+	Updated []string `json:"updated,omitempty"`
+	// Deleted Machines go without a replacement, in this order.
+	Deleted []string `json:"deleted,omitempty"`
+	// Created is how many Machines are created.
+	Created int32 `json:"created"`
+	// Waiting Machines are of an old template, and stay until a user acts.
+	Waiting []string `json:"waiting,omitempty"`
+	// Most Machines that there are at a time, and Least that are available.
+	Most  int32 `json:"most"`
+	Least int32 `json:"least"`
+	// AtATime is how many Machines are replaced or updated at a time, 0 if none is.
+	AtATime int32 `json:"atATime,omitempty"`
+	// Blocks are what holds the change, or will.
+	Blocks []Block `json:"blocks,omitempty"`
+	// AtLeast is how long it takes at least. It is 0 if that is not known.
+	AtLeast metav1.Duration `json:"atLeast"`
+	// Basis of AtLeast.
+	Basis string `json:"basis,omitempty"`
+}
+
+// A Block holds a change.
+type Block struct {
+	Reason  string `json:"reason"`
+	Message string `json:"message"`
+	// Do is what a user can do.
+	Do string `json:"do,omitempty"`
+	// All means that nothing of the change happens before.
+	All bool `json:"all,omitempty"`
+}
+
+// Of a change.
+func Of(now time.Time, in Input) Forecast {
+	f := &foresight{in: in, now: now}
+	f.Forecast = Forecast{
+		Ref:      view.Ref{Kind: view.MachineDeployment, Namespace: in.After.Namespace, Name: in.After.Name},
+		Fields:   fieldsOf(in.Before, in.After),
+		Strategy: cmp.Or(in.After.Spec.Strategy.Type, machinev1alpha1.RollingUpdate),
+	}
+	f.decide()
+	f.held()
+	f.machines()
+	f.bounds()
+	f.blocks()
+	f.duration()
+	return f.Forecast
+}
+
+type foresight struct {
+	Forecast
+	in  Input
+	now time.Time
+
+	// target is the set of the template, nil if it does not exist.
+	target *machinev1alpha1.MachineSet
+	// composed is the target as the planner desires it.
+	composed *machinev1alpha1.MachineSet
+	// decision of the planner without a pause, and with it.
+	decision deployment.Decision
+	// rollHeld means that nothing is replaced, and createHeld that nothing is created.
+	rollHeld, createHeld bool
+}
+
+// decide which set the template belongs to, as if no pause and no freeze held it.
+func (f *foresight) decide() {
+	free := f.in.After.DeepCopy()
+	free.Spec.Paused = false
+	delete(free.Annotations, machinev1alpha1.AnnotationPaused)
+	f.decision = deployment.Plan(f.now, f.observed(free))
+	if n := len(f.decision.Sets); n > 0 {
+		f.composed = f.decision.Sets[n-1].MachineSet
+		for i := range f.in.Sets {
+			if f.in.Sets[i].Name == f.composed.Name {
+				f.target = &f.in.Sets[i]
+			}
+		}
+	}
+}
+
+func (f *foresight) observed(d *machinev1alpha1.MachineDeployment) deployment.Observed {
+	// The class is judged apart: without one, the planner composes no set.
+	o := deployment.Observed{Deployment: d, ClassFound: true}
+	for i := range f.in.Sets {
+		s := f.in.Sets[i].DeepCopy()
+		o.Sets = append(o.Sets, deployment.Set{MachineSet: s, Observed: true, Terminating: s.DeletionTimestamp != nil})
+	}
+	return o
+}
+
+// held finds out what holds the change as a whole.
+func (f *foresight) held() {
+	after := f.in.After
+	_, annotated := after.Annotations[machinev1alpha1.AnnotationPaused]
+	problem := f.problem()
+	frozen := f.frozen()
+	f.rollHeld = after.Spec.Paused || annotated || problem != nil || frozen != nil || f.in.ClassMissing
+	f.createHeld = frozen != nil || f.in.ClassMissing
+	switch {
+	case after.Spec.Paused:
+		f.block(true, machinev1alpha1.ReasonMachineDeploymentPaused, "spec.paused is true: nothing is replaced or updated", "Run kubectl drover rollout resume.")
+	case annotated:
+		f.block(true, machinev1alpha1.ReasonMachineDeploymentPaused, "the annotation "+machinev1alpha1.AnnotationPaused+" pauses rollouts: nothing is replaced or updated", "Run kubectl drover rollout resume.")
+	}
+	if problem != nil {
+		f.block(true, problem.Reason, problem.Message, "Correct the field.")
+	}
+	if f.in.ClassMissing {
+		c := after.Spec.Template.Spec.ClassRef
+		f.block(true, machinev1alpha1.ReasonClassNotFound, fmt.Sprintf("%s %q does not exist: nothing is created or replaced", cmp.Or(c.Kind, "MachineClass"), c.Name), "Create the class first.")
+	}
+	if frozen != nil {
+		f.block(true, frozen.Reason, frozen.Message, "Nothing is created or replaced until the freeze ends.")
+	}
+}
+
+func (f *foresight) block(all bool, reason, message, do string) {
+	f.Blocks = append(f.Blocks, Block{Reason: reason, Message: message, Do: do, All: all})
+}
+
+// problem of the spec that the planner finds.
+func (f *foresight) problem() *plan.Condition {
+	for _, c := range f.decision.Conditions {
+		if c.Type == machinev1alpha1.ConditionValid && c.Status == string(metav1.ConditionFalse) {
+			return &c
+		}
+	}
+	return nil
+}
+
+// frozen returns why no Machine may be created, nil if some may.
+func (f *foresight) frozen() *plan.Condition {
+	o := freeze.OfDeployment(f.in.After)
+	if c := f.in.Config; c != nil {
+		if r := view.Is(c.Conditions, clusterv1alpha1.ConditionReachable, metav1.ConditionFalse); r != nil {
+			o.Cluster = &freeze.Cluster{Kind: c.Kind, Name: c.Name, Unreachable: true, Reason: r.Reason, Since: r.LastTransitionTime.Time}
+		}
+	}
+	p := freeze.Plan(f.now, o)
+	if !p.Safety.Frozen {
+		return nil
+	}
+	return &p.Condition
+}
+
+// machines that the change touches.
+func (f *foresight) machines() {
+	replicas := f.in.After.Spec.Replicas
+	kept, old := f.sorted()
+	f.updates()
+	var have int32
+	switch {
+	case f.rollHeld || f.Strategy == machinev1alpha1.OnDelete:
+		// Machines of old templates stay: only the number counts.
+		have = int32(len(kept) + len(old))
+		f.Waiting = old
+		if have > replicas {
+			f.scaleDown(old, kept, have-replicas)
+		}
+	default:
+		have = int32(len(kept))
+		if have > replicas {
+			f.scaleDown(nil, kept, have-replicas)
+		}
+		// As many of the old ones as are created in their place are replaced; the others are deleted.
+		missing := max(0, replicas-have)
+		n := min(int32(len(old)), missing)
+		f.Replaced, f.Deleted = old[int32(len(old))-n:], slices.Concat(f.Deleted, old[:int32(len(old))-n])
+	}
+	if f.createHeld {
+		return
+	}
+	f.Created = max(0, replicas-have)
+}
+
+// scaleDown by so many: Machines of old templates first.
+func (f *foresight) scaleDown(old, kept []string, n int32) {
+	all := slices.Concat(old, kept)
+	f.Deleted = all[:min(int(n), len(all))]
+	f.Waiting = slices.DeleteFunc(slices.Clone(f.Waiting), func(name string) bool { return slices.Contains(f.Deleted, name) })
+}
+
+// sorted Machines: those of the set of the template, and those of others, each in the order of
+// deletion, the oldest set first.
+func (f *foresight) sorted() (kept, old []string) {
+	sets := slices.Clone(f.in.Sets)
+	slices.SortFunc(sets, func(a, b machinev1alpha1.MachineSet) int {
+		return cmp.Or(cmp.Compare(revisionOf(a), revisionOf(b)), cmp.Compare(a.Name, b.Name))
+	})
+	for i := range sets {
+		s := sets[i].DeepCopy()
+		isTarget := f.target != nil && s.Name == f.target.Name
+		if !isTarget && !f.rollHeld {
+			// A rollout deletes preserved Machines as any other: the planner knows it by this mark.
+			s.Spec.NodeMarks.Taints = append(s.Spec.NodeMarks.Taints, machinev1alpha1.Taint{Key: machinev1alpha1.TaintOutdated})
+		}
+		order := set.OrderOf(f.now, f.observedSet(s)).Deletion
+		if isTarget {
+			kept = append(kept, order...)
+		} else {
+			old = append(old, order...)
+		}
+	}
+	return kept, old
+}
+
+func revisionOf(s machinev1alpha1.MachineSet) int64 {
+	n := int64(0)
+	_, _ = fmt.Sscan(s.Annotations[machinev1alpha1.AnnotationRevision], &n)
+	return n
+}
+
+func (f *foresight) observedSet(s *machinev1alpha1.MachineSet) set.Observed {
+	o := set.Observed{Set: s}
+	for i := range f.in.Machines {
+		m := f.in.Machines[i].DeepCopy()
+		if by := metav1.GetControllerOf(m); by != nil && by.UID == s.UID {
+			o.Machines = append(o.Machines, set.Machine{Machine: m, Terminating: m.DeletionTimestamp != nil})
+		}
+	}
+	return o
+}
+
+// updates in place of the set that takes the new template over.
+func (f *foresight) updates() {
+	if f.Strategy != machinev1alpha1.InPlaceUpdate || f.target == nil || f.composed == nil || f.composed.Spec.InPlaceUpdate == nil || f.rollHeld {
+		return
+	}
+	s := f.target.DeepCopy()
+	s.Spec = *f.composed.Spec.DeepCopy()
+	f.Updated = set.OrderOf(f.now, f.observedSet(s)).Outdated
+}
+
+// bounds of the change.
+func (f *foresight) bounds() {
+	after := f.in.After
+	surge, unavailable, problem := deployment.Bounds(after.Spec.Replicas, after.Spec.Strategy)
+	have := int32(0)
+	for _, m := range f.in.Machines {
+		if m.DeletionTimestamp == nil {
+			have++
+		}
+	}
+	f.Most, f.Least = max(have, after.Spec.Replicas), min(have, after.Spec.Replicas)
+	if problem != nil || f.rollHeld || len(f.Replaced)+len(f.Updated) == 0 {
+		return
+	}
+	switch f.Strategy {
+	case machinev1alpha1.Recreate:
+		f.Least, f.AtATime = 0, int32(len(f.Replaced))
+	case machinev1alpha1.InPlaceUpdate:
+		f.Least = max(0, min(have, after.Spec.Replicas)-unavailable)
+		f.AtATime = max(1, unavailable)
+		if last := len(f.Updated) - 1; last >= 0 && unavailable == 0 {
+			// One new Machine takes the place of those that are updated, one after another, and of the
+			// last outdated one for good.
+			f.Replaced, f.Updated = append(f.Replaced, f.Updated[last]), f.Updated[:last]
+			f.Created++
+			f.Most = max(f.Most, after.Spec.Replicas+1)
+		}
+	case machinev1alpha1.OnDelete:
+	default:
+		f.Most = max(have, after.Spec.Replicas+surge)
+		f.Least = max(0, min(have, after.Spec.Replicas)-unavailable)
+		f.AtATime = surge + unavailable
+	}
+}
+
+// blocks that hold a part of the change.
+func (f *foresight) blocks() {
+	if f.Strategy == machinev1alpha1.OnDelete && len(f.Waiting) > 0 && !f.rollHeld {
+		f.block(false, "OnDelete", fmt.Sprintf("%d Machines of the old template stay until each is deleted", len(f.Waiting)), "Delete them: kubectl drover drain ma/NAME --delete.")
+	}
+	if u := f.composed; u != nil && len(f.Updated) > 0 && f.in.After.Spec.Strategy.InPlaceUpdate.Orchestration == machinev1alpha1.OrchestrationManual {
+		f.block(false, "ManualOrchestration", "each Machine is updated once it is selected", "Annotate Machines with "+machinev1alpha1.LabelUpdateSelected+".")
+	}
+	going := slices.Concat(f.Deleted, f.Replaced, f.Updated)
+	if len(going) == 0 {
+		return
+	}
+	if !f.in.TargetRead {
+		f.block(false, "BudgetsUnknown", "the PodDisruptionBudgets of the target cluster were not read", "Name the target cluster by --target-context.")
+		return
+	}
+	f.budgets(going)
+}
+
+// budgets that let no pod of a Machine go now.
+func (f *foresight) budgets(going []string) {
+	nodes := map[string]string{}
+	for _, m := range f.in.Machines {
+		if slices.Contains(going, m.Name) && m.Status.NodeRef != nil {
+			nodes[m.Status.NodeRef.Name] = m.Name
+		}
+	}
+	for _, b := range f.in.Budgets {
+		selector, err := metav1.LabelSelectorAsSelector(b.Spec.Selector)
+		if err != nil || b.Status.DisruptionsAllowed > 0 {
+			continue
+		}
+		held := []string{}
+		for _, p := range f.in.Pods {
+			if m := nodes[p.Spec.NodeName]; m != "" && p.Namespace == b.Namespace && selector.Matches(labels.Set(p.Labels)) && !slices.Contains(held, m) {
+				held = append(held, m)
+			}
+		}
+		if len(held) > 0 {
+			f.block(false, "PodDisruptionBudget", fmt.Sprintf("%s/%s allows no disruption now; it holds pods on the Nodes of %s", b.Namespace, b.Name, strings.Join(held, ", ")),
+				"Drains wait for it until spec.drain.timeout. Correct the budget if it never allows one.")
+		}
+	}
+}
+
+// duration of the change at least: each wave of Machines takes as long as the fastest Machine of the
+// pool took to be Ready.
+func (f *foresight) duration() {
+	boot, n := f.fastest()
+	if n == 0 || f.rollHeld && f.Created == 0 {
+		return
+	}
+	waves := int32(0)
+	switch {
+	case len(f.Replaced) > 0 && f.AtATime > 0:
+		waves = int32(math.Ceil(float64(len(f.Replaced)) / float64(f.AtATime)))
+	case f.Created > 0:
+		waves = 1
+	}
+	if waves == 0 {
+		return
+	}
+	each := boot + time.Duration(f.in.After.Spec.MinReadySeconds)*time.Second
+	f.AtLeast = metav1.Duration{Duration: time.Duration(waves) * each}
+	f.Basis = fmt.Sprintf("%d times %s: the fastest of %d Machines of the pool took %s until its Node was Ready; drains come on top", waves, each, n, boot)
+}
+
+// fastest Machine of the pool, and of how many.
+func (f *foresight) fastest() (boot time.Duration, n int) {
+	for _, m := range f.in.Machines {
+		ready := m.Status.Join.At(machinev1alpha1.JoinNodeReady)
+		if ready == nil {
+			ready = m.Status.ReadySince
+		}
+		if ready == nil {
+			continue
+		}
+		if d := ready.Sub(m.CreationTimestamp.Time); d > 0 && (n == 0 || d < boot) {
+			boot = d
+		}
+		n++
+	}
+	return boot.Truncate(time.Second), n
+}

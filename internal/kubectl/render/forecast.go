@@ -1,0 +1,109 @@
+package render
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/drover-dev/drover/internal/kubectl/diagnosis"
+	"github.com/drover-dev/drover/internal/kubectl/forecast"
+)
+
+// namesShown of Machines in a line; the others are counted.
+const namesShown = 10
+
+// Forecasts of changes.
+func (s Screen) Forecasts(all []forecast.Forecast) string {
+	out := &strings.Builder{}
+	for i, f := range all {
+		if i > 0 {
+			fmt.Fprintln(out)
+		}
+		s.forecast(out, f)
+	}
+	return out.String()
+}
+
+func (s Screen) forecast(out *strings.Builder, f forecast.Forecast) {
+	fmt.Fprintf(out, "%s  %s\n", s.bold(f.Ref.String()), s.dim("namespace "+f.Namespace))
+	if len(f.Fields) == 0 {
+		fmt.Fprintln(out, "  Nothing changes in the spec.")
+	}
+	for _, c := range f.Fields {
+		text := fmt.Sprintf("%s: %s -> %s", c.Path, orNone(c.From), orNone(c.To))
+		fmt.Fprintln(out, s.hanging(2, clean(text)+"  "+s.effect(c.Effect)))
+	}
+	s.blocked(out, f.Blocks)
+	for _, line := range lines(f) {
+		fmt.Fprintln(out, s.hanging(2, line))
+	}
+	if f.AtLeast.Duration > 0 {
+		fmt.Fprintln(out, s.hanging(2, fmt.Sprintf("It takes at least %s: %s.", f.AtLeast.Duration, f.Basis)))
+	}
+}
+
+func orNone(v string) string {
+	if v == "" {
+		return "(none)"
+	}
+	return v
+}
+
+func (s Screen) effect(e forecast.Effect) string {
+	text := "(" + string(e) + ")"
+	if e == forecast.Rolls {
+		return s.colour(yellow, text)
+	}
+	return s.dim(text)
+}
+
+func (s Screen) blocked(out *strings.Builder, blocks []forecast.Block) {
+	for _, b := range blocks {
+		state := diagnosis.InProgress
+		if b.All {
+			state = diagnosis.NeedsUser
+		}
+		fmt.Fprintln(out, s.labelled(2, "Blocked, "+b.Reason+":", clean(strings.TrimSpace(b.Message+". "+b.Do)), func(l string) string { return s.state(state, l) }))
+	}
+}
+
+// lines of what happens.
+func lines(f forecast.Forecast) []string {
+	var out []string
+	add := func(names []string, format string) {
+		if len(names) > 0 {
+			out = append(out, fmt.Sprintf(format, machines(len(names)))+": "+shown(names)+".")
+		}
+	}
+	pace := ""
+	switch {
+	case f.Strategy == "Recreate":
+		pace = ", all at once: none is available in between"
+	case f.AtATime > 0:
+		pace = fmt.Sprintf(", at most %d at a time", f.AtATime)
+	}
+	add(f.Replaced, "%s replaced"+pace+", in this order")
+	add(f.Updated, "%s updated in place"+pace+", in this order")
+	add(f.Deleted, "%s deleted without a replacement, in this order")
+	add(f.Waiting, "%s of an old template and not replaced by this change")
+	if f.Created > 0 {
+		out = append(out, machines(int(f.Created))+" created.")
+	}
+	if len(out) == 0 {
+		return []string{"No Machine is created, replaced, updated or deleted."}
+	}
+	return append(out, fmt.Sprintf("There are at most %d Machines, those that are being deleted included, and at least %d of them are available.", f.Most, f.Least))
+}
+
+func machines(n int) string {
+	if n == 1 {
+		return "1 Machine is"
+	}
+	return fmt.Sprintf("%d Machines are", n)
+}
+
+func shown(names []string) string {
+	if len(names) <= namesShown {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:namesShown], ", "), len(names)-namesShown)
+}

@@ -1,0 +1,86 @@
+package vm
+
+import (
+	"time"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
+	corev1 "k8s.io/api/core/v1"
+
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/plan"
+)
+
+// A provider looks at a VM when it created it, and then again after its poll interval, which is 10
+// minutes at most clouds. Until then it reports neither that the VM runs nor that it was stopped.
+const (
+	// lookAfter is how long a VM may take to run before its provider is asked to look.
+	lookAfter = 20 * time.Second
+	// lookEvery is the time between two requests at least. Each costs a call of the cloud, so that
+	// they become as rare as the provider looks by itself: one that waits for twice as long has
+	// twice the time between them.
+	lookEvery, lookRarely = 30 * time.Second, 10 * time.Minute
+)
+
+// requestLook has the provider look at a VM that is created and not running, or whose Node is
+// not Ready: it looks at each VM resource whose annotations change. It returns how long it
+// takes until the next request is due, 0 if none is.
+func (d *Desired) requestLook(o Observed) time.Duration {
+	since := o.waitsSince(d.Word)
+	if since.IsZero() {
+		return 0
+	}
+	due := since
+	if last, err := time.Parse(time.RFC3339, o.VM.GetAnnotations()[plan.AnnotationReconcileRequestedAt]); err == nil && !last.Before(since) {
+		due = last.Add(pause(last.Sub(since)))
+	}
+	if wait := due.Sub(o.Now); wait > 0 {
+		return wait
+	}
+	annotations := d.VM.GetAnnotations()
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	annotations[plan.AnnotationReconcileRequestedAt] = o.Now.UTC().Format(time.RFC3339)
+	d.VM.SetAnnotations(annotations)
+	return pause(o.Now.Sub(since))
+}
+
+// pause after a request that came so long after the first could.
+func pause(waited time.Duration) time.Duration { return min(max(lookEvery, waited), lookRarely) }
+
+// waitsSince is since when a look would help, zero if none would. While the provider reports
+// an error it tries again by itself.
+func (o Observed) waitsSince(word plan.VM) time.Time {
+	created := meta.GetExternalCreateSucceeded(*o.VM)
+	switch {
+	case o.Machine.Status.Phase == machinev1alpha1.MachineFailed || word.ProviderID == "" || word.Message != "":
+		return time.Time{}
+	case word.State == plan.VMCreating && !created.IsZero():
+		return created.Add(lookAfter)
+	case word.State == plan.VMRunning && o.hasRun():
+		return o.notReadySince()
+	}
+	return time.Time{}
+}
+
+func (o Observed) hasRun() bool {
+	switch o.Machine.Status.Phase {
+	case machinev1alpha1.MachineRunning, machinev1alpha1.MachineUpdating, machinev1alpha1.MachineUnknown:
+		return true
+	default:
+		return false
+	}
+}
+
+// notReadySince is since when the Node is not Ready, zero if it is Ready or cannot be observed.
+func (o Observed) notReadySince() time.Time {
+	if o.Node.Error != "" || o.Node.NodeName == "" {
+		return time.Time{}
+	}
+	for _, c := range o.Node.Conditions {
+		if c.Type == string(corev1.NodeReady) && c.Status != string(corev1.ConditionTrue) && c.LastTransitionTime != nil {
+			return c.LastTransitionTime.Time
+		}
+	}
+	return time.Time{}
+}

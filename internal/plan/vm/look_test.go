@@ -1,0 +1,126 @@
+package vm
+
+import (
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	fn "github.com/drover-dev/drover/apis/fn/v1alpha1"
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/plan"
+	"github.com/drover-dev/drover/internal/workernode"
+)
+
+// TestLooks has a VM that was created at noon.
+func TestLooks(t *testing.T) {
+	noon := time.Date(2030, 1, 1, 12, 0, 0, 0, time.UTC)
+	at := func(s string) time.Time {
+		d, err := time.ParseDuration(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return noon.Add(d)
+	}
+	const never = ""
+	for name, tc := range map[string]struct {
+		reason string
+		now    string
+		state  string
+		error  string
+		phase  machinev1alpha1.MachinePhase
+		// asked is when the provider was asked last, and notReady since when the Node is not.
+		asked, notReady string
+		deleted         bool
+		unreachable     bool
+		// want is whether it is asked now, and next after which time.
+		want bool
+		next string
+	}{
+		"AVMThatHadNoTimeToRun": {
+			reason: "a cloud takes seconds to start a VM", now: "15s", state: "starting", next: "5s",
+		},
+		"AVMThatShouldRunByNow": {
+			reason: "the provider reports it at its next poll only, in 10 minutes", now: "20s", state: "starting", want: true, next: "30s",
+		},
+		"AProviderThatWasJustAsked": {
+			reason: "each look is a call of the cloud", now: "30s", state: "starting", asked: "20s", next: "20s",
+		},
+		"AProviderThatSawNothingNew": {
+			reason: "the VM may need longer", now: "50s", state: "starting", asked: "20s", want: true, next: "30s",
+		},
+		"AVMThatStartsForHours": {
+			reason: "the provider looks as often by itself", now: "3h", state: "starting", asked: "2h51m", next: "1m",
+		},
+		"AVMThatRuns": {
+			reason: "there is nothing to wait for", now: "1m", state: "on", next: never,
+		},
+		"AMachineThatRunsBeforeItsVM": {
+			reason: "its condition InfrastructureReady would be False for 10 minutes", now: "20s", state: "starting", phase: machinev1alpha1.MachineRunning, want: true, next: "30s",
+		},
+		"ACreationThatIsRefused": {
+			reason: "the provider tries it again by itself", now: "1m", state: "starting", error: "no quota", next: never,
+		},
+		"AMachineThatFailed": {
+			reason: "nothing that the provider sees changes that", now: "1m", state: "starting", phase: machinev1alpha1.MachineFailed, next: never,
+		},
+		"ANodeThatIsNotReady": {
+			reason: "the cloud may have stopped or deleted the VM", now: "1h", state: "on", phase: machinev1alpha1.MachineRunning, notReady: "1h", want: true, next: "30s",
+		},
+		"ANodeThatIsNotReadyAgain": {
+			reason: "what was asked before says nothing of now", now: "1h", state: "on", phase: machinev1alpha1.MachineRunning, asked: "30m", notReady: "1h", want: true, next: "30s",
+		},
+		"ANodeThatIsNotReadyForLong": {
+			reason: "the cloud reports it late", now: "61m", state: "on", phase: machinev1alpha1.MachineUnknown, asked: "1h", notReady: "1h", want: true, next: "1m",
+		},
+		"ANodeThatNeverWasReady": {
+			reason: "the kubelet starts before its network plugin", now: "1m", state: "on", phase: machinev1alpha1.MachineJoining, notReady: "30s", next: never,
+		},
+		"ANodeThatCannotBeObserved": {
+			reason: "its cluster is down, and not each of its VMs", now: "1h", state: "on", phase: machinev1alpha1.MachineRunning, notReady: "1h", unreachable: true, next: never,
+		},
+		"AVMThatIsBeingDeleted": {
+			reason: "nothing can be changed of it", now: "1m", state: "starting", deleted: true, next: never,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b, o := single(t, func(in *fn.Infrastructure) { in.Status.Running = `vm.status.?state.orValue("") == "on"` })
+			annotations := map[string]string{
+				"crossplane.io/external-name": "1", "crossplane.io/external-create-succeeded": noon.Format(time.RFC3339),
+			}
+			if tc.asked != "" {
+				annotations[plan.AnnotationReconcileRequestedAt] = at(tc.asked).Format(time.RFC3339)
+			}
+			there := vm(annotations, map[string]any{"id": "test:///1", "state": tc.state})
+			if tc.error != "" {
+				there = vm(annotations, map[string]any{"id": "test:///1", "state": tc.state}, condition("Synced", "False", "ReconcileError", tc.error))
+			}
+			if tc.deleted {
+				there = deleted(there)
+			}
+			o.VM, o.Now, o.Machine.Status.Phase = &there, at(tc.now), tc.phase
+			o.Node = workernode.Observation{NodeName: "node", Present: true}
+			if tc.notReady != "" {
+				o.Node.Conditions = []workernode.Condition{{Type: "Ready", Status: "Unknown", LastTransitionTime: &metav1.Time{Time: at(tc.notReady)}}}
+			}
+			if tc.unreachable {
+				o.Node.Error = "down"
+			}
+			d := Plan(b, nil, o)
+			want := annotations[plan.AnnotationReconcileRequestedAt]
+			if tc.want {
+				want = o.Now.Format(time.RFC3339)
+			}
+			if got := d.VM.GetAnnotations()[plan.AnnotationReconcileRequestedAt]; got != want {
+				t.Errorf("%s: asked at %q, want %q", tc.reason, got, want)
+			}
+			next := time.Duration(0)
+			if tc.next != never {
+				next = at(tc.next).Sub(noon)
+			}
+			if d.Word.LookAgain != next {
+				t.Errorf("%s: next in %s, want %s", tc.reason, d.Word.LookAgain, next)
+			}
+		})
+	}
+}

@@ -1,0 +1,63 @@
+package simulator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// failToPlace a VM that was accepted.
+func (c *cloud) failToPlace(ctx context.Context, t *thing) error {
+	for _, address := range []string{"ip", "secondIP", "ipv6"} {
+		t.facts[address] = ""
+	}
+	c.add(t)
+	if !c.FailedAllocation.Stays {
+		// The provider sees for a moment that it is there.
+		if err := c.awaitStart(ctx, &thing{startsUntil: time.Now().Add(startTime)}); err != nil {
+			return err
+		}
+		c.mu.Lock()
+		delete(c.things, key(t.kind, t.facts["id"].(string)))
+		c.mu.Unlock()
+	}
+	return errors.New(c.FailedAllocation.Error)
+}
+
+func (c *cloud) isFailing(t *thing) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.failing[t.machine]
+}
+
+// failAllocation of the VM of a Machine.
+func (c *cloud) failAllocation(machine types.NamespacedName) error {
+	if c.FailedAllocation == nil {
+		return fmt.Errorf("the description has no failedAllocation")
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.failing[machine] = true
+	return nil
+}
+
+func (c *cloud) askedFor(machine types.NamespacedName) int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.asked[machine]
+}
+
+func (c *cloud) isSlow(namespace string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.slow[namespace] > 0
+}
+
+func (c *cloud) slowDown(namespace string, start time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.slow[namespace] = start
+}

@@ -1,0 +1,93 @@
+package simulator
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+)
+
+// downTime is how long a provider takes to start again.
+const downTime = 3 * time.Second
+
+// errDied is the end of a call of a process that died in it.
+var errDied = errors.New("the process of the provider died")
+
+// restarts of a provider, as the Machines of one namespace see them: the others have a process of
+// their own.
+type restarts struct {
+	mu sync.Mutex
+	// due are the namespaces whose next VM is the last thing that the process creates.
+	due map[string]bool
+	// downUntil is when the process runs again, and died how often it died.
+	downUntil map[string]time.Time
+	died      map[string]int
+	// onDeath is called with the namespace.
+	onDeath func(namespace string)
+}
+
+func newRestarts(onDeath func(namespace string)) *restarts {
+	return &restarts{onDeath: onDeath, due: map[string]bool{}, downUntil: map[string]time.Time{}, died: map[string]int{}}
+}
+
+// at the next creation.
+func (r *restarts) at(namespace string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.due[namespace] = true
+}
+
+// die if it is time to.
+func (r *restarts) die(namespace string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.due[namespace] {
+		return false
+	}
+	delete(r.due, namespace)
+	r.downUntil[namespace] = time.Now().Add(downTime)
+	r.died[namespace]++
+	r.onDeath(namespace)
+	return true
+}
+
+func (r *restarts) count(namespace string) int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.died[namespace]
+}
+
+// untilUp is how long it takes until the process runs again, 0 if it runs.
+func (r *restarts) untilUp(namespace string) time.Duration {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return max(0, time.Until(r.downUntil[namespace]))
+}
+
+type processKey struct{}
+
+// reconcilerOf a process that may die: one that died writes nothing any more, and one that starts
+// again looks at all that there is.
+func (r *restarts) reconcilerOf(of reconcile.Reconciler) reconcile.Reconciler {
+	return reconcile.Func(func(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+		if wait := r.untilUp(req.Namespace); wait > 0 {
+			return reconcile.Result{RequeueAfter: wait}, nil
+		}
+		ctx, end := context.WithCancel(ctx)
+		defer end()
+		result, err := of.Reconcile(context.WithValue(ctx, processKey{}, end), req)
+		if wait := r.untilUp(req.Namespace); wait > 0 {
+			return reconcile.Result{RequeueAfter: wait}, nil
+		}
+		return result, err
+	})
+}
+
+// endProcess that runs a reconcile.
+func endProcess(ctx context.Context) {
+	if end, ok := ctx.Value(processKey{}).(context.CancelFunc); ok {
+		end()
+	}
+}

@@ -1,0 +1,103 @@
+package docs
+
+import (
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/drover-dev/drover/test/kit"
+)
+
+// installPage is the page whose blocks TestTheInstallationOfTheDocs runs, but for those of a
+// section about packages that are gone.
+const (
+	installPage     = "docs/install.md"
+	sectionOfRepair = "If a package is gone and Machines are there"
+)
+
+// inStory reports whether a block is a part of TestTheInstallationOfTheDocs.
+func inStory(b Block) bool { return b.Page == installPage && b.Section != sectionOfRepair }
+
+func TestCommandsOfTheDocs(t *testing.T) {
+	t.Parallel()
+	blocks, err := Read(kit.Root())
+	must(t, err)
+	w := newWorld(t, up(t, kit.Options{Target: true}))
+	w.furnish(t)
+	w.serveFunction(t)
+	renderInput(t, w)
+	ran := 0
+	for _, b := range blocks {
+		if b.RunBy+b.NotRun != "" || inStory(b) {
+			continue
+		}
+		ran++
+		if _, err := w.run(t.Context(), b); err != nil {
+			t.Error(err)
+		}
+	}
+	if t.Logf("%d of %d blocks", ran, len(blocks)); ran < 50 {
+		t.Errorf("only %d blocks were run", ran)
+	}
+}
+
+// renderInput has the files that docs/pipelines.md and docs/gitops.md describe.
+func renderInput(t *testing.T, w *world) {
+	t.Helper()
+	read := func(path string) string {
+		b, err := os.ReadFile(filepath.Join(kit.Root(), path)) //nolint:gosec // It is of the repository.
+		must(t, err)
+		return string(b)
+	}
+	machine, err := w.plane.Kubectl(t, "create", "--dry-run=server", "-o", "yaml", "-f", filepath.Join(kit.Root(), "examples/local/machine.yaml"))
+	must(t, err)
+	composition := read("apis/machine/compositions/machine-local.yaml")
+	schema, err := w.plane.Kubectl(t, "get", "--raw", "/openapi/v3/apis/local.drover.dev/v1alpha1")
+	must(t, err)
+	crd, err := w.plane.Kubectl(t, "get", "crd", "orphancollectors.machine.drover.dev", "-o", "yaml")
+	must(t, err)
+	for file, text := range map[string]string{
+		"machine.yaml": machine, "composition.yaml": composition, "functions.yaml": read("examples/render/functions.yaml"), "schemas/machine.json": schema,
+		"required.yaml": strings.Join([]string{read("examples/local/machineclass.yaml"), composition, crd}, "\n---\n"),
+	} {
+		must(t, os.WriteFile(filepath.Join(w.dir, file), []byte(text), 0o600))
+	}
+}
+
+func TestATestThatAMarkNamesExists(t *testing.T) {
+	blocks, err := Read(kit.Root())
+	must(t, err)
+	var tests strings.Builder
+	must(t, filepath.WalkDir(filepath.Join(kit.Root(), "test"), func(path string, d fs.DirEntry, err error) error {
+		if err == nil && strings.HasSuffix(path, "_test.go") {
+			b, _ := os.ReadFile(path) //nolint:gosec // As above.
+			tests.Write(b)
+		}
+		return err
+	}))
+	for _, b := range blocks {
+		switch {
+		case b.NotRun != "":
+			t.Logf("%s is not run: %s", b, b.NotRun)
+		case b.RunBy != "" && !regexp.MustCompile(`(?m)^func `+b.RunBy+`\(`).MatchString(tests.String()):
+			t.Errorf("%s: there is no %s", b, b.RunBy)
+		}
+	}
+}
+
+// A command that a shell cannot read fails a user before any tool runs, also where no test runs it.
+func TestBlocksAreScriptsOfAShell(t *testing.T) {
+	blocks, err := Read(kit.Root())
+	must(t, err)
+	for _, b := range blocks {
+		cmd := exec.CommandContext(t.Context(), "bash", "-n")
+		cmd.Stdin = strings.NewReader(b.Script)
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Errorf("%s: %v: %s%s", b, err, out, b.Script)
+		}
+	}
+}
