@@ -2,6 +2,7 @@ package providers
 
 import (
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"flag"
 	"fmt"
@@ -178,6 +179,60 @@ func TestTheClassOfKubeVirtBecomesAVM(t *testing.T) {
 	golden(t, "kubevirt", withoutUserData(vm))
 }
 
+// inAnotherCluster is what a class has whose VMs are in another cluster than that of Drover.
+func inAnotherCluster(class *unstructured.Unstructured) {
+	machinetest.Set(class, map[string]any{"userdata": map[string]any{}}, "spec", "companions")
+	machinetest.Set(class, "infra", "spec", "providerConfigRef", "name")
+}
+
+// TestTheSecretOfAVMInAnotherClusterIsMadeBeforeTheVM, in the cluster of the VM.
+func TestTheSecretOfAVMInAnotherClusterIsMadeBeforeTheVM(t *testing.T) {
+	p := newPlane(t, "kubevirt", "", inAnotherCluster)
+	p.Reconcile()
+	p.Reconcile()
+	secret := p.Composed["companion-userdata"]
+	if secret == nil || p.Composed[machinev1alpha1.ResourceVM] != nil {
+		t.Fatalf("before the Secret is there: Secret %v, VM %v", secret, p.Composed[machinev1alpha1.ResourceVM])
+	}
+	manifest := []string{"spec", "forProvider", "manifest"}
+	data, _, _ := unstructured.NestedString(secret.Object, append(manifest, "data", "userData")...)
+	if content, err := base64.StdEncoding.DecodeString(data); err != nil || !strings.HasPrefix(string(content), "#cloud-config") {
+		t.Errorf("data %q, error %v", content, err)
+	}
+	stable := secret.DeepCopy()
+	machinetest.Set(stable, "as rendered", append(manifest, "data", "userData")...)
+	golden(t, "kubevirt-companion-userdata", map[string]any{"apiVersion": stable.GetAPIVersion(), "kind": stable.GetKind(), "spec": stable.Object["spec"]})
+
+	machinetest.Set(secret, map[string]any{"apiVersion": "v1", "kind": "Secret"}, "status", "atProvider", "manifest")
+	secret.SetAnnotations(merged(secret.GetAnnotations(), "crossplane.io/external-name", secret.GetName()))
+	machinetest.Condition(secret, "Synced", "True", "ReconcileSuccess", "")
+	machinetest.Condition(secret, "Ready", "True", "Available", "")
+	p.Reconcile()
+	vm := p.Composed[machinev1alpha1.ResourceVM]
+	if vm == nil {
+		t.Fatalf("no VM: %v", p.Machine.Object["status"])
+	}
+	for _, o := range []*unstructured.Unstructured{secret, vm} {
+		if config, _, _ := unstructured.NestedString(o.Object, "spec", "providerConfigRef", "name"); config != "infra" {
+			t.Errorf("%s is in the cluster of %q", o.GetName(), config)
+		}
+	}
+	name, _, _ := unstructured.NestedString(secret.Object, append(manifest, "metadata", "name")...)
+	if b, _ := json.Marshal(vm.Object["spec"]); !strings.Contains(string(b), `"cloudInitNoCloud":{"secretRef":{"name":"`+name+`"}}`) || strings.Contains(string(b), data) {
+		t.Errorf("the VM does not refer to the Secret %s alone: %s", name, b)
+	}
+}
+
+// TestAVMInTheClusterOfDroverHasNoOtherSecret: its user data is in no object but the Secret of
+// the Machine.
+func TestAVMInTheClusterOfDroverHasNoOtherSecret(t *testing.T) {
+	p := newPlane(t, "kubevirt", "")
+	rendered(t, p)
+	if p.Composed["companion-userdata"] != nil {
+		t.Errorf("composed %v", p.Composed["companion-userdata"])
+	}
+}
+
 func TestAFailureDomainGoesIntoTheVM(t *testing.T) {
 	for cloud, field := range map[string]string{"aws": "availabilityZone", "gcp": "zone", "hcloud": "location", "openstack": "availabilityZone", "digitalocean": "region", "yandex": "zone", "azure": "zone"} {
 		t.Run(cloud, func(t *testing.T) {
@@ -254,7 +309,7 @@ func TestEachVirtualMachineOfKubeVirtHasItsDataVolumes(t *testing.T) {
 		manifest := []string{"spec", "forProvider", "manifest", "spec"}
 		at := func(path ...string) []string { return append(append([]string{}, manifest...), path...) }
 		machinetest.Set(class, []any{map[string]any{
-			"metadata": map[string]any{"name": "root", "labels": map[string]any{"team": "a"}},
+			"metadata": map[string]any{"name": "root", "labels": map[string]any{"team": "a", "drover-machine": "theirs"}, "annotations": map[string]any{"cdi.kubevirt.io/storage.bind.immediate.requested": "true"}},
 			"spec":     map[string]any{"storage": map[string]any{"resources": map[string]any{"requests": map[string]any{"storage": "20Gi"}}}},
 		}}, at("dataVolumeTemplates")...)
 		machinetest.Set(class, []any{
@@ -267,8 +322,11 @@ func TestEachVirtualMachineOfKubeVirtHasItsDataVolumes(t *testing.T) {
 	name := vm.GetName()
 	templates, _, _ := unstructured.NestedSlice(vm.Object, "spec", "forProvider", "manifest", "spec", "dataVolumeTemplates")
 	want := []any{map[string]any{
-		"metadata": map[string]any{"name": name + "-root", "labels": map[string]any{"team": "a"}},
-		"spec":     map[string]any{"storage": map[string]any{"resources": map[string]any{"requests": map[string]any{"storage": "20Gi"}}}},
+		"metadata": map[string]any{"name": name + "-root", "annotations": map[string]any{"cdi.kubevirt.io/storage.bind.immediate.requested": "true"}, "labels": map[string]any{
+			"team": "a", "drover-cluster": "Target.Example", "drover-installation": "0a1b2c3d-0000-4000-8000-000000000001",
+			"drover-machine": "workers-x7k2p", "drover-machine-uid": "6f8e9d10-aaaa-4bbb-8ccc-0123456789ab", "drover-namespace": "ns",
+		}},
+		"spec": map[string]any{"storage": map[string]any{"resources": map[string]any{"requests": map[string]any{"storage": "20Gi"}}}},
 	}}
 	if diff := cmp.Diff(want, templates); diff != "" {
 		t.Errorf("dataVolumeTemplates: -want +got:\n%s", diff)
