@@ -136,7 +136,7 @@ func readSecret(ctx context.Context, c client.Reader, ref *xpv1.SecretKeySelecto
 	}
 	content, ok := s.Data[ref.Key]
 	if !ok || len(content) == 0 {
-		return nil, fmt.Errorf("Secret %s/%s, key %q: must not be empty", ref.Namespace, ref.Name, ref.Key) //nolint:staticcheck // Secret is a kind.
+		return nil, fmt.Errorf("key %q of Secret %s/%s: must not be empty", ref.Key, ref.Namespace, ref.Name)
 	}
 	return content, nil
 }

@@ -66,7 +66,7 @@ func TestTheCredentialsOfAnInventory(t *testing.T) {
 		"AreInASecret":            {[]client.Object{bySecret, right}, "ClusterProviderConfig", nil, "s3cret", ""},
 		"AreThoseOfThePod":        {[]client.Object{config(awsv1alpha1.Credentials{Source: awsv1alpha1.CredentialsInjectedIdentity})}, "ClusterProviderConfig", nil, "<nil>", ""},
 		"LackTheirSecret":         {[]client.Object{bySecret}, "ClusterProviderConfig", nil, "", "spec.credentials.secretRef of the provider config: cannot get Secret system/aws"},
-		"LackTheirKey":            {[]client.Object{bySecret, secret(nil)}, "ClusterProviderConfig", nil, "", `Secret system/aws, key "credentials": must not be empty`},
+		"LackTheirKey":            {[]client.Object{bySecret, secret(nil)}, "ClusterProviderConfig", nil, "", `key "credentials" of Secret system/aws: must not be empty`},
 		"LackTheirConfiguration":  {nil, "ClusterProviderConfig", nil, "", `spec.providerConfigRef: cannot get ClusterProviderConfig "default"`},
 		"AreOfANamespacedConfig":  {[]client.Object{bySecret, right}, "ProviderConfig", nil, "", `spec.providerConfigRef.kind: invalid value "ProviderConfig": must be ClusterProviderConfig`},
 		"AreRefusedByTheirLister": {[]client.Object{bySecret, right}, "ClusterProviderConfig", errors.New("no region"), "", `ClusterProviderConfig "default" of aws.drover.dev: no region`},

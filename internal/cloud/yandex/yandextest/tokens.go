@@ -89,22 +89,27 @@ func (s *Server) verify(signed string) (Key, error) {
 		ParseWithClaims(signed, claims, func(t *jwt.Token) (any, error) {
 			kid, _ := t.Header["kid"].(string)
 			if kid == "" {
-				return nil, fmt.Errorf("The required field 'kid' is missing from the JWT header") //nolint:revive,staticcheck // The API's words.
+				//lint:ignore ST1005 The API's words.
+				return nil, fmt.Errorf("The required field 'kid' is missing from the JWT header")
 			}
 			known, ok := s.opts.Keys()[kid]
 			if !ok {
-				return nil, fmt.Errorf("Public key %s not found", kid) //nolint:revive,staticcheck // The API's words.
+				//lint:ignore ST1005 The API's words.
+				return nil, fmt.Errorf("Public key %s not found", kid)
 			}
 			key = known
 			return known.Public, nil
 		})
 	switch {
 	case err != nil:
-		return key, fmt.Errorf("The JWT is invalid: %w", err) //nolint:revive,staticcheck // The API's words.
+		//lint:ignore ST1005 The API's words.
+		return key, fmt.Errorf("The JWT is invalid: %w", err)
 	case claims.Issuer != key.ServiceAccount:
-		return key, fmt.Errorf("The JWT issuer does not match the subject of the key") //nolint:revive,staticcheck // The API's words.
+		//lint:ignore ST1005 The API's words.
+		return key, fmt.Errorf("The JWT issuer does not match the subject of the key")
 	case claims.IssuedAt == nil || claims.ExpiresAt.Sub(claims.IssuedAt.Time) > longest:
-		return key, fmt.Errorf("The JWT must not be valid for longer than 1 hour") //nolint:revive,staticcheck // The API's words.
+		//lint:ignore ST1005 The API's words.
+		return key, fmt.Errorf("The JWT must not be valid for longer than 1 hour")
 	}
 	return key, nil
 }
