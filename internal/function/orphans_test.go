@@ -9,9 +9,13 @@ import (
 
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
 	"github.com/crossplane/function-sdk-go/resource"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 
+	fn "github.com/drover-dev/drover/apis/fn/v1alpha1"
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/names"
+	"github.com/drover-dev/drover/internal/plan/orphans"
 )
 
 const (
@@ -360,5 +364,25 @@ func TestUnusedResourcesOfMachinesThatAreGoneAreReported(t *testing.T) {
 	}
 	if !strings.Contains(told, "UnusedResourceFound: Nothing uses Volume vol-1 of Machine fleet/gone, Volume vol-4") {
 		t.Errorf("events:\n%s", told)
+	}
+}
+
+// TestAnOrphanIsFoundByItsNameWhereItsKindNeedsIt: an Object of provider-kubernetes looks at its
+// manifest, and never at its external name.
+func TestAnOrphanIsFoundByItsNameWhereItsKindNeedsIt(t *testing.T) {
+	in := &fn.Orphans{VirtualMachine: fn.OrphanBinding{KindBinding: fn.KindBinding{APIVersion: "kubernetes.m.crossplane.io/v1alpha1", Kind: "Object"}, NamePath: "spec.forProvider.manifest.metadata.name"}}
+	c := &machinev1alpha1.OrphanCollector{}
+	c.Spec.ForProvider = &runtime.RawExtension{Raw: []byte(`{"manifest": {"apiVersion": "kubevirt.io/v1", "kind": "VirtualMachine", "metadata": {"namespace": "fleet"}}}`)}
+	u, err := newVM(in, c, orphans.Resource{VM: orphans.VM{ExternalName: "web-0-x7k2p"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	metadata, _, _ := unstructured.NestedMap(u.Object, "spec", "forProvider", "manifest", "metadata")
+	if metadata["name"] != "web-0-x7k2p" || metadata["namespace"] != "fleet" {
+		t.Errorf("metadata of the manifest: %v", metadata)
+	}
+	c.Spec.ForProvider = &runtime.RawExtension{Raw: []byte(`{"manifest": "text"}`)}
+	if _, err := newVM(in, c, orphans.Resource{}); err == nil || !strings.Contains(err.Error(), "spec.forProvider.manifest.metadata.name") {
+		t.Errorf("error %v", err)
 	}
 }

@@ -36,6 +36,12 @@ type OrphanBinding struct {
 	// there.
 	// +optional
 	NamespacePath string `json:"namespacePath,omitempty"`
+
+	// NamePath is the path of the field that has the name of a VM, for a kind that finds its VM
+	// by this field and not by the external name. The resource by which an orphan is deleted
+	// gets the external name there.
+	// +optional
+	NamePath string `json:"namePath,omitempty"`
 }
 
 // A KindBinding names a kind of a provider.

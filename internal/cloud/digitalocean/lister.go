@@ -76,7 +76,10 @@ func New(_ context.Context, o Options) (inventory.Lister, error) {
 
 type lister struct{ client *godo.Client }
 
-var _ inventory.ResourceLister = &lister{}
+var (
+	_ inventory.ResourceLister = &lister{}
+	_ inventory.Finder         = &lister{}
+)
 
 // List lists the Droplets with the tag of the installation, in all regions of the account.
 func (l *lister) List(ctx context.Context, installation string) ([]inventory.VM, bool, error) {
@@ -103,6 +106,30 @@ func (l *lister) droplets(ctx context.Context, installation string) ([]godo.Drop
 		func(ctx context.Context, page *godo.ListOptions) ([]godo.Droplet, *godo.Response, error) {
 			return l.client.Droplets.ListByTag(ctx, url.QueryEscape(tag), page)
 		})
+}
+
+// Find the Droplets with IDs, whatever their tags, by a call per ID.
+func (l *lister) Find(ctx context.Context, ids []string) ([]inventory.VM, bool, error) {
+	var vms []inventory.VM
+	for _, text := range ids {
+		id, err := strconv.Atoi(text)
+		if err != nil || id <= 0 {
+			continue // No Droplet has such an ID.
+		}
+		d, resp, err := l.client.Droplets.Get(ctx, id)
+		if err != nil && resp != nil && resp.Response != nil && resp.StatusCode == http.StatusNotFound {
+			continue
+		}
+		if err != nil {
+			return nil, false, describe("Droplet "+text, err)
+		}
+		vm, err := vmOf(d)
+		if err != nil {
+			return nil, false, err
+		}
+		vms = append(vms, vm)
+	}
+	return vms, true, nil
 }
 
 // all lists every page. It is not complete if the number of items changed between two pages
@@ -139,10 +166,10 @@ func describe(what string, err error) error {
 		refused.RequestID, refused.Message = "", text.Shorten(refused.Message, maxMessage)
 		switch refused.Response.StatusCode {
 		case http.StatusUnauthorized, http.StatusForbidden:
-			return fmt.Errorf("PermissionDenied: cannot list %s: %w", what, err)
+			return fmt.Errorf("PermissionDenied: cannot read %s: %w", what, err)
 		}
 	}
-	return fmt.Errorf("cannot list %s: %w", what, err)
+	return fmt.Errorf("cannot read %s: %w", what, err)
 }
 
 func vmOf(d *godo.Droplet) (inventory.VM, error) {

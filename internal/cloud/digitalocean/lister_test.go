@@ -77,6 +77,20 @@ func TestTheDropletsOfAnInstallationAreListed(t *testing.T) {
 	}
 }
 
+func TestDropletsAreFoundByTheirIDs(t *testing.T) {
+	w := newWorld(digitaloceantest.Options{})
+	w.account.Droplets = []godo.Droplet{{ID: 1, Name: "untagged", Status: "active", Created: "2030-01-02T03:04:05Z"}, droplet(2, "ours", "active")}
+	l := w.lister(t, secret).(inventory.Finder)
+	vms, complete, err := l.Find(t.Context(), []string{"1", "3", "no-id"})
+	if err != nil || !complete || len(vms) != 1 || vms[0].ExternalName != "1" {
+		t.Errorf("found %v, complete: %t, error %v", vms, complete, err)
+	}
+	w.Break(fakes.Fault{Status: http.StatusInternalServerError, Code: "server_error", Message: "Unexpected server-side error"})
+	if vms, complete, err := l.Find(t.Context(), []string{"1"}); err == nil || complete || len(vms) > 0 {
+		t.Errorf("of a call that fails: %v, complete: %t, error %v", vms, complete, err)
+	}
+}
+
 func TestFiveHundredDropletsTakeThreeCalls(t *testing.T) {
 	w := newWorld(digitaloceantest.Options{})
 	for i := range 500 {
@@ -106,7 +120,7 @@ func TestFromAListThatIsNotWholeNothingIsConcluded(t *testing.T) {
 	}{
 		"ThePageAfterTheFirstFails": {second(1, func(w *world) {
 			w.Break(fakes.Fault{Status: http.StatusInternalServerError, Code: "server_error", Message: "Unexpected server-side error"})
-		}), "cannot list Droplets: GET https://digitalocean/v2/droplets?page=2&per_page=200&tag_name=drover-installation%3Aours: 500 Unexpected server-side error"},
+		}), "cannot read Droplets: GET https://digitalocean/v2/droplets?page=2&per_page=200&tag_name=drover-installation%3Aours: 500 Unexpected server-side error"},
 		"TheConnectionBreaks": {second(1, func(w *world) { w.Break(fakes.Fault{Refused: true}) }), "unexpected EOF"},
 		"ADropletIsDeletedBetweenTwoPages": {second(1, func(w *world) {
 			w.account.Droplets = w.account.Droplets[1:]
@@ -144,7 +158,7 @@ func TestCredentials(t *testing.T) {
 		"ATokenThatMayListAlone": {credentials: secret, tokens: map[string]digitaloceantest.Token{secret: {Scopes: []string{"droplet:read"}}}},
 		"AWrongToken": {
 			credentials: "dop_v1_s3cret-wrong", tokens: map[string]digitaloceantest.Token{secret: {}},
-			err: "PermissionDenied: cannot list Droplets: GET https://digitalocean/v2/droplets?page=1&per_page=200&tag_name=drover-installation%3Aours: 401 Unable to authenticate you",
+			err: "PermissionDenied: cannot read Droplets: GET https://digitalocean/v2/droplets?page=1&per_page=200&tag_name=drover-installation%3Aours: 401 Unable to authenticate you",
 		},
 		"ATokenThatMayNotList": {
 			credentials: secret, tokens: map[string]digitaloceantest.Token{secret: {Scopes: []string{"image:read"}}},

@@ -12,6 +12,7 @@ import (
 	kerrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
@@ -87,11 +88,14 @@ type lister struct {
 	namespace string
 }
 
-var _ inventory.ResourceLister = &lister{}
+var (
+	_ inventory.ResourceLister = &lister{}
+	_ inventory.Finder         = &lister{}
+)
 
 // List lists the VirtualMachines with the label of the installation.
 func (l *lister) List(ctx context.Context, installation string) ([]inventory.VM, bool, error) {
-	found, err := l.all(ctx, virtualMachines, installation)
+	found, err := l.labelled(ctx, virtualMachines, installation)
 	if err != nil {
 		return nil, false, err
 	}
@@ -105,10 +109,32 @@ func (l *lister) List(ctx context.Context, installation string) ([]inventory.VM,
 	return vms, true, nil
 }
 
-// all lists every page of the objects with the label of an installation. The API server
-// serves all pages as of the first one, or refuses the next.
-func (l *lister) all(ctx context.Context, kind schema.GroupVersionResource, installation string) ([]unstructured.Unstructured, error) {
-	opts := metav1.ListOptions{Limit: page, LabelSelector: labels.Set{machinev1alpha1.TagInstallation: installation}.String()}
+// Find the VirtualMachines with names, whatever their labels, by a call per name.
+func (l *lister) Find(ctx context.Context, externalNames []string) ([]inventory.VM, bool, error) {
+	var vms []inventory.VM
+	for _, name := range externalNames {
+		found, err := l.all(ctx, virtualMachines, metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector("metadata.name", name).String()})
+		if err != nil {
+			return nil, false, err
+		}
+		for i := range found {
+			if found[i].GetDeletionTimestamp() == nil && found[i].GetName() == name {
+				vms = append(vms, vmOf(&found[i]))
+			}
+		}
+	}
+	return vms, true, nil
+}
+
+// labelled lists the objects with the label of an installation.
+func (l *lister) labelled(ctx context.Context, kind schema.GroupVersionResource, installation string) ([]unstructured.Unstructured, error) {
+	return l.all(ctx, kind, metav1.ListOptions{LabelSelector: labels.Set{machinev1alpha1.TagInstallation: installation}.String()})
+}
+
+// all lists every page. The API server serves all pages as of the first one, or refuses the
+// next.
+func (l *lister) all(ctx context.Context, kind schema.GroupVersionResource, opts metav1.ListOptions) ([]unstructured.Unstructured, error) {
+	opts.Limit = page
 	var out []unstructured.Unstructured
 	for {
 		list, err := l.client.Resource(kind).Namespace(l.namespace).List(ctx, opts)

@@ -121,6 +121,22 @@ func TestTheVirtualMachinesOfAnInstallationAreListed(t *testing.T) {
 	}
 }
 
+func TestVirtualMachinesAreFoundByTheirNames(t *testing.T) {
+	w := newWorld(t, kubevirttest.Options{})
+	deleting := virtualMachine("deleting", "ours", "Terminating")
+	deleting.SetDeletionTimestamp(&metav1.Time{Time: created})
+	w.objects["VirtualMachine"] = []unstructured.Unstructured{virtualMachine("unlabelled", "", "Running"), virtualMachine("b", "ours", "Running"), deleting}
+	l := w.lister(t, secret, "fleet").(inventory.Finder)
+	vms, complete, err := l.Find(t.Context(), []string{"unlabelled", "deleting", "gone"})
+	if err != nil || !complete || len(vms) != 1 || vms[0].ExternalName != "unlabelled" {
+		t.Errorf("found %v, complete: %t, error %v", vms, complete, err)
+	}
+	w.users = nil
+	if vms, complete, err := l.Find(t.Context(), []string{"b"}); err == nil || complete || len(vms) > 0 {
+		t.Errorf("of a call that fails: %v, complete: %t, error %v", vms, complete, err)
+	}
+}
+
 func TestTheNumberOfCalls(t *testing.T) {
 	cases := map[string]struct{ machines, calls int }{
 		"FiveHundredTakeOneCall":              {500, 1},

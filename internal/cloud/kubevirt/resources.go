@@ -27,15 +27,15 @@ var (
 // PersistentVolumeClaims with it that belong to no DataVolume of the list: CDI gives the
 // claim of a DataVolume its name and its labels. A cluster without CDI has no DataVolumes.
 func (l *lister) ListResources(ctx context.Context, installation string) ([]inventory.Resource, bool, error) {
-	vms, err := l.all(ctx, virtualMachines, installation)
+	vms, err := l.labelled(ctx, virtualMachines, installation)
 	if err != nil {
 		return nil, false, err
 	}
-	volumes, err := l.all(ctx, dataVolumes, installation)
+	volumes, err := l.labelled(ctx, dataVolumes, installation)
 	if err != nil && !kerrors.IsNotFound(err) {
 		return nil, false, err
 	}
-	pvcs, err := l.all(ctx, claims, installation)
+	pvcs, err := l.labelled(ctx, claims, installation)
 	if err != nil {
 		return nil, false, err
 	}

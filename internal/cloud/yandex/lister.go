@@ -7,7 +7,10 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
+	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -31,8 +34,8 @@ type Options struct {
 	Credentials []byte
 	// FolderID of the folder whose Instances are listed. It is required.
 	FolderID string
-	// Endpoint is the address of the service that names the endpoints of the others. Default
-	// api.cloud.yandex.net:443.
+	// Endpoint is the address of the service that names the endpoints of the others, with or
+	// without https:// before it. Default https://api.cloud.yandex.net.
 	Endpoint string
 	// CACertificates in PEM format sign the certificates of all services. Default: those that
 	// the system trusts.
@@ -46,8 +49,12 @@ func New(_ context.Context, o Options) (inventory.Lister, error) {
 	if o.FolderID == "" {
 		return nil, errors.New("folderID: must not be empty")
 	}
+	address, err := addressOf(cmp.Or(o.Endpoint, defaultEndpoint))
+	if err != nil {
+		return nil, err
+	}
 	l := &lister{
-		folder: o.FolderID, endpoint: cmp.Or(o.Endpoint, defaultEndpoint), pause: firstPause, now: time.Now,
+		folder: o.FolderID, endpoint: address, pause: firstPause, now: time.Now,
 		tls:      &tls.Config{MinVersion: tls.VersionTLS12},
 		metadata: &http.Client{Timeout: 10 * time.Second}, metadataURL: strings.TrimRight(cmp.Or(o.MetadataURL, defaultMetadataURL), "/"),
 	}
@@ -67,6 +74,15 @@ func New(_ context.Context, o Options) (inventory.Lister, error) {
 	return l, nil
 }
 
+// addressOf an endpoint, with its port.
+func addressOf(endpoint string) (string, error) {
+	u, err := url.Parse("https://" + strings.TrimPrefix(endpoint, "https://"))
+	if err != nil || u.Hostname() == "" || u.User != nil || strings.Trim(u.Path, "/") != "" || u.RawQuery != "" || strings.Contains(u.Host, "/") {
+		return "", fmt.Errorf("endpoint: must be like https://%s", strings.TrimSuffix(defaultEndpoint, ":443"))
+	}
+	return net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), "443")), nil
+}
+
 type lister struct {
 	folder, endpoint string
 	tls              *tls.Config
@@ -81,7 +97,10 @@ type lister struct {
 	token iamToken
 }
 
-var _ inventory.ResourceLister = &lister{}
+var (
+	_ inventory.ResourceLister = &lister{}
+	_ inventory.Finder         = &lister{}
+)
 
 // List lists the Instances with the label of the installation, in all zones of the folder.
 // Yandex Cloud has no filter for labels, so that the whole folder is read.
@@ -98,6 +117,26 @@ func (l *lister) List(ctx context.Context, installation string) ([]inventory.VM,
 	var vms []inventory.VM
 	for _, i := range instances {
 		if i.GetLabels()[machinev1alpha1.TagInstallation] == installation && i.GetStatus() != compute.Instance_DELETING {
+			vms = append(vms, vmOf(i))
+		}
+	}
+	return vms, true, nil
+}
+
+// Find the Instances with IDs, whatever their labels. It reads the whole folder, as List does.
+func (l *lister) Find(ctx context.Context, ids []string) ([]inventory.VM, bool, error) {
+	s, err := l.start(ctx)
+	if err != nil {
+		return nil, false, err
+	}
+	defer s.close()
+	instances, err := s.instances(ctx)
+	if err != nil {
+		return nil, false, err
+	}
+	var vms []inventory.VM
+	for _, i := range instances {
+		if slices.Contains(ids, i.GetId()) && i.GetStatus() != compute.Instance_DELETING {
 			vms = append(vms, vmOf(i))
 		}
 	}

@@ -145,6 +145,33 @@ func TestTheInstancesOfAnInstallationAreListed(t *testing.T) {
 	}
 }
 
+func TestInstancesAreFoundByTheirIDs(t *testing.T) {
+	w := newWorld(t, yandextest.Options{})
+	w.content.Instances = []*compute.Instance{instance("a", "", compute.Instance_RUNNING), instance("b", "ours", compute.Instance_RUNNING), instance("c", "ours", compute.Instance_DELETING)}
+	l := w.lister(t, w.options(t))
+	vms, complete, err := l.Find(t.Context(), []string{"a", "c", "gone"})
+	if err != nil || !complete || len(vms) != 1 || vms[0].ExternalName != "a" {
+		t.Errorf("found %v, complete: %t, error %v", vms, complete, err)
+	}
+	w.Break(fakes.Fault{Call: listInstances, Status: int(codes.Internal), Message: "Internal error"})
+	if vms, complete, err := l.Find(t.Context(), []string{"a"}); err == nil || complete || len(vms) > 0 {
+		t.Errorf("of a list that fails: %v, complete: %t, error %v", vms, complete, err)
+	}
+}
+
+func TestEndpoints(t *testing.T) {
+	for endpoint, want := range map[string]string{
+		"https://api.cloud.yandex.net": "api.cloud.yandex.net:443", "https://api.example.org:8443/": "api.example.org:8443",
+		"127.0.0.1:8443": "127.0.0.1:8443", "api.cloud.yandex.net": "api.cloud.yandex.net:443", "https://[::1]": "[::1]:443",
+		"http://api.cloud.yandex.net": "", "https://user@api.example.org": "", "https://api.example.org/path": "", "https://": "",
+	} {
+		got, err := addressOf(endpoint)
+		if got != want || (err == nil) != (want != "") {
+			t.Errorf("%s: %q, want %q, error %v", endpoint, got, want, err)
+		}
+	}
+}
+
 func TestTheNumberOfCalls(t *testing.T) {
 	cases := map[string]struct{ instances, calls int }{
 		"FiveHundredInstancesTakeOneList":        {500, 1},

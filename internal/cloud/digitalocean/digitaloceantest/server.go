@@ -74,7 +74,7 @@ func New(o Options) *Server {
 	return &Server{opts: o}
 }
 
-// ServeHTTP serves GET /v2/droplets, /v2/volumes and /v2/reserved_ips.
+// ServeHTTP serves GET /v2/droplets, /v2/droplets/{id}, /v2/volumes and /v2/reserved_ips.
 func (s *Server) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	call := req.Method + " " + req.URL.Path
 	s.Note(call)
@@ -150,6 +150,9 @@ func route(req *http.Request) (string, serve) {
 	if req.Method != http.MethodGet {
 		return "", nil
 	}
+	if id, ok := strings.CutPrefix(req.URL.Path, "/v2/droplets/"); ok {
+		return "droplet:read", func(w http.ResponseWriter, _ *http.Request, a Account) { answerDroplet(w, a.Droplets, id) }
+	}
 	switch req.URL.Path {
 	case "/v2/droplets":
 		return "droplet:read", func(w http.ResponseWriter, r *http.Request, a Account) {
@@ -161,6 +164,16 @@ func route(req *http.Request) (string, serve) {
 		return "reserved_ip:read", func(w http.ResponseWriter, r *http.Request, a Account) { answer(w, r, "reserved_ips", a.ReservedIPs) }
 	}
 	return "", nil
+}
+
+func answerDroplet(w http.ResponseWriter, droplets []godo.Droplet, id string) {
+	for i := range droplets {
+		if strconv.Itoa(droplets[i].ID) == id {
+			fakes.AnswerJSON(w, http.StatusOK, map[string]any{"droplet": &droplets[i]})
+			return
+		}
+	}
+	fail(w, http.StatusNotFound, "not_found", "The resource you requested could not be found.")
 }
 
 // withTag returns the Droplets with a tag, whose case does not count.

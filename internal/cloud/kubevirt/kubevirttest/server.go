@@ -25,6 +25,7 @@ import (
 	kerrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -185,6 +186,11 @@ func (s *Server) list(w http.ResponseWriter, req *http.Request, kind schema.Grou
 		fail(w, kerrors.NewBadRequest(fmt.Sprintf("unable to parse requirement: %v", err)))
 		return
 	}
+	field, err := fields.ParseSelector(q.Get("fieldSelector"))
+	if err != nil {
+		fail(w, kerrors.NewBadRequest(err.Error()))
+		return
+	}
 	limit, err := strconv.Atoi(q.Get("limit"))
 	if err != nil && q.Get("limit") != "" || limit < 0 {
 		fail(w, kerrors.NewBadRequest(fmt.Sprintf("invalid limit %q", q.Get("limit"))))
@@ -199,7 +205,8 @@ func (s *Server) list(w http.ResponseWriter, req *http.Request, kind schema.Grou
 	out.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
 	out.SetResourceVersion(strconv.FormatInt(version, 10))
 	for _, o := range objects {
-		if key(o) <= from || namespace != "" && o.GetNamespace() != namespace || !selector.Matches(labels.Set(o.GetLabels())) {
+		if key(o) <= from || namespace != "" && o.GetNamespace() != namespace || !selector.Matches(labels.Set(o.GetLabels())) ||
+			!field.Matches(fields.Set{"metadata.name": o.GetName(), "metadata.namespace": o.GetNamespace()}) {
 			continue
 		}
 		if limit > 0 && len(out.Items) == limit {
