@@ -67,7 +67,7 @@ func (l Look) After(before v1alpha1.InventoryObservation, p v1alpha1.InventoryPa
 	}
 	remembered := l.remember(before, claimed)
 	out.Remembered = remembered.String()
-	l.miss(&out, before, p, claimed)
+	l.miss(&out, before, p, claimed, remembered)
 	out.States = l.states(before.States, p, claimed, remembered)
 	l.listResources(&out, before, p)
 	return out

@@ -73,23 +73,24 @@ func (l Look) remember(before v1alpha1.InventoryObservation, claimed map[string]
 // miss sets which VMs are missing: claimed, listed before by this inventory, not listed now, not
 // found by their names, and in this account and place. A list that lacks more of them than it has
 // is rather that of another account, or a part: then none is.
-func (l Look) miss(out *v1alpha1.InventoryObservation, before v1alpha1.InventoryObservation, p v1alpha1.InventoryParameters, claimed map[string]VM) {
+func (l Look) miss(out *v1alpha1.InventoryObservation, before v1alpha1.InventoryObservation, p v1alpha1.InventoryParameters, claimed map[string]VM, remembered memory) {
 	was, there := recall(before.Remembered), l.listed()
 	seen, unlisted := 0, 0
 	for name := range l.Claims {
 		ours, read := l.Ours[name]
 		switch {
-		case !was.has(name) || read && !ours || slices.Contains(p.Ignore, name):
+		case read && !ours || slices.Contains(p.Ignore, name):
 		case there[name]:
-			if _, is := claimed[name]; is {
+			// One that is listed for the first time counts, as it does for the next look.
+			if _, is := claimed[name]; is && remembered.has(name) {
 				seen++
 			}
-		case !l.Found[name]:
+		case was.has(name) && !l.Found[name]:
 			unlisted++
 		}
 	}
 	if unlisted > seen {
-		out.MissingDoubt = fmt.Sprintf("the cloud listed %d of %d claimed VMs that it listed before: too few to conclude that the others are lost", seen, seen+unlisted)
+		out.MissingDoubt = fmt.Sprintf("the cloud listed %d of %d claimed VMs that it should list: too few to conclude that the others are lost", seen, seen+unlisted)
 		return
 	}
 	since := map[string]v1alpha1.MissingVirtualMachine{}

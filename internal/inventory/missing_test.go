@@ -9,6 +9,7 @@ import (
 
 	xpv1 "github.com/crossplane/crossplane-runtime/v2/apis/common/v1"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
+	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/utils/ptr"
@@ -435,8 +436,11 @@ func TestNoVMThatIsThereIsEverConfirmedMissing(t *testing.T) {
 				}
 			}
 			before := s.inventory.Status.AtProvider.DeepCopy()
-			if err := s.again(0); err != nil || fmt.Sprint(*before) != fmt.Sprint(s.inventory.Status.AtProvider) {
-				rt.Fatalf("the same look says something else: %v", err)
+			if err := s.again(0); err != nil {
+				rt.Fatal(err)
+			}
+			if d := cmp.Diff(*before, s.inventory.Status.AtProvider); d != "" {
+				rt.Fatalf("the same look reports something else (-before +after):\n%s", d)
 			}
 		}
 	})

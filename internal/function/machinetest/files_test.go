@@ -8,21 +8,25 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
+	awsv1alpha1 "github.com/drover-dev/drover/apis/aws/v1alpha1"
 	clusterv1alpha1 "github.com/drover-dev/drover/apis/cluster/v1alpha1"
 	fn "github.com/drover-dev/drover/apis/fn/v1alpha1"
 	hcloudv1alpha1 "github.com/drover-dev/drover/apis/hcloud/v1alpha1"
 	localv1alpha1 "github.com/drover-dev/drover/apis/local/v1alpha1"
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	openstackv1alpha1 "github.com/drover-dev/drover/apis/openstack/v1alpha1"
+	terraformv1alpha1 "github.com/drover-dev/drover/apis/terraform/v1alpha1"
 	vspherev1alpha1 "github.com/drover-dev/drover/apis/vsphere/v1alpha1"
 )
 
 // kinds of the files that users copy and that the package holds.
 var kinds = map[string]func() any{
+	"aws.drover.dev/v1alpha1 ClusterProviderConfig":       func() any { return &awsv1alpha1.ClusterProviderConfig{} },
 	"cluster.drover.dev/v1alpha1 ClusterProviderConfig":   func() any { return &clusterv1alpha1.ClusterProviderConfig{} },
 	"hcloud.drover.dev/v1alpha1 ClusterProviderConfig":    func() any { return &hcloudv1alpha1.ClusterProviderConfig{} },
 	"local.drover.dev/v1alpha1 ClusterProviderConfig":     func() any { return &localv1alpha1.ClusterProviderConfig{} },
 	"openstack.drover.dev/v1alpha1 ClusterProviderConfig": func() any { return &openstackv1alpha1.ClusterProviderConfig{} },
+	"terraform.drover.dev/v1alpha1 ClusterProviderConfig": func() any { return &terraformv1alpha1.ClusterProviderConfig{} },
 	"vsphere.drover.dev/v1alpha1 ClusterProviderConfig":   func() any { return &vspherev1alpha1.ClusterProviderConfig{} },
 	"machine.drover.dev/v1alpha1 MachineClass":            func() any { return &machinev1alpha1.MachineClass{} },
 	"machine.drover.dev/v1alpha1 ClusterMachineClass":     func() any { return &machinev1alpha1.ClusterMachineClass{} },

@@ -85,7 +85,7 @@ func TestAMachineGoesFromNothingToRunning(t *testing.T) {
 			name: "TheVMIsCreatedAndItsNodeIsAwaited", world: p.VMIsCreated,
 			phase: "Provisioning", desired: []string{"vm"}, node: true,
 			conditions: []string{"InfrastructureReady=VMCreating", "NodeReady=NodeNotJoined", "Valid=Valid"},
-			ttl:        plan.InFlight,
+			ttl:        7 * time.Second, // Then the provider is asked to look again.
 		},
 		{
 			name: "TheVMRuns", world: p.VMRuns,
@@ -112,7 +112,7 @@ func TestAMachineGoesFromNothingToRunning(t *testing.T) {
 			phase: "Unknown", desired: []string{"vm"}, node: true,
 			conditions: []string{"InfrastructureReady=VMRunning", "NodeHealthy=NodeUnhealthy", "NodeReady=NodeNotReady", "Valid=Valid"},
 			events:     []string{"NodeNotReady"},
-			ttl:        plan.InFlight,
+			ttl:        30 * time.Second, // As above.
 		},
 		{
 			name: "TheNodeIsGone", world: func() { p.NodeIs("", p.Now) },

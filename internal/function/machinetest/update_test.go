@@ -63,7 +63,8 @@ func TestAMachineIsUpdatedInPlace(t *testing.T) {
 		},
 		{
 			name: "ItsNodeMayRebootMeanwhile", world: func() { p.NodeIs("Unknown", p.Now); p.NodeIsEmptied() },
-			phase: "Updating", state: "Updating", node: []any{"ready", "two", true}, upTo: "UpdateUpdating", ttl: plan.InFlight,
+			phase: "Updating", state: "Updating", node: []any{"ready", "two", true}, upTo: "UpdateUpdating",
+			ttl: 30 * time.Second, // Then the provider is asked to look at the VM.
 		},
 		{
 			name: "OrBeGone", world: func() { p.NodeIs("", p.Now) },
