@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -83,8 +84,16 @@ func installed(c Cloud) (*kit.Plane, error) {
 	return once.(func() (*kit.Plane, error))()
 }
 
+// atOnce is how many cases run in parallel, whatever the number of processors: most of the time
+// they wait for a provider that is as slow as life.
+const atOnce = "16"
+
 func TestMain(m *testing.M) {
 	log.SetLogger(logr.Discard())
+	flag.Parse()
+	if err := flag.Set("test.parallel", atOnce); err != nil {
+		panic(err)
+	}
 	code := m.Run()
 	fmt.Print(results.String())
 	if started.Load() {
