@@ -11,6 +11,7 @@ import (
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/finalizer"
+	"github.com/drover-dev/drover/internal/plan"
 )
 
 // release a VM, so that its controller deletes it.
@@ -25,10 +26,12 @@ func release(ctx context.Context, c client.Client, gvk schema.GroupVersionKind, 
 // resource of which that is so, not even to delete it, since it may not know the VM. A VM
 // that there is all the same is found by its name, if its provider chose that, or else by
 // its tags. If the creation goes on after all, its end is recorded as ever, and the VM
-// deleted.
-func forget(ctx context.Context, c client.Client, gvk schema.GroupVersionKind, vm client.Object) error {
+// deleted. The provider is asked to look again: it ignores changes of the annotation, and does not
+// retry a deletion that it refused for it.
+func forget(ctx context.Context, c client.Client, gvk schema.GroupVersionKind, vm client.Object, now time.Time) error {
 	return client.IgnoreNotFound(finalizer.Patch(ctx, c, gvk, vm, func(m client.Object) {
 		meta.RemoveAnnotations(m, meta.AnnotationKeyExternalCreatePending)
+		annotate(m, plan.AnnotationReconcileRequestedAt, now.UTC().Format(time.RFC3339Nano))
 	}))
 }
 

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	kerrors "k8s.io/apimachinery/pkg/api/errors"
@@ -17,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	clienttesting "k8s.io/client-go/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/drover-dev/drover/apis/machine/v1alpha1"
@@ -219,7 +221,12 @@ func noCreationWithoutEndHoldsAMachine(t *testing.T, externalName string) {
 	if err := w.client.Delete(t.Context(), aVM()); err != nil {
 		t.Fatal(err)
 	}
+	before := w.vm()
 	w.step()
+	// A provider ignores annotations about creations.
+	if !resource.DesiredStateChanged().Update(event.UpdateEvent{ObjectOld: before, ObjectNew: w.vm()}) {
+		t.Error("the provider is not woken, and has refused the deletion before")
+	}
 	if now := w.vm(); meta.ExternalCreateIncomplete(now) || len(now.GetFinalizers()) != 1 || now.GetAnnotations()[roleAnnotation] != v1alpha1.ResourceVM {
 		t.Errorf("the creation is not forgotten, or more than that: finalizers %v, annotations %v", now.GetFinalizers(), now.GetAnnotations())
 	}
