@@ -242,9 +242,9 @@ fuzz: ## Give garbage to all that decodes what others wrote, FUZZTIME=30s to eac
 	done
 
 .PHONY: e2e
-e2e: build packages gitops-clients previous-if-possible real-vms-if-possible ## Run the end-to-end tests and the golden renders on a local control plane.
-	DROVER_BIN=$(BIN) DROVER_PACKAGES=$(PACKAGES) DROVER_PREVIOUS=$$(ls -d $(previous_dir)/packages 2>/dev/null) DROVER_REAL_VMS=$$(ls -d $(REAL_VMS) 2>/dev/null) \
-		go test -count=1 -parallel 4 -timeout 45m $$(go list ./test/... | grep -v /recovery$$)
+e2e: build packages gitops-clients previous-if-possible real-vms-if-possible ## Run the end-to-end tests, the short form of conformance and the golden renders on a local control plane.
+	DROVER_CONFORMANCE_SHORT=1 DROVER_BIN=$(BIN) DROVER_PACKAGES=$(PACKAGES) DROVER_PREVIOUS=$$(ls -d $(previous_dir)/packages 2>/dev/null) DROVER_REAL_VMS=$$(ls -d $(REAL_VMS) 2>/dev/null) \
+		go test -count=1 -parallel 4 -timeout 60m $$(go list ./test/... | grep -v /recovery$$)
 
 # It has two control planes of its own, so it runs alone.
 RECOVERY ?=

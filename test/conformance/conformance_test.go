@@ -123,6 +123,9 @@ func TestMain(m *testing.M) {
 func TestConformance(t *testing.T) {
 	for _, c := range clouds {
 		t.Run(c.Provider(), func(t *testing.T) {
+			if isShort() && onlyInLong[c.Provider()] {
+				t.Skip("make conformance runs it: another cloud of the same provider stands for it")
+			}
 			t.Parallel()
 			began := time.Now()
 			t.Cleanup(func() { results.took(c.Provider(), time.Since(began)) })
@@ -151,6 +154,10 @@ func run(t *testing.T, c Cloud, tc Case, l *life) {
 		if reason, ok := cannot(c)[tc.Name]; ok {
 			results.note(c.Provider(), tc.Name, "-")
 			t.Skipf("%s cannot have it: %s", c.Provider(), reason)
+		}
+		if isShort() && takeMinutes[tc.Name] && !standsFor[c.Provider()] {
+			results.note(c.Provider(), tc.Name, "long")
+			t.Skip("make conformance runs it: it takes minutes")
 		}
 		t.Cleanup(func() { results.note(c.Provider(), tc.Name, outcome(t)) })
 		if l == nil && !alone(c, tc) {
