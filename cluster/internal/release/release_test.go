@@ -55,9 +55,10 @@ spec:
   scope: Namespaced
   versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}]
 `,
-	"package/policies/control-cluster.yaml": "kind: ValidatingAdmissionPolicy\n",
-	"package/provider-drover/runtime.yaml":  "kind: ImageConfig\nspec: {matchImages: [{prefix: xpkg.drover.dev/drover/provider-drover}]}\n",
-	"examples/local/machineclass.yaml":      "kind: MachineClass\n",
+	"package/policies/control-cluster.yaml":   "kind: ValidatingAdmissionPolicy\n",
+	"package/provider-drover/runtime.yaml":    "kind: ImageConfig\nspec: {matchImages: [{prefix: xpkg.drover.dev/drover/provider-drover}]}\n",
+	"package/provider-inventory/runtime.yaml": "kind: ImageConfig\nspec: {matchImages: [{prefix: xpkg.drover.dev/drover/provider-inventory}]}\n",
+	"examples/local/machineclass.yaml":        "kind: MachineClass\n",
 }
 
 func newRepository(t *testing.T) string {
@@ -396,9 +397,11 @@ func TestABuildThatCannotBeTrustedIsRefused(t *testing.T) {
 func TestTheManifestsAreForTheRegistryOfTheRelease(t *testing.T) {
 	folder := build(t, options(t, "registry.example.org/mirror/drover", nil))
 	all := untar(t, filepath.Join(folder, "drover-v0.2.0-manifests.tar.gz"))
-	runtime := all["drover-v0.2.0-manifests/package/provider-drover/runtime.yaml"]
-	if want := "prefix: registry.example.org/mirror/drover/provider-drover"; !strings.Contains(runtime, want) {
-		t.Errorf("got %s, want %q", runtime, want)
+	for _, provider := range []string{"provider-drover", "provider-inventory"} {
+		runtime := all["drover-v0.2.0-manifests/package/"+provider+"/runtime.yaml"]
+		if want := "prefix: registry.example.org/mirror/drover/" + provider; !strings.Contains(runtime, want) {
+			t.Errorf("got %s, want %q", runtime, want)
+		}
 	}
 	for _, path := range []string{"package/policies/control-cluster.yaml", "examples/local/machineclass.yaml"} {
 		if _, ok := all["drover-v0.2.0-manifests/"+path]; !ok {
