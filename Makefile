@@ -156,7 +156,7 @@ release: ## Build, sign and push a release: VERSION=v0.2.0 REGISTRY=registry.exa
 	$(if $(filter false,$(PUSH)),@echo "not pushed: PUSH=false",$(BIN)/release push --registry $(REGISTRY) $(if $(PLAIN_HTTP),--plain-http) $(RELEASE))
 
 .PHONY: generate
-generate: ## Generate deepcopy, CRDs, XRDs, docs/conditions.md, dashboards and the lifted provider. Leaves no diff when nothing changed.
+generate: ## Generate deepcopy, CRDs, XRDs, docs/conditions.md, docs/reference, dashboards and the lifted provider. Leaves no diff when nothing changed.
 	go generate ./...
 	cd tools/dashboards && go run . $(CURDIR)/examples/monitoring/dashboards
 

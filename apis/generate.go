@@ -6,3 +6,5 @@ package apis
 //go:generate sh -c "for c in vsphere terraform aws azure digitalocean gcp kubevirt yandex; do go tool -modfile=../tools/go.mod angryjet generate-methodsets --header-file=../hack/boilerplate.go.txt ./$c/... || exit 1; done"
 //go:generate go run ../internal/xrdgen
 //go:generate go run ../internal/conditionsgen
+//go:generate go run ../internal/refgen
+//go:generate go tool -modfile=../tools/refdocs/go.mod crd-ref-docs --source-path=. --config=../tools/refdocs/config.yaml --templates-dir=../tools/refdocs/templates --renderer=markdown --output-path=../docs/reference/api.md --log-level=ERROR

@@ -15,13 +15,17 @@ type stepMetrics struct {
 }
 
 func newStepMetrics() *stepMetrics {
-	counter := func(name, help string) *prometheus.CounterVec {
-		return prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: "drover", Subsystem: "function", Name: name, Help: help}, []string{"step"})
-	}
+	by := []string{"step"}
 	return &stepMetrics{
-		calls:    counter("calls_total", "Calls by the kind of the step's input."),
-		received: counter("request_bytes_total", "Bytes of requests, by the kind of the step's input."),
-		sent:     counter("response_bytes_total", "Bytes of responses, by the kind of the step's input."),
+		calls: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "drover_function_calls_total", Help: "Calls by the kind of the step's input.",
+		}, by),
+		received: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "drover_function_request_bytes_total", Help: "Bytes of requests, by the kind of the step's input.",
+		}, by),
+		sent: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "drover_function_response_bytes_total", Help: "Bytes of responses, by the kind of the step's input.",
+		}, by),
 	}
 }
 

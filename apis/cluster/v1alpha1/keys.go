@@ -6,8 +6,8 @@ const (
 	// it: a Node without it is not the Machine's.
 	LabelJoinToken = Group + "/join-token"
 
-	// LabelConfig beside it is the UID of the configuration that the token was minted
-	// through, so that no Drover takes the token of another one for its own.
+	// LabelConfig beside LabelJoinToken is the UID of the configuration that the token was
+	// minted through, so that no Drover takes the token of another one for its own.
 	LabelConfig = Group + "/config"
 
 	// FinalizerInUse keeps a ProviderConfig or ClusterProviderConfig while a Machine

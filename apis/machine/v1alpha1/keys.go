@@ -131,12 +131,11 @@ const (
 	// AnnotationOrphanProviderID is the VM's providerID, if it is known.
 	// AnnotationOrphanInstallation is the installation that made the VM, and
 	// AnnotationOrphanCluster the name of the configuration of its target cluster.
-	AnnotationOrphanNamespace  = Group + "/orphan-of-namespace"
-	AnnotationOrphanMachine    = Group + "/orphan-of-machine"
-	AnnotationOrphanMachineUID = Group + "/orphan-of-uid"
-	AnnotationOrphanVMName     = Group + "/orphan-of-vm"
-	AnnotationOrphanProviderID = Group + "/orphan-provider-id"
-
+	AnnotationOrphanNamespace    = Group + "/orphan-of-namespace"
+	AnnotationOrphanMachine      = Group + "/orphan-of-machine"
+	AnnotationOrphanMachineUID   = Group + "/orphan-of-uid"
+	AnnotationOrphanVMName       = Group + "/orphan-of-vm"
+	AnnotationOrphanProviderID   = Group + "/orphan-provider-id"
 	AnnotationOrphanInstallation = Group + "/orphan-of-installation"
 	AnnotationOrphanCluster      = Group + "/orphan-of-cluster"
 
@@ -292,7 +291,10 @@ const (
 	// TagInstallation tells the VMs of several control planes at one account apart.
 	TagInstallation = "drover-installation"
 
-	TagCluster    = "drover-cluster"
+	// TagCluster names the configuration of the cluster that the VM joins.
+	TagCluster = "drover-cluster"
+	// TagNamespace, TagMachine and TagMachineUID are namespace, name and UID of the Machine that the VM
+	// was made for.
 	TagNamespace  = "drover-namespace"
 	TagMachine    = "drover-machine"
 	TagMachineUID = "drover-machine-uid"

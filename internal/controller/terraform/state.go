@@ -23,7 +23,9 @@ const (
 	stateType corev1.SecretType = v1alpha1.Group + "/state"
 	keyState                    = "state"
 
-	labelState          = v1alpha1.Group + "/state"
+	// labelState is on each Secret with the Terraform state of a VM.
+	labelState = v1alpha1.Group + "/state"
+	// annotationOfVM on such a Secret is namespace and name of the VM, with / between them.
 	annotationOfVM      = v1alpha1.Group + "/virtual-machine"
 	saveTimeout         = 15 * time.Second
 	saveRetry           = 500 * time.Millisecond
