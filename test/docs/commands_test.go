@@ -40,9 +40,28 @@ func TestCommandsOfTheDocs(t *testing.T) {
 			t.Error(err)
 		}
 	}
+	rows := commandsOfTables(t)
+	for _, b := range rows {
+		if _, err := w.run(t.Context(), b); err != nil {
+			t.Error(err)
+		}
+	}
+	t.Logf("%d commands of tables", len(rows))
 	if t.Logf("%d of %d blocks", ran, len(blocks)); ran < 50 {
 		t.Errorf("only %d blocks were run", ran)
 	}
+}
+
+// commandsOfTables returns those of the page for people on call.
+func commandsOfTables(t *testing.T) []Block {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join(kit.Root(), runbookPage))
+	must(t, err)
+	rows := tableCommands(runbookPage, string(b))
+	if len(rows) < 30 {
+		t.Errorf("%s: only %d commands are in tables", runbookPage, len(rows))
+	}
+	return rows
 }
 
 // renderInput has the files that docs/pipelines.md and docs/gitops.md describe.
@@ -93,7 +112,7 @@ func TestATestThatAMarkNamesExists(t *testing.T) {
 func TestBlocksAreScriptsOfAShell(t *testing.T) {
 	blocks, err := Read(kit.Root())
 	must(t, err)
-	for _, b := range blocks {
+	for _, b := range append(blocks, commandsOfTables(t)...) {
 		cmd := exec.CommandContext(t.Context(), "bash", "-n")
 		cmd.Stdin = strings.NewReader(b.Script)
 		if out, err := cmd.CombinedOutput(); err != nil {

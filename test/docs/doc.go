@@ -6,6 +6,8 @@
 // server, and those of make only resolve their targets. The page of the installation is different:
 // its blocks run for real, in their order, on a control plane without Drover.
 //
+// The tables of docs/on-call.md have a command in each row. They run as blocks do.
+//
 // A comment before a block marks what cannot run so:
 //
 //	<!-- commands: run by TestX -->       a test of this name runs them
