@@ -177,7 +177,7 @@ lint: $(BIN)/staticcheck $(BIN)/govulncheck ## Vet and staticcheck every module,
 
 # The limits of a folder only go down: TIGHTEN=1 lowers them to what the folder keeps now.
 .PHONY: prose
-prose: ## Measure the language of comments and docs by the glossary, and hold it to the limits; SHOW=say prints the lines, TIGHTEN=1 lowers the limits.
+prose: ## Measure the language of comments and docs by the glossary, and hold it to the limits; SHOW=say or SHOW=all prints the lines, TIGHTEN=1 lowers the limits.
 	@cd tools/prose && go run . -limits limits.txt $(if $(SHOW),-show $(SHOW)) $(if $(TIGHTEN),-tighten) $(CURDIR)
 
 $(BIN)/staticcheck: go.mod

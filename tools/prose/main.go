@@ -33,7 +33,7 @@ func main() {
 	flag.StringVar(&o.by, "by", "folder", "a row of the table is a folder (of two levels), package or file")
 	flag.StringVar(&o.only, "only", "", "read only files that end with this: go or md")
 	flag.StringVar(&o.limits, "limits", "", "file of the limits of folders")
-	flag.StringVar(&o.show, "show", "", "print the lines that this measure counts, in place of the table")
+	flag.StringVar(&o.show, "show", "", "print the lines that this measure counts, or \"all\", in place of the table")
 	flag.BoolVar(&o.tighten, "tighten", false, "lower the limits in the file to those that the folders keep")
 	flag.BoolVar(&o.skipTests, "skip-tests", false, "leave out files that end with _test.go")
 	flag.Parse()
@@ -58,7 +58,7 @@ func run(out io.Writer, root string, o options) error {
 	err := walk(root, o, func(file string, lines []dialect.Line) {
 		counts, matches := dialect.Count(lines)
 		for _, m := range matches {
-			if m.Measure == o.show {
+			if m.Measure == o.show || o.show == "all" {
 				fmt.Fprintf(out, "%s:%d: %s\n", file, m.Line.Number, m.Line.Text)
 			}
 		}

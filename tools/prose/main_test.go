@@ -52,6 +52,7 @@ func TestRun(t *testing.T) {
 		"without tests":     {reason: "The rows of tests are left out.", options: options{by: "file", skipTests: true}, want: []string{"a/b/c/x.go "}, absent: []string{"x_test.go"}},
 		"pages only":        {reason: "Go files are left out.", options: options{by: "file", only: "md"}, want: []string{"docs/x.md"}, absent: []string{"x.go"}},
 		"the lines":         {reason: "Each match has its place.", options: options{by: "folder", show: "say"}, want: []string{"a/b/c/x.go:3: X says one thing.", "a/b/c/x.go:4:"}, absent: []string{"all"}},
+		"all lines":         {reason: "All measures are shown together.", options: options{by: "folder", show: "all"}, want: []string{"a/b/c/x.go:3:", "a/b/c/x_test.go:3:"}},
 		"within the limits": {reason: "A limit of a folder is its own.", options: options{by: "folder", limits: "limits.txt"}, want: []string{"all"}},
 		"above the limits":  {reason: "The folder, the measure, the rate and the limit are named.", options: options{by: "folder", limits: "strict.txt"}, err: `a/b: "say": 2 matches in 3 lines, 666.7 per 1000 lines: must be at most 0`},
 		"an unknown row":    {reason: "The error has what is allowed.", options: options{by: "line"}, err: `-by "line": must be one of folder, package and file`},
