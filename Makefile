@@ -160,19 +160,25 @@ generate: ## Generate deepcopy, CRDs, XRDs, docs/conditions.md, docs/reference, 
 	go generate ./...
 	cd tools/dashboards && go run . $(CURDIR)/examples/monitoring/dashboards
 
-MODULES := . cluster cluster/cloud cluster/kubernetes test/gitops/clients test/monitoring tools/dashboards
+MODULES := . cluster cluster/cloud cluster/kubernetes test/gitops/clients test/monitoring tools/dashboards tools/prose
 
 # The Go vulnerability database: a URL, or file:// and a folder that mirrors it. Where it
 # cannot be reached, the faults in test/dependencies/testdata are all that is looked for.
 VULNDB ?= https://vuln.go.dev
 
 .PHONY: lint
-lint: $(BIN)/staticcheck $(BIN)/govulncheck ## Vet and staticcheck every module, and look for dependencies with known faults.
+lint: $(BIN)/staticcheck $(BIN)/govulncheck ## Vet and staticcheck every module, measure the prose, and look for dependencies with known faults.
 	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { echo "gofmt these:"; gofmt -l $$(git ls-files '*.go'); exit 1; }
 	@# Staticcheck would analyse all of Argo CD for one file of the clients.
 	@for m in $(filter-out test/gitops/clients,$(MODULES)); do echo "lint $$m"; (cd $$m && go vet ./... && $(BIN)/staticcheck ./...) || exit 1; done
 	cd test/gitops/clients && go vet ./judge
+	cd tools/prose && go run . -limits limits.txt $(CURDIR) >/dev/null
 	VULNDB=$(VULNDB) GOVULNCHECK=$(BIN)/govulncheck go test -count=1 ./test/dependencies
+
+# The limits of a folder only go down: TIGHTEN=1 lowers them to what the folder keeps now.
+.PHONY: prose
+prose: ## Measure the language of comments and docs by the glossary, and hold it to the limits; SHOW=say or SHOW=all prints the lines, TIGHTEN=1 lowers the limits.
+	@cd tools/prose && go run . -limits limits.txt $(if $(SHOW),-show $(SHOW)) $(if $(TIGHTEN),-tighten) $(CURDIR)
 
 $(BIN)/staticcheck: go.mod
 	@mkdir -p $(BIN)
@@ -196,9 +202,9 @@ test: lint unit integration e2e recovery ## Run all tests: what CI runs.
 # local cloud.
 .PHONY: unit
 unit: binaries ## Run the tests that need no control plane.
-	go test -timeout 30m ./apis/... ./cmd/... ./config/... ./test/compatibility ./test/providers ./test/release $$(go list ./internal/... | grep -v /simulator$$)
+	go test -timeout 30m ./apis/... ./cmd/... ./config/... ./test/compatibility ./test/docs/pages ./test/providers ./test/release $$(go list ./internal/... | grep -v /simulator$$)
 	go test -timeout 30m ./internal/plan/simulator -rapid.seed=1 -rapid.checks=200
-	@for m in cluster cluster/cloud cluster/kubernetes test/monitoring; do (cd $$m && DROVER_BIN=$(BIN) go test ./...) || exit 1; done
+	@for m in cluster cluster/cloud cluster/kubernetes test/monitoring tools/prose; do (cd $$m && DROVER_BIN=$(BIN) go test ./...) || exit 1; done
 
 .PHONY: integration
 integration: build ## Run the tests that need an API server: of provider-drover, the clouds' VMs, the local cloud.

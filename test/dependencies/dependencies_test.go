@@ -23,6 +23,7 @@ const root = "../.."
 var modules = map[string][]string{
 	".": nil, "cluster": {"github.com/crossplane/crossplane/v2/cmd/crossplane"}, "cluster/cloud": nil, "cluster/kubernetes": nil,
 	"test/gitops/clients": {"github.com/crossplane/cli/v2/cmd/crossplane"}, "test/monitoring": nil, "tools/dashboards": nil,
+	"tools/prose": nil,
 }
 
 // A fault of a module.

@@ -1,4 +1,4 @@
-// Package docs runs the commands of the documentation: each line of README.md, docs and the READMEs
+// Package docs runs the commands of the documentation: each line of README.md, CONTRIBUTING.md, docs and the READMEs
 // of examples that begins with kubectl, crossplane or make.
 //
 // A block of commands runs as it stands on the page, in a shell, on a control plane that has the
