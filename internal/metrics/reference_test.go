@@ -12,7 +12,7 @@ import (
 var descLabels = regexp.MustCompile(`variableLabels: \{([^}]*)\}`)
 
 // TestTheReferenceHasEachMetricWithItsLabels compares the page, which is made from the source, with
-// what the collectors describe.
+// the descriptions of the collectors.
 func TestTheReferenceHasEachMetricWithItsLabels(t *testing.T) {
 	c, _ := newCollector(t)
 	descs := make(chan *prometheus.Desc, 100)

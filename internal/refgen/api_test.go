@@ -23,7 +23,7 @@ type schema struct {
 }
 
 // TestTheAPIPageHasTheSchemas compares the page, which crd-ref-docs makes from the Go types, with
-// what is installed: each field with its default, each field that is required, and each rule.
+// the schemas that a user installs: each field with its default, each field that is required, and each rule.
 func TestTheAPIPageHasTheSchemas(t *testing.T) {
 	page := read(t, "docs/reference/api.md")
 	rows := map[string][]string{}

@@ -31,7 +31,7 @@ var keyKinds = []keyKind{
 	{"tag", "Tags of VMs", "This tag", "Tags, or what the cloud calls so, of each VM that Drover makes."},
 }
 
-// A key is what an object carries.
+// A key is a label, an annotation, a taint, a finalizer or a tag of an object.
 type key struct {
 	declaration
 	kind keyKind

@@ -1,4 +1,4 @@
-// Command refgen writes the pages of docs/reference that list what the code declares: the keys of
+// Command refgen writes the pages of docs/reference that list declarations of the code: the keys of
 // objects, the metrics and the flags. It reads the source.
 //
 // The reference of the API has crd-ref-docs, by the templates in tools/refdocs. Conditions and

@@ -12,7 +12,7 @@ import (
 
 const root = "../.."
 
-// code is what the tests read. It is loaded once.
+// code is the source that the tests read. It is loaded once.
 var code = newSource(root)
 
 // TestPagesAreGenerated fails when the code was changed and "make generate" was not run.

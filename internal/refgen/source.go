@@ -15,7 +15,7 @@ import (
 
 const module = "github.com/drover-dev/drover"
 
-// A source reads packages of the repository. It evaluates what is constant in them. It needs
+// A source reads packages of the repository. It evaluates their constant expressions. It needs
 // neither a build nor the dependencies: of imports, it knows only those below apis and the units
 // of the package time.
 type source struct {
@@ -75,7 +75,7 @@ func (s *source) load(folder string) (*pkg, error) {
 	if len(p.syntax) == 0 {
 		return nil, errors.New(folder + ": there is no Go file")
 	}
-	// What needs an import that is not read is an error, and has no constant.
+	// An expression that needs another import is an error, and has no constant.
 	config := types.Config{Importer: s, Error: func(error) {}}
 	p.Package, _ = config.Check(module+"/"+folder, s.files, p.syntax, p.info)
 	s.loaded[folder] = p

@@ -8,8 +8,12 @@ import (
 	"strings"
 )
 
-// generated is how Go marks files that no person writes.
-var generated = regexp.MustCompile(`(?m)^// Code generated .* DO NOT EDIT\.$`)
+// How Go and "make generate" mark files that no person writes. The text of such a page is judged
+// where it is written: in the comments of the code.
+var (
+	generated     = regexp.MustCompile(`(?m)^// Code generated .* DO NOT EDIT\.$`)
+	generatedPage = regexp.MustCompile(`(?m)^<!-- Generated .* Do not edit\. -->$`)
+)
 
 // A Line is a line of prose.
 type Line struct {
@@ -60,8 +64,11 @@ var (
 )
 
 // Markdown returns the lines of a page that have prose, without code blocks, code spans, link targets
-// and HTML comments of one line.
+// and HTML comments of one line. Generated pages have none.
 func Markdown(page []byte) []Line {
+	if generatedPage.Match(page) {
+		return nil
+	}
 	var lines []Line
 	inFence, inBlock, afterBlank := false, false, true
 	for i, raw := range bytes.Split(page, []byte("\n")) {
