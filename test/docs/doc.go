@@ -1,5 +1,5 @@
-// Package docs runs the commands of the documentation: each line of README.md, CONTRIBUTING.md, docs and the READMEs
-// of examples that begins with kubectl, crossplane or make.
+// Package docs runs the commands of the documentation: each line of README.md, CONTRIBUTING.md,
+// docs and the READMEs of examples that begins with kubectl, crossplane or make.
 //
 // A block of commands runs as it stands on the page, in a shell, on a control plane that has the
 // objects which the pages name. Commands of kubectl that change something are dry runs of the API
