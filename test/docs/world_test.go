@@ -157,7 +157,18 @@ func (w *world) furnish(t *testing.T) {
 	must(t, localplane.Apply(ctx, c, filepath.Join(kit.Root(), "examples/nodepool/nodepool.yaml")))
 	f.AwaitDeployment(t, "workers")
 	w.await(t, f)
+	w.mirrorNode(t, f)
 	w.placeholders(t, f)
+}
+
+// mirrorNode gives the target cluster a Node of the name that the Node of the Machine w has in the
+// control cluster, which it joined. Some pages ask for it with "--context target", others in the
+// cluster of the reader's context.
+func (w *world) mirrorNode(t *testing.T, f kit.Fleet) {
+	t.Helper()
+	m := &machinev1alpha1.Machine{}
+	must(t, f.Client.Get(t.Context(), client.ObjectKey{Namespace: f.Namespace, Name: "w"}, m))
+	must(t, w.plane.Target.Client.Create(t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: m.Status.NodeRef.Name}}))
 }
 
 // await the Node of the Machine w.
