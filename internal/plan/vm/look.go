@@ -55,14 +55,14 @@ func (d *Desired) requestLook(o Observed) time.Duration {
 func pause(waited time.Duration) time.Duration { return min(max(lookEvery, waited), lookRarely) }
 
 // waitsSince is since when a look would help, zero if none would. A provider that is throttled
-// is left alone.
+// is left alone, and none is asked about a VM that an inventory has already judged.
 func (o Observed) waitsSince(word plan.VM) time.Time {
 	created, tried := meta.GetExternalCreateSucceeded(*o.VM), meta.GetExternalCreatePending(*o.VM)
 	switch {
 	case o.Machine.Status.Phase != machinev1alpha1.MachineFailed && word.State == plan.VMCreating && word.ProviderID == "" &&
 		word.Message != "" && word.ErrorCode != string(fn.ErrorThrottled) && !tried.IsZero():
 		return tried.Add(retryAfter)
-	case o.Machine.Status.Phase == machinev1alpha1.MachineFailed || word.ProviderID == "" || word.Message != "":
+	case o.Machine.Status.Phase == machinev1alpha1.MachineFailed || word.ProviderID == "" || word.Message != "" || word.Verdict != nil:
 		return time.Time{}
 	case word.State == plan.VMCreating && !created.IsZero():
 		return created.Add(lookAfter)

@@ -35,6 +35,8 @@ func TestLooks(t *testing.T) {
 		tried       string
 		deleted     bool
 		unreachable bool
+		// missing is whether an inventory reports that the cloud does not list the VM.
+		missing bool
 		// want is whether it is asked now, and next after which time.
 		want bool
 		next string
@@ -90,6 +92,9 @@ func TestLooks(t *testing.T) {
 		"ANodeThatCannotBeObserved": {
 			reason: "its cluster is down, and not each of its VMs", now: "1h", state: "on", phase: machinev1alpha1.MachineRunning, notReady: "1h", unreachable: true, next: never,
 		},
+		"AVMThatTheInventoryMisses": {
+			reason: "the Machine fails in the same pass", now: "1h", state: "on", phase: machinev1alpha1.MachineRunning, notReady: "1h", missing: true, next: never,
+		},
 		"AVMThatIsBeingDeleted": {
 			reason: "nothing can be changed of it", now: "1m", state: "starting", deleted: true, next: never,
 		},
@@ -121,6 +126,9 @@ func TestLooks(t *testing.T) {
 			}
 			if tc.unreachable {
 				o.Node.Error = "down"
+			}
+			if tc.missing {
+				o.Inventory = &plan.InventoryReport{ExternalName: "1", State: plan.InventoryMissing}
 			}
 			d := Plan(b, nil, o)
 			want := annotations[plan.AnnotationReconcileRequestedAt]
