@@ -58,7 +58,7 @@ func (f *Faults) Break(fault Fault) (mend func()) {
 	}
 }
 
-// Mend removes all faults.
+// Remove all faults.
 func (f *Faults) Mend() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
