@@ -122,10 +122,10 @@ func (u *uninstallation) allAreReinstalled(t *testing.T) {
 	u.reinstall(t, shuffled(r), shuffled(r))
 }
 
-// foregroundIsReinstalled deletes a Provider in the foreground. If the garbage collector
-// processes a definition after the deletion of the revision started, the revision waits for
-// definitions that are not deleted, and the Provider waits for the revision. The steps are those
-// of docs/install.md.
+// foregroundIsReinstalled deletes a Provider in the foreground: its revision waits for definitions
+// that are not deleted. If the garbage collector processes a definition only after the deletion of
+// the revision has started, the Provider waits for the definition too. The steps are those of
+// docs/install.md.
 func (u *uninstallation) foregroundIsReinstalled(t *testing.T) {
 	local := packages[3]
 	w := u.watch(t)
