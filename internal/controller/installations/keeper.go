@@ -34,7 +34,7 @@ func Setup(mgr ctrl.Manager, log logging.Logger) error {
 	return mgr.Add(&keeper{live: mgr.GetAPIReader(), client: mgr.GetClient(), now: time.Now, log: log.WithValues("controller", "installations")})
 }
 
-// keeper of the record. It reads nothing from a cache, which would have to hold all
+// A keeper maintains the record. It reads nothing from a cache, which would have to hold all
 // ConfigMaps.
 type keeper struct {
 	live   client.Reader
