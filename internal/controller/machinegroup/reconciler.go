@@ -81,7 +81,8 @@ func (r *reconciler) isOld(ctx context.Context, g *v1alpha1.MachineGroup) (bool,
 }
 
 // isEnding reports whether the set of a group is being deleted, or is gone. The function may have
-// created Machines from a view in which other objects were already being deleted and the set was not.
+// ordered Machines from a view in which other Machines were already being deleted and the set was
+// not.
 func (r *reconciler) isEnding(ctx context.Context, namespace string, owner *metav1.OwnerReference) (bool, error) {
 	set, err := r.metadata(ctx, v1alpha1.MachineSetGroupVersionKind, types.NamespacedName{Namespace: namespace, Name: owner.Name})
 	if kerrors.IsNotFound(err) {
