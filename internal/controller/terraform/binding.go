@@ -172,8 +172,8 @@ func (b *binding) nameOf(variables map[string]any) (string, error) {
 	}
 }
 
-// evalAs evaluates an expression to a type. It returns the default otherwise if there is no
-// expression, and the zero value if the expression has no value.
+// evalAs evaluates an expression to a type. If there is no expression, it returns the argument
+// otherwise. If the expression has no value, it returns the zero value.
 func evalAs[T any](e *vm.Expression, kind string, variables map[string]any, otherwise T) (T, error) {
 	if e == nil {
 		return otherwise, nil

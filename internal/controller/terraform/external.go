@@ -213,7 +213,7 @@ func (x *external) created(ctx context.Context, vm *v1alpha1.VirtualMachine, sta
 	if failure != nil {
 		x.record.Failure = failure.Error()
 	}
-	// If the state cannot be saved, the name allows to import it.
+	// If the state cannot be saved, it can be imported again by the name.
 	meta.SetExternalName(vm, name)
 	x.again.After(vm, soon)
 	return x.keep(ctx, vm)
