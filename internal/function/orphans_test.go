@@ -46,11 +46,11 @@ const (
 		"status": {"conditions": [{"type": "Synced", "status": "True", "observedGeneration": 1}]}}`
 )
 
-// noNode is an answer that the VM has no Node.
+// noNode answers that the VM has no Node.
 var noNode = fmt.Sprintf(nodesJSON, 2, `{"externalName": "vm-1"}`)
 
-// call the step as Crossplane does, until its requirements come to rest. There is
-// nothing but the definition, and what is given by kind and name.
+// callOrphans calls the step as Crossplane does, until its requirements are stable. Only the
+// definition exists, and the objects that are given by kind and name.
 func callOrphans(t *testing.T, observed map[string]string, there map[string]string) *fnv1.RunFunctionResponse {
 	t.Helper()
 	req := &fnv1.RunFunctionRequest{
@@ -88,7 +88,7 @@ func callOrphans(t *testing.T, observed map[string]string, there map[string]stri
 	return nil
 }
 
-// servers that are desired, with their rights.
+// servers returns the desired servers with their management policies.
 func servers(rsp *fnv1.RunFunctionResponse) string {
 	var out []string
 	for name, r := range rsp.GetDesired().GetResources() {
@@ -168,8 +168,8 @@ func TestWhoStandsForAVM(t *testing.T) {
 	}
 }
 
-// TestAResourceThatLostItsAnnotationsIsGivenBack: without them nobody can tell whether its
-// VM is in use, and to drop it as it is would delete the VM.
+// TestAResourceThatLostItsAnnotationsIsGivenBack: without them nothing proves that its VM is unused,
+// and to delete the resource as it is would delete the VM.
 func TestAResourceThatLostItsAnnotationsIsGivenBack(t *testing.T) {
 	name := "orphan-" + names.Hash("vm-1")
 	inventory := fmt.Sprintf(inventoryJSON, "True", 2, "", "", "")
@@ -229,8 +229,8 @@ func TestABadInputIsNamed(t *testing.T) {
 	}
 }
 
-// TestAVMWhoseTagsNameNoMachineIsKnownByItsName: at DigitalOcean a tag is an object of the
-// account, so that none is of one Machine.
+// TestAVMWhoseTagsNameNoMachineIsKnownByItsName: at DigitalOcean a tag is an object of the account,
+// so there is no tag per Machine.
 func TestAVMWhoseTagsNameNoMachineIsKnownByItsName(t *testing.T) {
 	const vmName = "web-0-x7k2p"
 	controlled := `{"apiVersion": "cloud.example.org/v1", "kind": "Server", "metadata": {"namespace": "fleet", "name": "web-0-x7k2p",
@@ -277,7 +277,8 @@ func TestAVMWhoseTagsNameNoMachineIsKnownByItsName(t *testing.T) {
 	}
 }
 
-// TestAnAdoptedVMThatIsKnownByItsNameIsJudgedByIt, from the annotations of its resource.
+// TestAnAdoptedVMThatIsKnownByItsNameIsJudgedByIt: the name comes from the annotations of its
+// resource.
 func TestAnAdoptedVMThatIsKnownByItsNameIsJudgedByIt(t *testing.T) {
 	orphan := "orphan-" + names.Hash("vm-1")
 	server := strings.Replace(fmt.Sprintf(serverJSON, "vm-1"), `"crossplane.io/external-name"`,
@@ -367,8 +368,8 @@ func TestUnusedResourcesOfMachinesThatAreGoneAreReported(t *testing.T) {
 	}
 }
 
-// TestAnOrphanIsFoundByItsNameWhereItsKindNeedsIt: an Object of provider-kubernetes looks at its
-// manifest, and never at its external name.
+// TestAnOrphanIsFoundByItsNameWhereItsKindNeedsIt: an Object of provider-kubernetes identifies its
+// object by its manifest, and never by its external name.
 func TestAnOrphanIsFoundByItsNameWhereItsKindNeedsIt(t *testing.T) {
 	in := &fn.Orphans{VirtualMachine: fn.OrphanBinding{KindBinding: fn.KindBinding{APIVersion: "kubernetes.m.crossplane.io/v1alpha1", Kind: "Object"}, NamePath: "spec.forProvider.manifest.metadata.name"}}
 	c := &machinev1alpha1.OrphanCollector{}

@@ -7,8 +7,8 @@ import (
 	shared "github.com/drover-dev/drover/internal/plan"
 )
 
-// adopt Machines that match the selector and that nobody controls. They are named in the
-// status first, so that the event is there once.
+// adopt adds the Machines that match the selector and have no controller. They are named in the status
+// first, so that the event is recorded only once.
 func (p *plan) adopt() {
 	for _, m := range p.Orphans {
 		p.adopting = append(p.adopting, m.Name)
