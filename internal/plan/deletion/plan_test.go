@@ -24,7 +24,7 @@ func machine(name string, options ...option) *machinev1alpha1.Machine {
 	return m
 }
 
-// deleting at noon, in a stage of the deletion.
+// deleting makes a Machine one that is being deleted since noon, in the given stage.
 func deleting(stage machinev1alpha1.DeletionStage, description string, pods ...string) option {
 	return func(m *machinev1alpha1.Machine) {
 		m.DeletionTimestamp = ptr.To(metav1.NewTime(noon))
@@ -36,7 +36,7 @@ func deleting(stage machinev1alpha1.DeletionStage, description string, pods ...s
 	}
 }
 
-// since a time after noon it is in its stage.
+// since sets the beginning of the stage, as a time after noon.
 func since(d time.Duration) option {
 	return func(m *machinev1alpha1.Machine) { m.Status.Deletion.Since = metav1.NewTime(noon.Add(d)) }
 }

@@ -11,7 +11,7 @@ import (
 	shared "github.com/drover-dev/drover/internal/plan"
 )
 
-// progressed says when the rollout last came further, and how far it was.
+// progressed sets the time of the last progress, and the counts of that time.
 func progressed(ago time.Duration, revision int64, updated, total, ready int32) deploymentOption {
 	return func(d *machinev1alpha1.MachineDeployment) {
 		t := metav1.NewTime(now.Add(-ago))
@@ -40,7 +40,7 @@ func refusing(code string) setOption {
 	}
 }
 
-// exhaustedIn a failure domain until so long from now, or while Machines wait there.
+// exhaustedIn makes a failure domain exhausted for the given time, or while Machines wait there.
 func exhaustedIn(domain string, until time.Duration) setOption {
 	return func(s *Set) {
 		s.Status.Exhausted = &machinev1alpha1.Exhaustion{FailureDomain: domain, Code: "QuotaExceeded", Since: metav1.NewTime(now)}

@@ -9,8 +9,8 @@ import (
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 )
 
-// An API client lets twenty-five events of an object through, so a rollout must not need
-// more of them the more Machines there are.
+// An API client sends at most 25 events of an object, so the number of events of a rollout must not
+// grow with the number of Machines.
 func TestARolloutTellsItsStoryInSevenEvents(t *testing.T) {
 	old, current := nameOf("v1"), nameOf("v2")
 	want := []string{
@@ -36,7 +36,7 @@ func TestARolloutTellsItsStoryInSevenEvents(t *testing.T) {
 		}
 		d, sets = d.DeepCopy(), nil
 		d.Status = p.Status
-		// Each set has acted on what it was told.
+		// Each set has acted on its desired number.
 		for _, s := range p.Sets {
 			version := versionOf(s.Name)
 			sets = append(sets, machineSet(version, revisionOf(s.MachineSet), decided(p)[version]))

@@ -9,7 +9,7 @@ import (
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 )
 
-// ready is Crossplane's condition, as it was written for a generation.
+// ready is Crossplane's condition Ready, written for a generation.
 func ready(status metav1.ConditionStatus, generation int64) deploymentOption {
 	return func(d *machinev1alpha1.MachineDeployment) {
 		meta.RemoveStatusCondition(&d.Status.Conditions, "Ready")
@@ -17,8 +17,8 @@ func ready(status metav1.ConditionStatus, generation int64) deploymentOption {
 	}
 }
 
-// crossplane writes a decision as Crossplane does: first the status with the conditions of
-// before, then the conditions. It shows each version of the object to the watcher.
+// crossplane writes a decision as Crossplane does: first the status with the old conditions, then
+// the new conditions. It shows each version of the object to the watcher.
 func crossplane(d *machinev1alpha1.MachineDeployment, p Decision, watch func()) {
 	conditions := d.Status.Conditions
 	d.Status = p.Status

@@ -19,7 +19,7 @@ var now = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 // A deploymentOption changes a MachineDeployment.
 type deploymentOption func(*machinev1alpha1.MachineDeployment)
 
-// deployment of version v2.
+// deployment returns a MachineDeployment of version v2.
 func deployment(replicas int32, options ...deploymentOption) *machinev1alpha1.MachineDeployment {
 	d := &machinev1alpha1.MachineDeployment{}
 	d.Name, d.Namespace, d.UID, d.Generation = "md", "default", "uid-of-md", 9
@@ -52,7 +52,7 @@ func ints(surge, unavailable int32) deploymentOption {
 	return strategy(intstr.FromInt32(surge), intstr.FromInt32(unavailable))
 }
 
-// completed means that the revision was once rolled out.
+// completed means that the revision was rolled out before.
 func completed(revision int64) deploymentOption {
 	return func(d *machinev1alpha1.MachineDeployment) {
 		d.Status.Revision = revision
@@ -60,7 +60,7 @@ func completed(revision int64) deploymentOption {
 	}
 }
 
-// told writes down how many Machines the set of a version shall have.
+// told records the desired replicas of a version's set.
 func told(version string, replicas int32) deploymentOption {
 	return func(d *machinev1alpha1.MachineDeployment) {
 		d.Status.MachineSets = append(d.Status.MachineSets, machinev1alpha1.MachineSetReplicas{Name: nameOf(version), Replicas: replicas})
@@ -70,8 +70,7 @@ func told(version string, replicas int32) deploymentOption {
 // A setOption changes a Set.
 type setOption func(*Set)
 
-// machineSet of a version that is settled: it has the Machines that it shall have, and
-// all are available.
+// machineSet returns a settled set of a version: all its desired Machines exist and are available.
 func machineSet(version string, revision int64, replicas int32, options ...setOption) Set {
 	d := deployment(0, func(d *machinev1alpha1.MachineDeployment) { d.Spec.Template = template(version) })
 	s := Set{Observed: true}
@@ -89,7 +88,7 @@ func machineSet(version string, revision int64, replicas int32, options ...setOp
 	return s
 }
 
-// allottedTo the set of the deployment's version is the budget of replacements.
+// allottedTo returns the budget of replacements: 1 for the set of the deployment's version.
 func allottedTo(version string) int32 {
 	if version == "v2" {
 		return 1
@@ -124,7 +123,7 @@ func versionOf(name string) string {
 	return name
 }
 
-// composed are the sets by version, with the number that they are told now.
+// composed returns the replicas of the composed sets by version.
 func composed(d Decision) map[string]int32 {
 	out := map[string]int32{}
 	for _, s := range d.Sets {
@@ -133,7 +132,7 @@ func composed(d Decision) map[string]int32 {
 	return out
 }
 
-// decided is what is written down.
+// decided returns the replicas that the status records.
 func decided(d Decision) map[string]int32 {
 	out := map[string]int32{}
 	for _, s := range d.Status.MachineSets {
@@ -158,10 +157,10 @@ func TestScaling(t *testing.T) {
 		d      *machinev1alpha1.MachineDeployment
 		sets   []Set
 		frozen bool
-		// noClass means that the class of the template does not exist, and noVM that it
-		// does, and no VM can be made from it.
+		// noClass means that the class of the template does not exist, and noVM that no VM can be
+		// created from the existing class.
 		noClass, noVM bool
-		// composed is what the sets are told now, and decided what they will be.
+		// composed are the replicas in the sets now, and decided the recorded ones.
 		composed, decided counts
 	}{
 		"ANewSetIsCreatedEmpty": {
@@ -831,7 +830,7 @@ func TestHash(t *testing.T) {
 			}
 		})
 	}
-	// A hash that changes rolls every deployment there is.
+	// A hash that changes rolls every existing deployment.
 	if got := rollingOf(template("v2")).hash(); got != "776sbch24k" {
 		t.Errorf("the hash of a template changed to %q", got)
 	}
@@ -880,8 +879,8 @@ func TestANewSetLearnsThatItsClassIsProven(t *testing.T) {
 	}
 }
 
-// TestASetHasNoKindOfAClassThatIsTheDefault since the XRD of the release before does not have the
-// kind, and this one adds it.
+// TestASetHasNoKindOfAClassThatIsTheDefault: the XRD of the previous release does not have the
+// kind, and the XRD of this release adds it.
 func TestASetHasNoKindOfAClassThatIsTheDefault(t *testing.T) {
 	for kind, want := range map[string]string{"": "", "MachineClass": "", "ClusterMachineClass": "ClusterMachineClass"} {
 		d := deployment(1, func(d *machinev1alpha1.MachineDeployment) { d.Spec.Template.Spec.ClassRef.Kind = kind })

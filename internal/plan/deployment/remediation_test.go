@@ -14,14 +14,14 @@ import (
 	shared "github.com/drover-dev/drover/internal/plan"
 )
 
-// mayReplace says what the set was told of the budget, and has acted on.
+// mayReplace is the budget in the set's spec, on which the set has acted.
 func mayReplace(n int32) setOption {
 	return func(s *Set) { s.Spec.Remediation.MaxInFlight = ptr.To(intstr.FromInt32(n)) }
 }
 
 func starting(n int32) setOption { return func(s *Set) { s.Status.StartingReplicas = n } }
 
-// sick Machines there are, and those of them that wait to be replaced.
+// sick sets the number of unhealthy Machines, and of those among them that wait to be replaced.
 func sick(unhealthy, waiting int32) setOption {
 	return func(s *Set) { s.Status.UnhealthyReplicas, s.Status.ReplaceableReplicas = unhealthy, waiting }
 }
@@ -36,7 +36,7 @@ func remediate(inFlight, unhealthy string) deploymentOption {
 	}
 }
 
-// allotted writes down what was decided of a version's set.
+// allotted records the budget of a version's set.
 func allotted(version string, n int32) deploymentOption {
 	return func(d *machinev1alpha1.MachineDeployment) {
 		i := slices.IndexFunc(d.Status.MachineSets, func(s machinev1alpha1.MachineSetReplicas) bool { return s.Name == nameOf(version) })
@@ -52,7 +52,7 @@ func TestTheBudgetOfReplacements(t *testing.T) {
 		deployment *machinev1alpha1.MachineDeployment
 		sets       []Set
 		frozen     bool
-		// decided is what is written down, and now what sets are told.
+		// decided are the recorded budgets, and now the budgets in the sets.
 		decided, now map[string]int32
 		allowed      string
 	}{
@@ -179,7 +179,7 @@ func TestTheBudgetOfReplacements(t *testing.T) {
 		"ASetThatCreatesNoneHasNoMoreThanTheSetThatCreatesForItLeaves": {
 			deployment: deployment(4, by(machinev1alpha1.OnDelete), told("v1", 3), told("v2", 1), allotted("v1", 1), allotted("v2", 0)),
 			sets:       []Set{machineSet("v1", 1, 3, mayReplace(1), createsNone, has(2), available(2), starting(1)), machineSet("v2", 2, 1, mayReplace(0))},
-			// In the same breath as another set is told to create what it gave up.
+			// In the same plan, the number of v2 rises for the Machine that v1 lost.
 			decided: map[string]int32{"v1": 0, "v2": 0}, now: map[string]int32{"v1": 1, "v2": 0},
 		},
 		"MachinesThatWaitForAnotherAreCounted": {

@@ -26,32 +26,33 @@ func inPlaceBounds(surge, unavailable int32, how machinev1alpha1.Orchestration) 
 	}
 }
 
-// scaledFor says for how many replicas the sets were last scaled.
+// scaledFor records the number of replicas that the sets were last scaled for.
 func scaledFor(n int32) deploymentOption {
 	return func(d *machinev1alpha1.MachineDeployment) { d.Status.DesiredReplicas = &n }
 }
 
 func createsNone(s *Set) { s.Spec.Creation = machinev1alpha1.CreationDisabled }
 
-// dropping names Machines whose deletion is recorded, and not requested yet.
+// dropping names Machines whose deletion is recorded and not requested yet.
 func dropping(names ...string) setOption {
 	return func(s *Set) { s.Status.Dropping, s.Status.TerminatingReplicas = names, int32(len(names)) }
 }
 
-// setAside names Machines that are kept for analysis and count as gone.
+// setAside names Machines that are kept for analysis and no longer count.
 func setAside(names ...string) setOption { return func(s *Set) { s.Status.SetAside = names } }
 
-// countedFor is a set that has counted its Machines since the deployment has so many replicas.
+// countedFor makes a set one that has counted its Machines since the deployment has this number of
+// replicas.
 func countedFor(n int32) setOption { return func(s *Set) { s.Spec.DeploymentReplicas = &n } }
 
-// preserved is how many Failed Machines of a set are kept for analysis.
+// preserved is the number of Failed Machines of a set that are kept for analysis.
 func preserved(n int32) setOption {
 	return func(s *Set) { s.Status.PreservedFailedReplicas = n }
 }
 
 func marked(n int32) setOption { return func(s *Set) { s.Status.MarkedReplicas = n } }
 
-// updated says how many Machines of a set that updates in place are of its template.
+// updated is the number of Machines with the current template, in a set that updates in place.
 func updated(n int32) setOption {
 	return func(s *Set) {
 		s.Spec.InPlaceUpdate = &machinev1alpha1.MachineSetInPlaceUpdate{ID: rollingOf(template("v2")).hash()}
@@ -59,7 +60,7 @@ func updated(n int32) setOption {
 	}
 }
 
-// updatedFor is a set whose update in place is that of another version.
+// updatedFor makes the update in place of a set one of another version.
 func updatedFor(version string) setOption {
 	return func(s *Set) { s.Spec.InPlaceUpdate.ID = rollingOf(template(version)).hash() }
 }
@@ -68,7 +69,7 @@ type strategyCase struct {
 	d      *machinev1alpha1.MachineDeployment
 	sets   []Set
 	frozen bool
-	// decided is what the sets will be told.
+	// decided are the recorded replicas of the sets.
 	decided counts
 }
 
@@ -267,8 +268,8 @@ func TestOnDelete(t *testing.T) {
 	})
 }
 
-// TestWithOnDeleteOldSetsCreateNothing unless a user holds the rollout: a Machine that is lost
-// then is replaced by one of its own template.
+// TestWithOnDeleteOldSetsCreateNothing unless a user holds the rollout: a Machine that is lost then
+// is replaced by one of its own template.
 func TestWithOnDeleteOldSetsCreateNothing(t *testing.T) {
 	for name, tc := range map[string]struct {
 		with   deploymentOption

@@ -13,7 +13,8 @@ import (
 	"github.com/drover-dev/drover/internal/workernode"
 )
 
-// nodeWith conditions of these types and statuses; it is Ready unless they say otherwise.
+// nodeWith returns a Node with these types and statuses of conditions. It is Ready unless they
+// include Ready.
 func nodeWith(conditions ...string) *workernode.WorkerNode {
 	wn := readyNode()
 	for i := 0; i < len(conditions); i += 2 {
@@ -27,12 +28,12 @@ func nodeWith(conditions ...string) *workernode.WorkerNode {
 	return wn
 }
 
-// A life is a Machine that runs, and what is seen of it.
+// A life is a running Machine with its observed state and the last decision.
 type life struct {
 	t *testing.T
 	o Observed
 	d Desired
-	// events that there were.
+	// events that were emitted so far.
 	events []string
 }
 
@@ -42,7 +43,7 @@ func alive(t *testing.T) *life {
 	return l
 }
 
-// at is what becomes of it when its Node looks like that, so long after soon.
+// at plans with the given Node, the given time after soon.
 func (l *life) at(after time.Duration, wn *workernode.WorkerNode) *life {
 	l.o.WorkerNode = wn
 	l.d = Plan(soon.Add(after), l.o)

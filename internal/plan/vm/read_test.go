@@ -34,7 +34,7 @@ func vm(annotations map[string]string, status map[string]any, conditions ...map[
 	return plan.Object{Unstructured: u}
 }
 
-// deleted is a VM that is being deleted.
+// deleted returns a VM that is being deleted.
 func deleted(o plan.Object) plan.Object {
 	now := metav1.Now()
 	o.SetDeletionTimestamp(&now)
