@@ -84,11 +84,14 @@ $(BIN)/crossplane-manifests: cluster/go.mod
 # version of containerd has a pause of its own, and registry.example.org is a registry that only
 # the mirror serves. REAL_IMAGES are the images, by default all.
 .PHONY: real-vms
-real-vms: binaries $(BIN)/kubelet $(BIN)/plugins ## Build the images of the local cloud's real VMs, and what they download (minutes, the first time).
-	$(BIN)/vm-image build --dir $(REAL_VMS)/images $(REAL_IMAGES:%=--image %)
+real-vms: images $(BIN)/kubelet $(BIN)/plugins ## Build the images of the local cloud's real VMs, and what they download (minutes, the first time).
 	$(BIN)/vm-image mirror --dir $(REAL_VMS)/mirror --release $(KUBERNETES_VERSION) $(BIN)/kubelet
 	$(BIN)/vm-image mirror --dir $(REAL_VMS)/mirror --plugins $(NETWORK_PLUGINS_VERSION) $(BIN)/plugins/*
 	$(BIN)/vm-image mirror --dir $(REAL_VMS)/mirror $(PAUSE_IMAGES:%=--image %) $(BIN)/pause
+
+.PHONY: images
+images: binaries
+	$(BIN)/vm-image build --dir $(REAL_VMS)/images $(REAL_IMAGES:%=--image %)
 
 $(BIN)/kubelet: cluster/kubernetes/go.mod
 	@mkdir -p $(BIN)
@@ -100,11 +103,12 @@ $(BIN)/plugins: cluster/cloud/go.mod
 	cd cluster/cloud && go build -ldflags "-s -w" -o $@/ $(network_plugins:%=github.com/containernetworking/plugins/plugins/%)
 	@touch $@
 
-# Argo CD, Flux and the Crossplane CLI, whose verdicts test/gitops compares (minutes, the
-# first time).
-.PHONY: gitops-clients
-gitops-clients: $(BIN)/crossplane-cli
-	cd test/gitops/clients && go build -ldflags "-s -w" -o $(BIN)/gitops-judge ./judge
+# Argo CD needs another version of Kubernetes' packages, which take longer to compile than its tests
+# to run, so this is no part of "make test".
+.PHONY: gitops
+gitops: build packages $(BIN)/crossplane-cli ## Compare the verdicts of Argo CD, Flux and the Crossplane CLI on live objects (minutes to compile, the first time).
+	cd test/gitops/clients && go vet ./judge && go build -ldflags "-s -w" -o $(BIN)/gitops-judge ./judge
+	DROVER_BIN=$(BIN) DROVER_PACKAGES=$(PACKAGES) go test -count=1 -timeout 30m ./test/gitops
 
 $(BIN)/crossplane-cli: test/gitops/clients/go.mod
 	@mkdir -p $(BIN)
@@ -169,9 +173,8 @@ VULNDB ?= https://vuln.go.dev
 .PHONY: lint
 lint: $(BIN)/staticcheck $(BIN)/govulncheck ## Vet and staticcheck every module, measure the prose, and look for dependencies with known faults.
 	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { echo "gofmt these:"; gofmt -l $$(git ls-files '*.go'); exit 1; }
-	@# Staticcheck would analyse all of Argo CD for one file of the clients.
+	@# The clients of test/gitops are Argo CD's packages and one file: "make gitops" vets it.
 	@for m in $(filter-out test/gitops/clients,$(MODULES)); do echo "lint $$m"; (cd $$m && go vet ./... && $(BIN)/staticcheck ./...) || exit 1; done
-	cd test/gitops/clients && go vet ./judge
 	cd tools/prose && go run . -limits limits.txt $(CURDIR) >/dev/null
 	VULNDB=$(VULNDB) GOVULNCHECK=$(BIN)/govulncheck go test -count=1 ./test/dependencies
 
@@ -248,9 +251,9 @@ fuzz: ## Give garbage to all that decodes what others wrote, FUZZTIME=30s to eac
 	done
 
 .PHONY: e2e
-e2e: build packages gitops-clients previous-if-possible real-vms-if-possible ## Run the end-to-end tests, the short form of conformance and the golden renders on a local control plane.
+e2e: build packages $(BIN)/crossplane-cli previous-if-possible real-vms-if-possible ## Run the end-to-end tests, the short form of conformance and the golden renders on a local control plane.
 	DROVER_CONFORMANCE_SHORT=1 DROVER_BIN=$(BIN) DROVER_PACKAGES=$(PACKAGES) DROVER_PREVIOUS=$$(ls -d $(previous_dir)/packages 2>/dev/null) DROVER_REAL_VMS=$$(ls -d $(REAL_VMS) 2>/dev/null) \
-		go test -count=1 -parallel 4 -timeout 60m $$(go list ./test/... | grep -v /recovery$$)
+		go test -count=1 -parallel 4 -timeout 60m $$(go list ./test/... | grep -vE '/(recovery|gitops)$$')
 
 # It has two control planes of its own, so it runs alone.
 RECOVERY ?=
