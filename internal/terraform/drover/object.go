@@ -21,7 +21,7 @@ import (
 	"k8s.io/client-go/dynamic"
 )
 
-// Timeouts of operations, unless the timeouts block has others.
+// Default timeouts of operations, if the timeouts block has none.
 const (
 	defaultCreateTimeout = 30 * time.Minute
 	defaultUpdateTimeout = 2 * time.Hour

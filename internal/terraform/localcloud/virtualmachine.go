@@ -16,7 +16,7 @@ import (
 	api "github.com/drover-dev/drover/internal/localcloud"
 )
 
-// Timeouts of operations, unless the timeouts block has others.
+// Default timeouts of operations, if the timeouts block has none.
 const (
 	defaultCreateTimeout = 20 * time.Minute
 	defaultUpdateTimeout = 5 * time.Minute
