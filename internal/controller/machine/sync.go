@@ -57,7 +57,7 @@ func syncChange(node *corev1.Node, want workernode.Parameters, recorded *machine
 		spec["taints"], meta["resourceVersion"] = newTaints, node.GetResourceVersion()
 	}
 	if unschedulable != node.Spec.Unschedulable {
-		// Who cordoned the Node is known only for the version that was read.
+		// The owner of the cordon is known only for the version that was read.
 		spec["unschedulable"], meta["resourceVersion"] = unschedulable, node.GetResourceVersion()
 	}
 	patch := map[string]any{}
