@@ -77,7 +77,7 @@ func (b *breaker) leave(trial bool, err error) {
 	switch {
 	case err == nil:
 		b.last = nil
-	case errors.Is(err, context.Canceled), errors.Is(err, errBusy), errors.Is(err, errSlow): // These errors do not concern the cluster.
+	case errors.Is(err, context.Canceled), errors.Is(err, errBusy), errors.Is(err, errSlow): // not of the cluster
 	default:
 		b.last, b.retry = err, b.now().Add(breakerPause)
 	}
