@@ -23,14 +23,14 @@ import (
 )
 
 const (
-	// annotationMove is on objects that are being moved. On those of the source, its value is the installation
-	// that they move to. On their copies, it is the one that they come from.
+	// annotationMove is on objects that are being moved: on those of the source the installation
+	// that they go to, on their copies the one that they come from.
 	annotationMove = machinev1alpha1.Group + "/move"
 
-	// annotationFrom stays on moved objects: its value is the installation that they came from.
+	// annotationFrom stays on what has moved: it is the installation that it came from.
 	annotationFrom = machinev1alpha1.Group + "/moved-from"
 
-	// annotationKinds on the copy of a Machine lists the kinds of all VMs and companions of the move.
+	// annotationKinds of the copy of a Machine are the kinds of all VMs and companions of the move.
 	annotationKinds = machinev1alpha1.Group + "/move-kinds"
 
 	annotationPaused = xpmeta.AnnotationKeyReconciliationPaused
