@@ -31,7 +31,7 @@ func (x *nodeKeeper) memoryOf(wn *machineNode) *drainMemory {
 	return m.(*drainMemory) //nolint:forcetypeassert // Nothing else is stored.
 }
 
-// drain does one pass over a Node, records in s what it observed, and returns the pods that are left. A Node in
+// drain does one pass over a Node, records the observations in s, and returns the pods that are left. A Node in
 // stage DrainDeletingNode has none.
 func (x *nodeKeeper) drain(ctx context.Context, wn *machineNode, node *corev1.Node, s *machinev1alpha1.DrainStatus) (remaining, error) {
 	if err := cordon(ctx, x.kube, node); err != nil {
