@@ -82,7 +82,7 @@ func Unsent(err error) bool {
 	return errors.As(err, &u)
 }
 
-// anew returns a request that can be sent again, and false if there is none.
+// It returns a request that can be sent again, and false if there is none.
 func anew(req *http.Request) (*http.Request, bool) {
 	if req.Body == nil || req.Body == http.NoBody {
 		return req, true
