@@ -168,7 +168,7 @@ func (l *link) stopUnused() {
 	}
 }
 
-// tell notifies all configurations that use the cluster.
+// It notifies all configurations that use the cluster.
 func tell[T any](l *link, observe func(Ref, T), what T) {
 	l.mu.Lock()
 	refs := l.using()
