@@ -90,7 +90,7 @@ func mustNameFields(t *testing.T, err error) {
 	}
 }
 
-// told has the values of the target cluster.
+// The values of the target cluster.
 type told struct{ server, token, ca string }
 
 // A written document is the state of a VM after it read user data.
