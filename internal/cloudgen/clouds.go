@@ -5,17 +5,17 @@ import "fmt"
 // A cloud has a group <Name>.drover.dev.
 type cloud struct {
 	Name string
-	// What the credentials are of, in a sentence: "Hetzner Cloud". Account is what a
-	// configuration reaches there, if that is narrower: "a project of Hetzner Cloud".
+	// What names the cloud in a sentence: "Hetzner Cloud". Account is the part of it that a configuration reaches,
+	// if that is narrower: "a project of Hetzner Cloud".
 	What, Account string
 	// Secret describes the value of the Secret's key.
 	Secret string
-	// SecretRef and CredentialsOf describe what the Secret holds, if it is not credentials alone.
+	// SecretRef and CredentialsOf describe the content of the Secret, if it is more than credentials.
 	SecretRef, CredentialsOf string
 	// Identity means that the credentials may be those of the provider's own pod.
 	Identity bool
-	// ClusterOnly means that there is a ClusterProviderConfig and no ProviderConfig, and that the
-	// VMs are resources of another provider. The group is made of this table alone.
+	// ClusterOnly means that there is a ClusterProviderConfig and no ProviderConfig, and that the VMs are
+	// resources of another provider. The group is generated from this table alone.
 	ClusterOnly bool
 	// Fields of a configuration's spec beside the credentials, in Go, and markers of the spec.
 	Fields, SpecMarkers string

@@ -117,7 +117,7 @@ func TestASetThatCannotBeReadIsNotTakenForGone(t *testing.T) {
 	}
 }
 
-// failingReader cannot get anything.
+// failingReader fails each get.
 type failingReader struct{ client.Reader }
 
 func (failingReader) Get(context.Context, client.ObjectKey, client.Object, ...client.GetOption) error {

@@ -14,14 +14,14 @@ import (
 	"github.com/drover-dev/drover/internal/kubectl/view"
 )
 
-// interval between two looks.
+// interval between two reads.
 const interval = 2 * time.Second
 
 const exitCodes = `
 
 Exit codes: 0 complete, 1 error, 2 in progress, 3 a user must act.`
 
-// read a view for one object, or for all.
+// read reads a view for one object, or for all.
 func (a *app) read(ctx context.Context, all bool, o collect.Options) (*view.View, error) {
 	c, err := a.connect()
 	if err != nil {
@@ -106,8 +106,8 @@ func exit(s diagnosis.State, err error) error {
 	return nil
 }
 
-// watch until the state is complete. On a terminal the screen is written in place, elsewhere what
-// changed is written below.
+// watch shows the state until it is complete. On a terminal it redraws the screen, elsewhere it appends each
+// change.
 func (a *app) watch(ctx context.Context, o output, look func(context.Context) (diagnosis.Report, error)) error {
 	last := ""
 	for {
@@ -120,7 +120,7 @@ func (a *app) watch(ctx context.Context, o output, look func(context.Context) (d
 		}
 		screen := a.screen(o.format == "wide")
 		if !a.isTerminal() {
-			// Ages would make each screen a new one.
+			// With ages, each screen would differ.
 			screen.Now = time.Time{}
 		}
 		b := &strings.Builder{}

@@ -1,5 +1,5 @@
-// Package render writes what the other packages of kubectl drover return as text for a terminal. Colours
-// only repeat what the text shows, and are left out where NO_COLOR is set or the output is no terminal.
+// Package render writes the results of the other packages of kubectl drover as text for a terminal. Colours
+// only repeat the text, and are left out if NO_COLOR is set or the output is no terminal.
 package render
 
 import (
@@ -16,7 +16,7 @@ import (
 	"github.com/drover-dev/drover/internal/kubectl/diagnosis"
 )
 
-// A Screen is what is written to.
+// A Screen is the output of a command.
 type Screen struct {
 	// Width of the lines, 0 for no limit.
 	Width int
@@ -119,7 +119,7 @@ func (s Screen) table(out *strings.Builder, t table) {
 		}
 		hidden[c] = true
 	}
-	// What is too wide still is cut in the first column, which has names: their ends differ.
+	// If the table is still too wide, the first column is cut, which has names: their ends differ.
 	if over := t.indent + total(widths, hidden) - s.Width; s.Width > 0 && over > 0 && len(widths) > 0 {
 		widths[0] = max(12, widths[0]-over)
 	}
@@ -181,8 +181,8 @@ func (s Screen) clip(line string) string {
 	return ansi.Truncate(line, s.Width, "..")
 }
 
-// clean text of control characters: users, Nodes and target clusters write parts of it, and an escape
-// sequence could change what the terminal shows.
+// clean removes control characters from text: users, Nodes and target clusters write parts of it, and an escape
+// sequence could change the output of the terminal.
 func clean(text string) string {
 	return strings.Map(func(r rune) rune {
 		switch {

@@ -29,7 +29,7 @@ const (
 
 type cloudProvider struct{ version string }
 
-// New makes the provider. Version is what it tells Terraform of itself.
+// New returns the provider. Version is the one that it reports to Terraform.
 func New(version string) provider.Provider { return &cloudProvider{version: version} }
 
 type providerModel struct {
@@ -38,7 +38,7 @@ type providerModel struct {
 	Wait     types.Bool   `tfsdk:"wait"`
 }
 
-// settings is what the resources get of the provider's configuration.
+// settings is the part of the provider's configuration that resources need.
 type settings struct {
 	client *api.Client
 	wait   bool
