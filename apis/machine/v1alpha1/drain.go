@@ -4,7 +4,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Drain says how a Node is emptied.
+// Drain configures how a Node is emptied.
 type Drain struct {
 	// Timeout of the whole drain. After it, pods that are left are deleted without
 	// regard to their PodDisruptionBudgets, with 30 s to end.
@@ -49,7 +49,7 @@ type Drain struct {
 	// +kubebuilder:default="2h"
 	HookTimeout metav1.Duration `json:"hookTimeout,omitempty,omitzero"`
 
-	// PodRules say how pods are treated. The first that selects a pod counts; a pod
+	// PodRules select how pods are treated. The first rule that selects a pod applies; a pod
 	// that none selects is evicted with the order 0.
 	// +optional
 	// +listType=atomic
@@ -57,7 +57,7 @@ type Drain struct {
 	PodRules []PodRule `json:"podRules,omitempty"`
 }
 
-// A PodBehavior says what a drain does to a pod.
+// A PodBehavior is the action of a drain on a pod.
 // +kubebuilder:validation:Enum=Drain;Skip;WaitCompleted
 type PodBehavior string
 
@@ -71,7 +71,7 @@ const (
 	PodWaitCompleted PodBehavior = "WaitCompleted"
 )
 
-// A PodRule says how a drain treats the pods that it selects.
+// A PodRule selects how a drain treats pods.
 //
 // +kubebuilder:validation:XValidation:rule="self.behavior != 'Skip' || !has(self.order)",message="order must be empty where behavior is Skip: such pods are not drained"
 // +kubebuilder:validation:XValidation:rule="has(self.selector) || has(self.namespaceSelector)",message="selector or namespaceSelector must be set"

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Hooks let others hold the deletion of a Machine at a point. Each is an annotation of
-// the Machine: a prefix, and the name of the hook. Its value says nothing. Who set it
+// Hooks let other controllers hold the deletion of a Machine at a point. Each is an annotation of
+// the Machine: a prefix, and the name of the hook. Its value has no meaning. The owner who set it
 // takes it off when the deletion may go on; spec.drain.hookTimeout is how long it may
 // take.
 const (

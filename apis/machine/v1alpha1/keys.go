@@ -17,7 +17,7 @@ const (
 	// user data.
 	LabelMachine = Group + "/machine"
 
-	// LabelTemplateHash tells the revisions of a MachineDeployment apart. It is
+	// LabelTemplateHash identifies a revision of a MachineDeployment. It is
 	// part of a composed MachineSet's selector and of its Machines' labels.
 	LabelTemplateHash = Group + "/template-hash"
 
@@ -71,7 +71,7 @@ const (
 	// that its replicas and sizes follow. Drover sets it.
 	AnnotationPoolDecision = Group + "/pool-decision"
 
-	// AnnotationFreezeReason on a MachineSet says why the MachineDeployment that put
+	// AnnotationFreezeReason on a MachineSet has the reason why the MachineDeployment that put
 	// LabelFreeze there is frozen.
 	AnnotationFreezeReason = Group + "/freeze-reason"
 
@@ -85,7 +85,7 @@ const (
 	// becoming Failed because of its Node, and takes that back if it is.
 	AnnotationSkipRemediation = Group + "/skip-remediation"
 
-	// AnnotationChangeCause of a MachineDeployment says why it was changed. It is
+	// AnnotationChangeCause of a MachineDeployment has the reason of its change. It is
 	// kept with the revision.
 	AnnotationChangeCause = "kubernetes.io/change-cause"
 
@@ -97,7 +97,7 @@ const (
 	// removing it.
 	AnnotationScaleDownDisabled = "cluster-autoscaler.kubernetes.io/scale-down-disabled"
 
-	// AnnotationUpdateRetry on a Machine starts a failed update in place anew, each
+	// AnnotationUpdateRetry on a Machine restarts a failed update in place, each
 	// time that its value changes.
 	AnnotationUpdateRetry = Group + "/update-retry"
 
@@ -107,7 +107,7 @@ const (
 	// AnnotationForceDelete, "true" on a Machine, lets it go although its VM resource
 	// cannot be deleted: the finalizers of the VM resource are taken off when the Node
 	// is gone and the provider had a moment. If the VM still exists at its cloud then,
-	// nobody deletes it any more, and it goes on costing money.
+	// Drover no longer deletes it, and it continues to cost money.
 	AnnotationForceDelete = Domain + "/force-delete"
 
 	// AnnotationConfirmDeletion, "true" on a Machine or MachineSet, lets a deletion go on that is
@@ -162,7 +162,7 @@ const (
 	// with commas between them.
 	AnnotationCompanions = Group + "/companions"
 
-	// AnnotationAppliedHash on a VM, or a companion, is the hash of what was applied last: by
+	// AnnotationAppliedHash on a VM, or a companion, is the hash of the last applied fields: by
 	// it the Machine's controller knows, also after a restart, whether fields were removed.
 	AnnotationAppliedHash = Group + "/applied-hash"
 
@@ -194,7 +194,7 @@ const (
 	FinalizerDrain = Group + "/drain"
 )
 
-// TaintUninitialized is what a kubelet registers with, with the effect NoSchedule: no
+// TaintUninitialized is the taint that a kubelet registers with, with the effect NoSchedule: no
 // pod comes to a Node before its labels and taints are there.
 const TaintUninitialized = Group + "/uninitialized"
 
@@ -243,7 +243,7 @@ const (
 	AnnotationUpdateMessage = Group + "/update-message"
 )
 
-// SelectsUpdate says whether the value of LabelUpdateSelected selects the update.
+// SelectsUpdate reports whether the value of LabelUpdateSelected selects the update.
 func SelectsUpdate(value, id string) bool { return value == id || value == "true" }
 
 // Names of the resources that a Machine composes, and, where a composed
@@ -260,7 +260,7 @@ const (
 // IsInfrastructure reports whether a Machine's resource of that name is its VM or a companion.
 func IsInfrastructure(resource string) bool { return resource == ResourceVM || IsCompanion(resource) }
 
-// IsCompanion says whether a Machine's resource of that name is a companion of its VM.
+// IsCompanion reports whether a Machine's resource of that name is a companion of its VM.
 func IsCompanion(resource string) bool { return strings.HasPrefix(resource, ResourceCompanionPrefix) }
 
 // Names of the resources that an OrphanCollector composes: the inventory of VMs, that of the
@@ -288,7 +288,7 @@ const ResourceMachines = "machines"
 
 // TagsOfVM are put on every VM, so that it can be found without its Machine.
 const (
-	// TagInstallation tells the VMs of several control planes at one account apart.
+	// TagInstallation distinguishes the VMs of several control planes at one account.
 	TagInstallation = "drover-installation"
 
 	// TagCluster names the configuration of the cluster that the VM joins.
