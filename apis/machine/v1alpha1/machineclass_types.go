@@ -133,9 +133,9 @@ type MachineClassSpec struct {
 	// +kubebuilder:default={}
 	Kubelet Kubelet `json:"kubelet,omitempty,omitzero"`
 
-	// UserData takes the place of the user data that Drover writes. Then nothing is installed
-	// or configured on the VM but what it says: of operatingSystem only provisioning may be
-	// set, and of kubelet nothing.
+	// UserData replaces the user data that Drover writes. Drover then installs and configures
+	// nothing else on the VM: of operatingSystem only provisioning may be set, and of kubelet
+	// nothing.
 	// +optional
 	UserData *UserData `json:"userData,omitempty"`
 

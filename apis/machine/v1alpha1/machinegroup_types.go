@@ -56,9 +56,8 @@ type GroupMember struct {
 	Create bool `json:"create,omitempty"`
 }
 
-// MachineGroupSpec lists the desired Machines. What is named neither in
-// machines nor in delete is left alone: a view that lags behind must not cost a
-// Machine.
+// MachineGroupSpec lists the desired Machines. Machines that neither machines nor delete names stay
+// unchanged: a stale view must not delete a Machine.
 type MachineGroupSpec struct {
 	// Templates of the machines.
 	// +optional

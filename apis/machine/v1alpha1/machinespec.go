@@ -157,8 +157,8 @@ type NodeMetadata struct {
 	Annotations map[string]string `json:"annotations,omitempty"`
 }
 
-// NodeMarks are on all Nodes of a MachineSet, beside those of its template. No Machine
-// changes for them: they come and go with what a fleet does, such as a rollout.
+// NodeMarks are on all Nodes of a MachineSet, beside those of its template. They are set and
+// removed with operations of the fleet, such as a rollout, and change no Machine.
 type NodeMarks struct {
 	// Annotations of the Nodes. Those of the template take precedence.
 	// +optional

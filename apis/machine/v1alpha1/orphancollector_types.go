@@ -158,8 +158,8 @@ type OrphanCollectorStatus struct {
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// Installation is the ID of this installation of Drover: what the tag
-	// drover-installation of its VMs says.
+	// Installation is the ID of this installation of Drover, which its VMs have in the tag
+	// drover-installation.
 	// +optional
 	Installation string `json:"installation,omitempty"`
 

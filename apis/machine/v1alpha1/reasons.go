@@ -630,16 +630,16 @@ const (
 	//   - Kinds: CertificateSigningRequest
 	//   - Of: Approved=True
 	ReasonDroverMachine = "DroverMachine"
-	// ReasonNotOfDroverMachine means that the request names a Machine and differs from what that
-	// Machine may have.
+	// ReasonNotOfDroverMachine means that the request names a Machine and exceeds the rights of
+	// that Machine.
 	//   - Kinds: CertificateSigningRequest
 	//   - Of: Denied=True
 	//   - Do: Find out which client made the request.
 	ReasonNotOfDroverMachine = "NotOfDroverMachine"
 )
 
-// Reasons of the events of Machines. Reasons of conditions are reasons of events where their text
-// says so.
+// Reasons of the events of Machines. A reason of a condition is also the reason of an event if its
+// comment mentions the event.
 const (
 	// EventReconcileError reports an error that keeps a Machine from being reconciled. It is
 	// retried.
