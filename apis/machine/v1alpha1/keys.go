@@ -25,9 +25,9 @@ const (
 	// of its OrphanCollector.
 	LabelOrphanCollector = Group + "/orphan-collector"
 
-	// LabelFreeze, "true" on a MachineDeployment or MachineSet, keeps it from
-	// creating and replacing Machines. Scaling down goes on. "false" keeps it from
-	// being frozen, whatever is found. A MachineDeployment passes it on to its sets.
+	// LabelFreeze, "true" on a MachineDeployment or MachineSet, prevents it from creating and
+	// replacing Machines. Scaling down continues. "false" prevents an automatic freeze. A
+	// MachineDeployment copies the label to its sets.
 	LabelFreeze = Group + "/freeze"
 
 	// LabelProvider selects the Composition of a Machine by its class's provider.
@@ -53,13 +53,13 @@ const (
 	// Failed, so that the cluster-autoscaler takes another group. Drover sets it.
 	AnnotationExhausted = Group + "/exhausted"
 
-	// AnnotationDeletionCost is an integer, 0 if absent: among the equally available
-	// Machines of a set that is scaled down those of lower cost go first. It is to a
-	// Machine what controller.kubernetes.io/pod-deletion-cost is to a Pod.
+	// AnnotationDeletionCost is an integer, 0 if absent. Among the equally available Machines of a
+	// set that is scaled down, those of lower cost are deleted first. It is for Machines what
+	// controller.kubernetes.io/pod-deletion-cost is for Pods.
 	AnnotationDeletionCost = Group + "/deletion-cost"
 
-	// AnnotationPreserve on a Machine or its Node keeps it for analysis: now,
-	// when-failed or false. The Node's goes before the Machine's.
+	// AnnotationPreserve on a Machine or its Node keeps it for analysis: now, when-failed or false.
+	// The Node's annotation takes precedence over the Machine's.
 	AnnotationPreserve = Group + "/preserve"
 
 	// AnnotationClassProven, "true" on a MachineSet, means that another MachineSet of its
@@ -104,13 +104,13 @@ const (
 	// AnnotationSkipDrain, "true" on a Machine or its Node, deletes without drain.
 	AnnotationSkipDrain = Domain + "/skip-drain"
 
-	// AnnotationForceDelete, "true" on a Machine, lets it go although its VM resource
-	// cannot be deleted: the finalizers of the VM resource are taken off when the Node
-	// is gone and the provider had a moment. If the VM still exists at its cloud then,
-	// Drover no longer deletes it, and it continues to cost money.
+	// AnnotationForceDelete, "true" on a Machine, completes its deletion although its VM resource
+	// cannot be deleted: the finalizers of the VM resource are removed when the Node is deleted and
+	// the provider had some time to delete the VM. If the VM still exists at its cloud then, Drover
+	// no longer deletes it, and it continues to cost money.
 	AnnotationForceDelete = Domain + "/force-delete"
 
-	// AnnotationConfirmDeletion, "true" on a Machine or MachineSet, lets a deletion go on that is
+	// AnnotationConfirmDeletion, "true" on a Machine or MachineSet, continues a deletion that is
 	// held because its MachineSet or MachineDeployment does not exist any more.
 	AnnotationConfirmDeletion = Domain + "/confirm-deletion"
 
@@ -185,17 +185,17 @@ const (
 
 // Finalizers. See the package docs of internal/finalizer and internal/controller/machine.
 const (
-	// FinalizerTerminator keeps a MachineDeployment, MachineSet or Machine until
-	// the last of its VMs and Nodes is gone.
+	// FinalizerTerminator keeps a MachineDeployment, MachineSet or Machine until the last of its
+	// VMs and Nodes is deleted.
 	FinalizerTerminator = Group + "/terminator"
 
-	// FinalizerDrain keeps a VM from being deleted until its Node is drained, and a
-	// companion until its VM is gone.
+	// FinalizerDrain keeps a VM from being deleted until its Node is drained, and a companion until
+	// its VM is deleted.
 	FinalizerDrain = Group + "/drain"
 )
 
-// TaintUninitialized is the taint that a kubelet registers with, with the effect NoSchedule: no
-// pod comes to a Node before its labels and taints are there.
+// TaintUninitialized is the taint that a kubelet registers with, with the effect NoSchedule: no pod
+// is scheduled to a Node before it has its labels and taints.
 const TaintUninitialized = Group + "/uninitialized"
 
 // TaintOutdated is put, with the effect PreferNoSchedule, on Nodes of old templates

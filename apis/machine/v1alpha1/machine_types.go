@@ -11,12 +11,11 @@ type MachinePhase string
 
 // Phases of a Machine.
 const (
-	// MachinePending waits for something that its VM needs: its class, its join
-	// token, its user data.
+	// MachinePending waits for requirements of its VM: its class, its join token, its user data.
 	MachinePending MachinePhase = "Pending"
-	// MachineProvisioning has asked for its VM.
+	// MachineProvisioning has requested its VM.
 	MachineProvisioning MachinePhase = "Provisioning"
-	// MachineJoining has a running VM, whose Node is not there or not yet Ready.
+	// MachineJoining has a running VM, whose Node does not exist or is not Ready yet.
 	MachineJoining MachinePhase = "Joining"
 	// MachineRunning has a Ready Node.
 	MachineRunning MachinePhase = "Running"
@@ -24,7 +23,7 @@ const (
 	MachineUpdating MachinePhase = "Updating"
 	// MachineUnknown had a healthy Node, which is not healthy or not reachable now.
 	MachineUnknown MachinePhase = "Unknown"
-	// MachineFailed will not come to run: see failureReason and failureMessage.
+	// MachineFailed will never be Running: see failureReason and failureMessage.
 	MachineFailed MachinePhase = "Failed"
 	// MachineTerminating is being deleted.
 	MachineTerminating MachinePhase = "Terminating"
@@ -52,20 +51,20 @@ const (
 	// provider's answer was lost. A VM that it left is found by its tags.
 	FailureCreateUnknown FailureReason = "CreateResultUnknown"
 	// FailureCapacityTimeout means that the cloud had no room for the VM for longer than
-	// spec.capacityTimeout. It is taken back if the VM is created after all.
+	// spec.capacityTimeout. It is reset if the VM is created after all.
 	FailureCapacityTimeout FailureReason = "CapacityTimeout"
-	// FailureVMLost means that the VM is gone although the Machine was not deleted.
+	// FailureVMLost means that the VM does not exist any more although the Machine was not deleted.
 	FailureVMLost FailureReason = "VMLost"
 	// FailureVMFailed means that the provider reports the VM as permanently failed.
 	FailureVMFailed FailureReason = "VMFailed"
-	// FailureNodeDeleted means that the Node was deleted by hand or by another controller: its kubelet does not
-	// make another by itself.
+	// FailureNodeDeleted means that the Node was deleted by hand or by another controller. Its
+	// kubelet does not create another one by itself.
 	FailureNodeDeleted FailureReason = "NodeDeleted"
-	// FailureJoinTimeout means that the Machine did not come to run within
-	// creationTimeout. It is taken back if its Node is healthy in the end.
+	// FailureJoinTimeout means that the Machine was not Running within creationTimeout. It is reset
+	// if its Node becomes healthy after all.
 	FailureJoinTimeout FailureReason = "JoinTimeout"
-	// FailureNodeUnhealthy means that the Node was unhealthy for longer than
-	// spec.health allows. It is taken back if the Node is healthy again.
+	// FailureNodeUnhealthy means that the Node was unhealthy for longer than spec.health allows. It
+	// is reset if the Node is healthy again.
 	FailureNodeUnhealthy FailureReason = "NodeUnhealthy"
 )
 
@@ -230,8 +229,8 @@ const (
 	DeletionDeletingCompanions DeletionStage = "DeletingCompanions"
 )
 
-// IsPastNode reports whether the Node was left: it was drained and deleted, or there was
-// none. A deletion never goes back to its Node.
+// IsPastNode reports whether the deletion has completed the stages of the Node: it was drained and
+// deleted, or there was none. A deletion never returns to these stages.
 func (s DeletionStage) IsPastNode() bool {
 	switch s {
 	case DeletionPreTerminateHooks, DeletionDeletingVM, DeletionDeletingCompanions:
@@ -283,7 +282,7 @@ const (
 
 // Preservation of a Machine for analysis.
 type Preservation struct {
-	// Value that asked for it: now, when-failed or auto.
+	// Value of the annotation that requested it: now, when-failed or auto.
 	Value string `json:"value"`
 	// Since when it is preserved.
 	Since metav1.Time `json:"since"`
@@ -403,8 +402,8 @@ type MachineStatus struct {
 	// +optional
 	Unhealthy *Unhealthiness `json:"unhealthy,omitempty"`
 
-	// ReplaceRequested means that the annotation machine.drover.dev/replace of the
-	// Machine or its Node asks for another Machine in place of this one.
+	// ReplaceRequested means that the annotation machine.drover.dev/replace of the Machine or its
+	// Node requests another Machine in place of this one.
 	// +optional
 	ReplaceRequested bool `json:"replaceRequested,omitempty"`
 
@@ -418,7 +417,7 @@ type MachineStatus struct {
 	// +optional
 	Preserve string `json:"preserve,omitempty"`
 
-	// Preservation for analysis, while it is asked for.
+	// Preservation for analysis, while it is requested.
 	// +optional
 	Preservation *Preservation `json:"preservation,omitempty"`
 

@@ -5,8 +5,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// MaxReplicas is the largest number of Machines that a MachineDeployment or a MachineSet may
-// want, and the largest of each number that is added to it or taken from it.
+// MaxReplicas is the largest desired number of Machines of a MachineDeployment or a MachineSet, and
+// the largest value of each number that is added to it or subtracted from it.
 const MaxReplicas = 10000
 
 // A StrategyType selects how Machines of an old template are replaced.
@@ -191,9 +191,9 @@ type MachineDeploymentSpec struct {
 	// +optional
 	Rollout Rollout `json:"rollout,omitempty,omitzero"`
 
-	// RollbackTo goes back to an earlier revision: as long as it is set, that
-	// revision is used in place of what of the template would start a rollout.
-	// Remove it, together with a corrected template, to go forward again.
+	// RollbackTo rolls back to an earlier revision. While it is set, the fields of that revision
+	// replace the fields of the template that would start a rollout. To roll forward again, remove
+	// it together with a correction of the template.
 	// +optional
 	RollbackTo *RollbackTo `json:"rollbackTo,omitempty"`
 
@@ -299,7 +299,7 @@ type MachineDeploymentStatus struct {
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// Selector in the form that the scale subresource wants.
+	// Selector in the form of the scale subresource.
 	// +optional
 	Selector string `json:"selector,omitempty"`
 

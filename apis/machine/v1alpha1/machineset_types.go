@@ -48,8 +48,8 @@ type MachineSetSpec struct {
 	// +kubebuilder:default={}
 	Deletion Deletion `json:"deletion,omitempty,omitzero"`
 
-	// Creation is Disabled when no Machines may be created, though some are missing:
-	// a MachineDeployment with the strategy OnDelete asks for it of its old sets.
+	// Creation is Disabled if no Machines may be created, even if some are missing. A
+	// MachineDeployment with the strategy OnDelete sets it on its old sets. The default is Enabled.
 	// +kubebuilder:default=Enabled
 	Creation CreationPolicy `json:"creation,omitempty"`
 
@@ -114,12 +114,12 @@ type MachineSetInPlaceUpdate struct {
 	Paused bool `json:"paused,omitempty"`
 }
 
-// Backoff of a template whose Machines fail before they join. All Machines that were
-// created in one attempt count as one failure. The backoff doubles with each failure, and
-// ends when a Machine that was created after the last failure gets further than the one
-// that failed, or when the template changes. It goes from 10 s to 10 min; from 10 s to
-// 5 min when VMs do not join; from 1 min on when there was no quota or capacity; and from
-// 10 min to 1 h when the request was invalid or not permitted, which only a user can fix.
+// Backoff of a template whose Machines fail before they join. All Machines that were created in one
+// attempt count as one failure. The backoff doubles with each failure. It ends when a Machine that
+// was created after the last failure gets further than the one that failed, or when the template
+// changes. It ranges from 10 s to 10 min; from 10 s to 5 min if VMs do not join; from 1 min to 10
+// min if there was no quota or capacity; and from 10 min to 1 h if the request was invalid or not
+// permitted, which only a user can fix.
 type Backoff struct {
 	// Failures is the number of attempts in a row that failed.
 	Failures int32 `json:"failures"`
@@ -189,7 +189,7 @@ type MachineSetStatus struct {
 	// +optional
 	DecidedGeneration int64 `json:"decidedGeneration,omitempty"`
 
-	// Selector in the form that the scale subresource wants.
+	// Selector in the form of the scale subresource.
 	// +optional
 	Selector string `json:"selector,omitempty"`
 
@@ -277,10 +277,9 @@ type MachineSetStatus struct {
 	// +listType=atomic
 	Adopting []string `json:"adopting,omitempty"`
 
-	// SetAside names the Machines that were marked for deletion when the set was scaled
-	// down, or that failed before they could replace another Machine, and that are preserved for
-	// analysis: they count as gone, and are deleted when they are preserved no longer. They are
-	// named here until they are gone. They lack the labels of the selector, so that the
+	// SetAside lists Machines that are preserved for analysis, and that were marked for deletion by
+	// a scale-down, or failed before they could replace another Machine. They count as deleted, and
+	// are deleted when their preservation ends. They lack the labels of the selector, so that the
 	// cluster-autoscaler does not count them either.
 	// +optional
 	// +listType=atomic

@@ -45,10 +45,9 @@ type MachineSpec struct {
 	// +kubebuilder:validation:MaxItems=64
 	Taints []Taint `json:"taints,omitempty"`
 
-	// StartupTaints that the Node registers with, and that another controller removes
-	// when it is ready for pods: a network plugin, for example. The Machine does not
-	// come to run while one is there. They are never put back. A change counts for
-	// Machines that come later.
+	// StartupTaints that the Node registers with, and that another controller removes when it is
+	// ready for pods: a network plugin, for example. The Machine is not Running before all are
+	// removed. Drover never adds them again. A change applies to Machines that are created later.
 	// +optional
 	// +listType=map
 	// +listMapKey=key
@@ -69,8 +68,8 @@ type MachineSpec struct {
 	// +kubebuilder:validation:MaxLength=512
 	ProviderID *string `json:"providerID,omitempty"`
 
-	// InPlaceUpdate asks for an update of the running VM. Drover fills it in for the
-	// Machines of a MachineSet that updates in place; a template must leave it empty.
+	// InPlaceUpdate requests an update of the running VM. Drover sets it for the Machines of a
+	// MachineSet that updates in place. A template must leave it empty.
 	// +optional
 	InPlaceUpdate *MachineUpdate `json:"inPlaceUpdate,omitempty"`
 
@@ -86,10 +85,11 @@ type MachineSpec struct {
 	// +kubebuilder:default={}
 	Health Health `json:"health,omitempty,omitzero"`
 
-	// CreationTimeout is how long a Machine may take from its creation until it is
-	// Running: until its Node has joined, is healthy for the first time, and has no
-	// startup taint any more. After it the Machine is Failed. It does not run while the
-	// provider refuses to create the VM: another Machine would ask for the same.
+	// CreationTimeout is how long a Machine may take from its creation until it is Running: until
+	// its Node has joined, is healthy for the first time, and has no startup taint any more. After
+	// it, the Machine is Failed. It does not apply while the provider refuses to create the VM, or
+	// while an input of the VM is invalid, because another Machine would get the same result.
+	// When a refusal ends, it starts again.
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:Pattern=`^([0-9]+([.][0-9]+)?(ms|s|m|h))+$`
 	// +kubebuilder:default="20m"
@@ -144,7 +144,7 @@ type ClusterReference struct {
 	Name string `json:"name,omitempty"`
 }
 
-// NodeMetadata has the keys that a Machine wants on its Node.
+// NodeMetadata has the desired labels and annotations of a Machine's Node.
 type NodeMetadata struct {
 	// Labels of the Node.
 	// +optional
@@ -315,7 +315,7 @@ func LabelsOf(in map[string]LabelValue) map[string]string {
 	return out
 }
 
-// String returns the selector in the form that the scale subresource wants.
+// String returns the selector in the form of the scale subresource.
 func (s Selector) String() string {
 	set := labels.Set{}
 	for k, v := range s.MatchLabels {

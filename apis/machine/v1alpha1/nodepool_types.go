@@ -143,7 +143,7 @@ type NodePoolStatus struct {
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// Selector in the form that the scale subresource wants.
+	// Selector in the form of the scale subresource.
 	// +optional
 	Selector string `json:"selector,omitempty"`
 

@@ -54,17 +54,17 @@ type OrphanCollectorSpec struct {
 	// +kubebuilder:default="5m"
 	Interval metav1.Duration `json:"interval,omitempty,omitzero"`
 
-	// MaxOrphans is how many orphans there may be at most for the policy Delete to delete
-	// any that is not confirmed. There may also not be more than a fifth of the VMs that are
-	// claimed, or one if that is less. When there are more, a person must look first: a control
-	// plane that was restored from an old backup does not know of its youngest Machines.
+	// MaxOrphans is the largest number of orphans with which the policy Delete still deletes
+	// orphans that are not confirmed. They must also be at most a fifth of the claimed VMs, or one
+	// if a fifth is less. If there are more, a person must check them first: a control plane that
+	// was restored from an old backup does not know its youngest Machines.
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:default=10
 	MaxOrphans int32 `json:"maxOrphans,omitempty"`
 
-	// ConfirmedOrphans are external names of orphans that a person has looked at: with the
-	// policy Delete they are deleted however many there are, and do not count for
-	// maxOrphans. A VM that is no orphan is never deleted for being named here.
+	// ConfirmedOrphans are the external names of orphans that a person has checked. The policy
+	// Delete deletes them however many there are, and they do not count for maxOrphans. A VM that
+	// is not an orphan is never deleted because of this list.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=100

@@ -652,7 +652,7 @@ const (
 	//   - Kinds: Machine
 	//   - Type: Normal or Warning
 	EventComposeResources = "ComposeResources"
-	// EventVMRequested reports that the provider was asked for the VM.
+	// EventVMRequested reports that Drover requested the VM from the provider.
 	//   - Kinds: Machine
 	//   - Type: Normal
 	EventVMRequested = "VMRequested"
@@ -660,7 +660,7 @@ const (
 	//   - Kinds: Machine
 	//   - Type: Normal
 	EventNodeJoined = "NodeJoined"
-	// EventReplaceRequested reports that an annotation asks for another Machine in place of this
+	// EventReplaceRequested reports that an annotation requests another Machine in place of this
 	// one.
 	//   - Kinds: Machine
 	//   - Type: Normal
@@ -772,7 +772,7 @@ const (
 	//   - Do: Repair the provider of the VM.
 	EventVMUnreadable = "VMUnreadable"
 	// EventForceDeleted reports that the VM resource was released without its provider, because an
-	// annotation asks for it. The VM may still exist.
+	// annotation requests it. The VM may still exist.
 	//   - Kinds: Machine
 	//   - Type: Warning
 	//   - Do: Find the VM by the tag that the message names, and delete it.
@@ -879,7 +879,7 @@ const (
 	//   - Type: Normal
 	EventVMTakenOver = "VMTakenOver"
 	// EventKeptWithoutMachine reports a resource that is being deleted although its Machine does
-	// not exist. The resource goes, and the VM that it stands for is kept.
+	// not exist. The resource is deleted, and its VM is kept.
 	//   - Kinds: VirtualMachine
 	//   - Type: Warning
 	//   - Do: Find the VM in the status of an OrphanCollector.
@@ -893,7 +893,7 @@ const (
 	//   - Type: Warning
 	//   - Do: Check them.
 	EventOrphanFound = "OrphanFound"
-	// EventOrphanAdopted reports VMs that are to be deleted if a last look at the cloud finds
+	// EventOrphanAdopted reports VMs that will be deleted if a last look at the cloud still finds
 	// them.
 	//   - Kinds: OrphanCollector
 	//   - Type: Normal
