@@ -33,7 +33,6 @@
 //
 // The exit status is 1 if the render failed. If the pipeline ended with a fatal result, the
 // document is printed nevertheless.
-// result, the document is printed all the same.
 package main
 
 import (
