@@ -1,4 +1,4 @@
-// Package apis generates what is made from the API types.
+// Package apis has the generators of everything that is derived from the API types.
 package apis
 
 //go:generate go run ../internal/cloudgen

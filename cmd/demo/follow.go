@@ -17,9 +17,9 @@ import (
 	"github.com/drover-dev/drover/internal/kubectl/view"
 )
 
-// follow shows the Machines of the examples, and what blocks them, as kubectl drover status does, until
-// the MachineDeployments are complete. On a terminal the screen stays in its place; elsewhere it is
-// printed anew when it changed.
+// follow shows the Machines of the examples, and what blocks them, as kubectl drover status does,
+// until the MachineDeployments are complete. On a terminal it redraws the screen in place.
+// Elsewhere it prints the screen again after each change.
 func follow(ctx context.Context, c client.Client, out io.Writer) error {
 	tick := time.NewTicker(500 * time.Millisecond)
 	defer tick.Stop()
@@ -55,7 +55,7 @@ func follow(ctx context.Context, c client.Client, out io.Writer) error {
 // namespace of the examples.
 const namespace = "default"
 
-// show the status of a view. Elsewhere than on a terminal, ages would make every screen a new one.
+// show renders the status of a view. Outside of a terminal, ages would make every screen differ.
 func show(v *view.View, out io.Writer, ages bool) (string, error) {
 	now := time.Time{}
 	if ages {

@@ -4,8 +4,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Orphans finds VMs that no Machine has any more: it composes the inventory of an
-// OrphanCollector, and the VM resources by which orphans are deleted.
+// Orphans finds VMs that have no Machine any more: it composes the inventory of an OrphanCollector,
+// and the VM resources by which orphans are deleted.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:storageversion
@@ -17,29 +17,29 @@ type Orphans struct {
 	// Inventory is the kind that looks for VMs at the cloud.
 	Inventory KindBinding `json:"inventory"`
 
-	// VirtualMachine is the kind of VM that Machines compose at the cloud.
+	// VirtualMachine is the kind of VM resource that Machines compose for the cloud.
 	VirtualMachine OrphanBinding `json:"virtualMachine"`
 }
 
-// An OrphanBinding names the kind of VMs, and where a VM of the kind has its place.
+// An OrphanBinding names the kind of VM resources, and the paths of fields that locate a VM.
 type OrphanBinding struct {
 	KindBinding `json:",inline"`
 
 	// RegionPath is the path of the field that has the region of a VM, such as
-	// spec.forProvider.region, at clouds whose API has an endpoint per region. The inventory
-	// lists the region that spec.forProvider of the collector has there.
+	// spec.forProvider.region, at clouds whose API has an endpoint per region. The inventory lists
+	// the region at the same path of the collector's spec.forProvider.
 	// +optional
 	RegionPath string `json:"regionPath,omitempty"`
 
-	// NamespacePath is the path of the field that has the namespace of a VM, at clouds where VMs
-	// have one. The inventory lists the namespace that spec.forProvider of the collector has
-	// there.
+	// NamespacePath is the path of the field that has the namespace of a VM, at clouds whose VMs
+	// have one. The inventory lists the namespace at the same path of the collector's
+	// spec.forProvider.
 	// +optional
 	NamespacePath string `json:"namespacePath,omitempty"`
 
-	// NamePath is the path of the field that has the name of a VM, for a kind that finds its VM
-	// by this field and not by the external name. The resource by which an orphan is deleted
-	// gets the external name there.
+	// NamePath is the path of the field that has the name of a VM, for a kind that finds its VM by
+	// this field and not by the external name. A resource that deletes an orphan gets the external
+	// name at this path.
 	// +optional
 	NamePath string `json:"namePath,omitempty"`
 }

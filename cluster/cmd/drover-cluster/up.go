@@ -20,12 +20,12 @@ import (
 )
 
 const (
-	// logTail is how many lines of a log an error shows.
+	// logTail is the number of lines of a log that an error shows.
 	logTail = 20
 	poll    = 50 * time.Millisecond
 )
 
-// runFlags are what the supervisor needs to know.
+// runFlags are the options of the supervisor.
 type runFlags struct {
 	Bin                      string  `default:".work/bin" help:"Folder with the binaries." placeholder:"DIR"`
 	Target                   bool    `help:"Start a second API server as a separate target cluster."`
@@ -76,8 +76,8 @@ func (c *upCommand) Run(ctx context.Context) error {
 	return nil
 }
 
-// spawn starts the supervisor in a session of its own, so that it outlives us and
-// our terminal. The channel gets its end.
+// spawn starts the supervisor in a session of its own, so that it outlives this process and its
+// terminal. The channel receives its result when it ends.
 func (c *upCommand) spawn(dir layout.Dir) (chan error, error) {
 	bin, err := filepath.Abs(c.Bin)
 	if err != nil {
@@ -116,7 +116,7 @@ func (c *upCommand) spawn(dir layout.Dir) (chan error, error) {
 	return died, nil
 }
 
-// wait shows the progress of the start and returns when it ended.
+// wait shows the progress of the start, and returns when the start has ended.
 func (c *upCommand) wait(ctx context.Context, dir layout.Dir, client *supervisor.Client, died <-chan error, say func(step, message string)) error {
 	var last supervisor.Event
 	follow := func() error {

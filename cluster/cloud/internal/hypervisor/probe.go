@@ -12,22 +12,22 @@ import (
 )
 
 const (
-	// probeInit is a program of the image that writes probeMarker and stays.
+	// probeInit is a program of the image that writes probeMarker and keeps running.
 	probeInit   = "/usr/local/sbin/boot-probe"
 	probeMarker = "boot-probe: the kernel runs programs"
 	probeMemory = 256
 )
 
-// A Verdict is what was found out about a hypervisor.
+// A Verdict is the result of a hypervisor's probe.
 type Verdict struct {
 	Name string
-	// Problem is why it was refused; nil for the chosen one.
+	// Problem is why the hypervisor was refused, nil for the chosen one.
 	Problem error
 }
 
-// Choose returns the first hypervisor that boots the image within its deadline, or nil, and
-// why it took that one. A device or a program proves nothing: nested virtualisation can show
-// a KVM device with which no stock kernel boots.
+// Choose returns the first hypervisor that boots the image within its deadline, or nil, and the
+// verdicts of all hypervisors that it tried. The existence of a device or a program proves nothing:
+// under nested virtualization there may be a KVM device with which no stock kernel boots.
 func Choose(ctx context.Context, all []Hypervisor, i Image, deadline func(Hypervisor) time.Duration) (Hypervisor, []Verdict) {
 	var verdicts []Verdict
 	for _, h := range all {
@@ -40,8 +40,8 @@ func Choose(ctx context.Context, all []Hypervisor, i Image, deadline func(Hyperv
 	return nil, verdicts
 }
 
-// Deadline of a hypervisor's probe. A healthy one needs 2 s, and QEMU without KVM 20 s, of an
-// idle CPU.
+// Deadline returns the deadline of a hypervisor's probe. On an idle CPU, a working hypervisor needs
+// 2 s, and QEMU without KVM 20 s.
 func Deadline(h Hypervisor) time.Duration {
 	switch h := h.(type) {
 	case qemu:
@@ -74,7 +74,7 @@ func Probe(ctx context.Context, h Hypervisor, i Image, deadline time.Duration) e
 	case <-w.seen:
 		return nil
 	case <-m.Done():
-		// Both may have happened.
+		// Both may have happened: the program ran, and then the VM ended.
 		select {
 		case <-w.seen:
 			return nil
@@ -115,7 +115,7 @@ func (w *watch) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// last is what the console showed last, as the end of a sentence.
+// last returns the last line of the console, as the end of a sentence.
 func (w *watch) last() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -52,7 +52,7 @@ func (s script) Start(vm hypervisor.VM, console io.Writer) (*hypervisor.Machine,
 	return hypervisor.Guard{Path: self}.Start(vm.Dir, nil, []string{"sh", "-c", text}, console)
 }
 
-// host notes what is told to it.
+// host records the calls of a VM.
 type host struct {
 	mu     sync.Mutex
 	lines  []string
@@ -129,7 +129,7 @@ func TestAVMRunsUntilItIsDeleted(t *testing.T) {
 	}
 }
 
-// exclusive is a hypervisor that reports a VM that starts while it still runs.
+// exclusive is a hypervisor that fails the test if a VM starts while it is still running.
 type exclusive struct {
 	script
 	t    *testing.T
@@ -205,7 +205,7 @@ func TestCloseEndsAllAndKeepsTheDisks(t *testing.T) {
 	m.Start(vm, h)
 	eventually(t, "the boot", func() bool { return strings.Contains(h.console(), "booted") })
 	m.Close()
-	m.Start(vm, h) // After the end nothing starts.
+	m.Start(vm, h) // After Close, no VM starts.
 	if _, err := os.Stat(filepath.Join(dir, vm.ID)); err != nil {
 		t.Error(err)
 	}
