@@ -43,6 +43,9 @@ func defaultEndpoint(what string) string {
 Endpoint string ` + "`json:\"endpoint,omitempty\"`"
 }
 
+// apiBundle is the field of clouds of provider-inventory.
+var apiBundle = bundle("the certificates of the API, and of what issues its tokens, are")
+
 // bundle is a field with the certificates of authorities.
 func bundle(whose string) string {
 	return `
@@ -92,24 +95,24 @@ var clouds = []cloud{
 	{
 		Name: "aws", What: "AWS", Account: "an account at AWS", ClusterOnly: true, Identity: true,
 		Secret: `Its value is a file of credentials with the profile default, as the aws command has in ~/.aws/credentials.`,
-		Fields: defaultEndpoint("The default is that of EC2 in the region of the inventory."),
+		Fields: defaultEndpoint("The default is that of EC2 in the region of the inventory.") + apiBundle,
 	},
 	{
 		Name: "azure", What: "Azure", Account: "a subscription of Azure", ClusterOnly: true, Identity: true,
 		Secret: `Its value is a JSON object, like {"tenantId": "...", "clientId": "...", "clientSecret": "..."}.`,
 		Fields: required("SubscriptionID", "subscriptionID", "whose VMs are listed.", `^[0-9A-Za-z-]+$`) +
-			defaultEndpoint("The default is https://management.azure.com."),
+			defaultEndpoint("The default is https://management.azure.com.") + apiBundle,
 	},
 	{
 		Name: "digitalocean", What: "DigitalOcean", ClusterOnly: true,
 		Secret: `Its value is a JSON object, like {"token": "..."}. A token that may read Droplets is enough.`,
-		Fields: defaultEndpoint("The default is https://api.digitalocean.com."),
+		Fields: defaultEndpoint("The default is https://api.digitalocean.com.") + apiBundle,
 	},
 	{
 		Name: "gcp", What: "Google Cloud", Account: "a project of Google Cloud", ClusterOnly: true, Identity: true,
 		Secret: `Its value is the JSON key of a service account.`,
 		Fields: required("ProjectID", "projectID", "whose VMs are listed.", `^[a-z0-9:.-]+$`) +
-			defaultEndpoint("The default is https://compute.googleapis.com."),
+			defaultEndpoint("The default is https://compute.googleapis.com.") + apiBundle,
 	},
 	{
 		Name: "kubevirt", What: "a cluster with KubeVirt", ClusterOnly: true, Identity: true,
@@ -120,7 +123,7 @@ var clouds = []cloud{
 		Name: "yandex", What: "Yandex Cloud", Account: "a folder of Yandex Cloud", ClusterOnly: true, Identity: true,
 		Secret: `Its value is the JSON of an authorized key of a service account.`,
 		Fields: required("FolderID", "folderID", "whose VMs are listed.", `^[a-z0-9]+$`) +
-			defaultEndpoint("The default is https://api.cloud.yandex.net."),
+			defaultEndpoint("The default is https://api.cloud.yandex.net.") + apiBundle,
 	},
 }
 

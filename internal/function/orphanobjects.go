@@ -248,10 +248,8 @@ func newVM(in *fn.Orphans, c *machinev1alpha1.OrphanCollector, r orphans.Resourc
 		annotations[machinev1alpha1.AnnotationOrphanProviderID] = r.ProviderID
 	}
 	u.SetAnnotations(annotations)
-	if path := in.VirtualMachine.NamePath; path != "" {
-		if err := fieldpath.Pave(u.Object).SetString(path, r.ExternalName); err != nil {
-			return nil, fmt.Errorf("spec.forProvider: has no room for the name of a VM at %s: %w", path, err)
-		}
+	if err := setFields(u, in.VirtualMachine.Fields, r); err != nil {
+		return nil, err
 	}
 	return u, nil
 }

@@ -109,7 +109,7 @@ func validateOrphans(in *fn.Orphans) error {
 			return fmt.Errorf("the Composition's input Orphans: %s is required", field[0])
 		}
 	}
-	return nil
+	return validateFields(in.VirtualMachine.Fields)
 }
 
 // lookUpOwners looks for the Machine and the VM resource of each VM in question. It returns false

@@ -1,16 +1,18 @@
 package function
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
+	"os"
 	"slices"
 	"strings"
 	"testing"
 
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
 	"github.com/crossplane/function-sdk-go/resource"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/yaml"
 
 	fn "github.com/drover-dev/drover/apis/fn/v1alpha1"
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
@@ -368,22 +370,82 @@ func TestUnusedResourcesOfMachinesThatAreGoneAreReported(t *testing.T) {
 	}
 }
 
-// TestAnOrphanIsFoundByItsNameWhereItsKindNeedsIt: an Object of provider-kubernetes identifies its
-// object by its manifest, and never by its external name.
-func TestAnOrphanIsFoundByItsNameWhereItsKindNeedsIt(t *testing.T) {
-	in := &fn.Orphans{VirtualMachine: fn.OrphanBinding{KindBinding: fn.KindBinding{APIVersion: "kubernetes.m.crossplane.io/v1alpha1", Kind: "Object"}, NamePath: "spec.forProvider.manifest.metadata.name"}}
+// TestAnOrphanIsFoundByMoreThanItsExternalName reads the Compositions: an Object of
+// provider-kubernetes looks at its manifest alone, and a VM of Azure or Google Cloud is named within
+// its resource group or zone.
+func TestAnOrphanIsFoundByMoreThanItsExternalName(t *testing.T) {
+	const ofAzure = "azure:///subscriptions/0b1f6471-1bf0-4dda-aec3-cb9272f09590/resourceGroups/other-nodes/providers/Microsoft.Compute/virtualMachines/web-0-x7k2p"
+	cases := map[string]struct {
+		provider, collector, providerID string
+		want                            string
+	}{
+		"AtKubeVirtByItsName": {
+			"kubevirt", `{"manifest": {"kind": "VirtualMachine", "metadata": {"namespace": "fleet"}}}`, "kubevirt://web-0-x7k2p",
+			`{"manifest":{"kind":"VirtualMachine","metadata":{"name":"web-0-x7k2p","namespace":"fleet"}}}`,
+		},
+		"AtAzureByItsResourceGroup":                {"azure", `{"resourceGroupName": "production-nodes"}`, ofAzure, `{"resourceGroupName":"other-nodes"}`},
+		"AtAzureWithoutAResourceGroupOfACollector": {"azure", `{}`, ofAzure, `{"resourceGroupName":"other-nodes"}`},
+		"AtAzureByThatOfTheCollectorIfNoneIsKnown": {"azure", `{"resourceGroupName": "production-nodes"}`, "", `{"resourceGroupName":"production-nodes"}`},
+		"AtGoogleCloudByItsZone":                   {"gcp", `{"zone": "europe-west4-a"}`, "gce://my-project/europe-west4-c/web-0-x7k2p", `{"zone":"europe-west4-c"}`},
+		"AtAWSByThoseOfTheCollectorAlone":          {"aws", `{"region": "eu-west-1"}`, "aws:///eu-west-1b/web-0-x7k2p", `{"region":"eu-west-1"}`},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			in := inputOf(t, tc.provider)
+			if err := validateOrphans(in); err != nil {
+				t.Fatal(err)
+			}
+			c := &machinev1alpha1.OrphanCollector{}
+			c.Spec.ForProvider = &runtime.RawExtension{Raw: []byte(tc.collector)}
+			u, err := newVM(in, c, orphans.Resource{VM: orphans.VM{ExternalName: "web-0-x7k2p", ProviderID: tc.providerID}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := json.Marshal(u.Object["spec"].(map[string]any)["forProvider"])
+			if err != nil || string(got) != tc.want {
+				t.Errorf("forProvider %s, want %s; error %v", got, tc.want, err)
+			}
+		})
+	}
 	c := &machinev1alpha1.OrphanCollector{}
-	c.Spec.ForProvider = &runtime.RawExtension{Raw: []byte(`{"manifest": {"apiVersion": "kubevirt.io/v1", "kind": "VirtualMachine", "metadata": {"namespace": "fleet"}}}`)}
-	u, err := newVM(in, c, orphans.Resource{VM: orphans.VM{ExternalName: "web-0-x7k2p"}})
+	c.Spec.ForProvider = &runtime.RawExtension{Raw: []byte(`{"manifest": "text"}`)}
+	if _, err := newVM(inputOf(t, "kubevirt"), c, orphans.Resource{}); err == nil || !strings.Contains(err.Error(), "spec.forProvider.manifest.metadata.name") {
+		t.Errorf("error %v", err)
+	}
+}
+
+// inputOf the Composition of a provider's collectors.
+func inputOf(t *testing.T, provider string) *fn.Orphans {
+	t.Helper()
+	b, err := os.ReadFile("../../apis/machine/compositions/orphancollector-" + provider + ".yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
-	metadata, _, _ := unstructured.NestedMap(u.Object, "spec", "forProvider", "manifest", "metadata")
-	if metadata["name"] != "web-0-x7k2p" || metadata["namespace"] != "fleet" {
-		t.Errorf("metadata of the manifest: %v", metadata)
+	c := struct {
+		Spec struct {
+			Pipeline []struct{ Input fn.Orphans }
+		}
+	}{}
+	if err := yaml.Unmarshal(b, &c); err != nil || len(c.Spec.Pipeline) != 1 {
+		t.Fatalf("%d steps, %v", len(c.Spec.Pipeline), err)
 	}
-	c.Spec.ForProvider = &runtime.RawExtension{Raw: []byte(`{"manifest": "text"}`)}
-	if _, err := newVM(in, c, orphans.Resource{}); err == nil || !strings.Contains(err.Error(), "spec.forProvider.manifest.metadata.name") {
-		t.Errorf("error %v", err)
+	return &c.Spec.Pipeline[0].Input
+}
+
+func TestFieldsThatCannotBeSetAreRefusedBeforeThereIsAnOrphan(t *testing.T) {
+	for name, tc := range map[string]struct{ path, value, want string }{
+		"OutsideOfForProvider": {"spec.managementPolicies", `["*"]`, `virtualMachine.fields[0].path: invalid value "spec.managementPolicies": must name one field below spec.forProvider`},
+		"ForProviderItself":    {"spec.forProvider", `{}`, `virtualMachine.fields[0].path: invalid value "spec.forProvider"`},
+		"OfSeveral":            {"spec.forProvider.a[*]", `""`, `virtualMachine.fields[0].path: invalid value "spec.forProvider.a[*]"`},
+		"WithAWrongExpression": {"spec.forProvider.zone", "providerID +", "virtualMachine.fields[0].value (of spec.forProvider.zone)"},
+		"OfAnUnknownVariable":  {"spec.forProvider.zone", "machine.name", "undeclared reference to 'machine'"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in := inputOf(t, "aws")
+			in.VirtualMachine.Fields = []fn.OrphanField{{Path: tc.path, Value: tc.value}}
+			if err := validateOrphans(in); err == nil || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("error %v, want %q", err, tc.want)
+			}
+		})
 	}
 }

@@ -35,6 +35,7 @@ var errIncomplete = errors.New("the cloud listed only a part of its VMs: nothing
 
 type connector[T Inventory] struct {
 	connect Connect[T]
+	failed  func(T, error)
 	live    client.Reader
 	now     func() time.Time
 }
@@ -72,7 +73,7 @@ func (x *external[T]) look(ctx context.Context, i T) (Look, error) {
 	for _, installation := range p.Installations {
 		vms, complete, err := x.lister.List(ctx, installation)
 		if err != nil {
-			return l, fmt.Errorf("cannot list VMs: %w", steadyError{err})
+			return l, x.fail(i, "cannot list VMs", err)
 		}
 		if !complete {
 			return l, errIncomplete
@@ -88,6 +89,14 @@ func (x *external[T]) look(ctx context.Context, i T) (Look, error) {
 	}
 	x.lookBeside(ctx, p, &l)
 	return l, nil
+}
+
+// fail a look by an error of the cloud.
+func (x *external[T]) fail(i T, what string, err error) error {
+	if x.failed != nil {
+		x.failed(i, err)
+	}
+	return fmt.Errorf("%s: %w", what, steadyError{err})
 }
 
 // prove which claims are the account's, and which VMs that the list lacks are there all the same.
@@ -107,7 +116,7 @@ func (x *external[T]) prove(ctx context.Context, i T, l *Look) error {
 	}
 	vms, complete, err := finder.Find(ctx, names)
 	if err != nil {
-		return fmt.Errorf("cannot find VMs by their names: %w", steadyError{err})
+		return x.fail(i, "cannot find VMs by their names", err)
 	}
 	if !complete {
 		return errIncomplete

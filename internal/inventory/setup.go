@@ -19,6 +19,8 @@ type Kind[T Inventory] struct {
 	Object  T
 	List    resource.ManagedList
 	Connect Connect[T]
+	// Failed is called with the error of a Lister that failed. It may be nil.
+	Failed func(T, error)
 }
 
 // Setup adds the controller of the kind, once its CRD is there. The provider must be
@@ -29,7 +31,7 @@ func (k Kind[T]) Setup(mgr ctrl.Manager, o controller.Options) {
 			Kind:      k.Kind,
 			Object:    k.Object,
 			List:      k.List,
-			Connector: &connector[T]{connect: k.Connect, live: mgr.GetAPIReader(), now: time.Now},
+			Connector: &connector[T]{connect: k.Connect, failed: k.Failed, live: mgr.GetAPIReader(), now: time.Now},
 			Again:     &mr.Again{},
 			Recorder:  mr.RecorderFor(mgr, k.Kind),
 			Options:   []managed.ReconcilerOption{managed.WithPollIntervalHook(poll[T](time.Now))},

@@ -1,6 +1,8 @@
 package conformance
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -32,13 +34,17 @@ func failedAllocation(t *testing.T, c Cloud, _ *life) {
 	account.FailAllocation(t, name)
 	m := &machinev1alpha1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: w.Namespace, Name: name}, Spec: w.MachineSpec(kit.NewVersion)}
 	m.Spec.ClassRef.Name, m.Spec.CreationTimeout = w.class.Name, metav1.Duration{Duration: time.Minute}
+	if !account.ShowsFailure() && hasInventory(c) {
+		failedByInventory(t, w, m)
+		return
+	}
 	w.Create(t, m)
 	w.await(t, m, func(m *machinev1alpha1.Machine) string {
 		op := m.Status.LastOperation
 		switch {
 		case op != nil && op.ErrorCode == string(fn.ErrorCapacityExhausted):
 			return ""
-		case !account.ShowsFailure() && !hasInventory(c) && m.Status.Phase == machinev1alpha1.MachineFailed:
+		case !account.ShowsFailure() && m.Status.Phase == machinev1alpha1.MachineFailed:
 			return ""
 		}
 		return "neither lastOperation has the class CapacityExhausted nor the Machine is Failed"
@@ -55,4 +61,32 @@ func failedAllocation(t *testing.T, c Cloud, _ *life) {
 		w.vm(t, m)
 	}
 	w.end(t, m)
+}
+
+// soon is within how long an inventory fails the Machine of a VM that could not be placed. Its
+// creationTimeout is much longer.
+const soon = 90 * time.Second
+
+// failedByInventory is a Machine whose VM stays in a state that only an inventory shows.
+func failedByInventory(t *testing.T, w *world, m *machinev1alpha1.Machine) {
+	t.Helper()
+	o := w.collect(t, w.account.(InventoryAccount))
+	m.Spec.CreationTimeout.Duration = 20 * time.Minute
+	began := time.Now()
+	w.Create(t, m)
+	w.awaitFailure(t, m, machinev1alpha1.FailureVMFailed)
+	if after := time.Since(began); after > soon {
+		t.Errorf("the Machine failed after %s, want within %s", after.Round(time.Second), soon)
+	} else {
+		t.Logf("failed within %s", after.Round(time.Second))
+	}
+	w.await(t, m, func(m *machinev1alpha1.Machine) string {
+		if d := m.Status.LastOperation.Description; !strings.Contains(d, "the cloud could not create VM") {
+			return fmt.Sprintf("it does not report that the cloud could not create its VM: %q", d)
+		}
+		return ""
+	})
+	t.Logf("%s %s: %s", m.Status.Phase, m.Status.FailureReason, m.Status.LastOperation.Description)
+	census(t, w, o, 1, 0)
+	w.end(t, m, o)
 }

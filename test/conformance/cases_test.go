@@ -62,7 +62,7 @@ var cases = []Case{
 	{CasePoliciesOff, "A provider that runs without management policies creates no VM, since it could not delete it: the Machine has the reason `ManagementPoliciesDisabled`, and can be deleted", policiesOff, false},
 	{CaseRestart, "A provider that dies between the creation of a VM and the record of it: one VM is in use, the Machine runs or is replaced, and a VM that is left is reported by the OrphanCollector, or is the only one", restart, false},
 	{CaseSlowCloud, "A VM that starts after its provider looked, with a poll of 10 minutes that the provider lets nobody shorten: its Machine runs within 3 minutes, and its condition `InfrastructureReady` is True", slowCloud, false},
-	{CaseAllocation, "The cloud accepts a VM, and then has no room for it: the Machine says so with the class `CapacityExhausted`, runs when there is room or is Failed, and leaves nothing", failedAllocation, false},
+	{CaseAllocation, "The cloud accepts a VM, and then has no room for it: the Machine says so with the class `CapacityExhausted`, and runs when there is room, or is Failed; it leaves nothing", failedAllocation, false},
 	{CaseThrottling, "The cloud refuses every call for more than a minute: the Machine is held, the calls are few, its VM resource is not written again, and it gets one VM in the end", throttling, false},
 }
 

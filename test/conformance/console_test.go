@@ -50,7 +50,7 @@ func cannot(c Cloud) map[string]string {
 	}
 	if s, ok := c.(*simulated); !ok {
 		out[CaseMissing] = "The provider of the VM reports that it is gone: the case `Lost` has it"
-	} else if s.newAPI() == nil {
+	} else if !s.hasAPI() {
 		if out[CaseOrphan] == "" {
 			out[CaseOrphan] = "The suite has no fake of the cloud's API for provider-inventory"
 		}
@@ -86,7 +86,9 @@ func notes(c Cloud) map[string]string {
 	if _, ok := c.(*terraformOpenStack); ok {
 		out[CaseAllocation] = "The Terraform provider keeps Nova's reason to itself: the Machine is Failed at once, with an error of the class `Transient`, and its VM is deleted with it"
 	}
-	if s, ok := c.(*simulated); ok && s.FailedAllocation != nil && s.FailedAllocation.Stays && !hasInventory(c) {
+	if s, ok := c.(*simulated); ok && s.FailedAllocation != nil && s.FailedAllocation.Stays && hasInventory(c) {
+		out[CaseAllocation] = "The provider does not show that the VM is in the state Failed. The inventory does: the Machine is Failed after two looks, long before its `creationTimeout`, with the reason `VMFailed`, and its VM is deleted"
+	} else if ok && s.FailedAllocation != nil && s.FailedAllocation.Stays {
 		out[CaseAllocation] = "The provider does not show that the VM is in the state Failed, and the suite has no inventory that does: the Machine is Failed after its `creationTimeout`, with the reason `JoinTimeout`, and its VM is deleted"
 	}
 	return out

@@ -3,9 +3,9 @@ package conformance
 import (
 	"context"
 	"fmt"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 
@@ -32,9 +32,6 @@ type simulated struct {
 	*simulator.Description
 	plane     *kit.Plane
 	simulator *simulator.Simulator
-	// api is a fake of the cloud's API for provider-inventory, nil if the suite has none.
-	api    inventoryAPI
-	server *httptest.Server
 }
 
 func (*simulated) Backing() Backing { return played }
@@ -107,9 +104,6 @@ func (s *simulated) Close() {
 	if s.simulator != nil {
 		s.simulator.Stop()
 	}
-	if s.server != nil {
-		s.server.Close()
-	}
 }
 
 func (s *simulated) configKind() schema.GroupVersionKind {
@@ -119,6 +113,8 @@ func (s *simulated) configKind() schema.GroupVersionKind {
 func (s *simulated) Account(t *testing.T, f kit.Fleet) Account {
 	t.Helper()
 	a := &simulatedAccount{simulated: s, fleet: f}
+	// Most cases need none.
+	a.api = sync.OnceValue(func() fakeAPI { return a.startAPI(t) })
 	config := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"credentials": map[string]any{
 		"source":    "Secret",
 		"secretRef": map[string]any{"namespace": metav1.NamespaceDefault, "name": a.secret().Name, "key": keyOfCredentials},
@@ -130,7 +126,6 @@ func (s *simulated) Account(t *testing.T, f kit.Fleet) Account {
 	a.SetCredentials(t, CredentialsRight)
 	t.Cleanup(func() { _ = f.Client.Delete(context.Background(), a.secret()) })
 	s.simulator.Admit(f.Namespace, a.password(CredentialsRight))
-	a.configureInventory(t)
 	return a
 }
 
@@ -139,6 +134,8 @@ const keyOfCredentials = "credentials"
 type simulatedAccount struct {
 	*simulated
 	fleet kit.Fleet
+	// api of the cloud for provider-inventory.
+	api func() fakeAPI
 }
 
 func (a *simulatedAccount) secret() *corev1.Secret {

@@ -37,11 +37,24 @@ type OrphanBinding struct {
 	// +optional
 	NamespacePath string `json:"namespacePath,omitempty"`
 
-	// NamePath is the path of the field that has the name of a VM, for a kind that finds its VM by
-	// this field and not by the external name. A resource that deletes an orphan gets the external
-	// name at this path.
+	// Fields are set in the resource by which an orphan is deleted, for a kind that finds its VM by
+	// more than the external name, such as its resource group.
 	// +optional
-	NamePath string `json:"namePath,omitempty"`
+	Fields []OrphanField `json:"fields,omitempty"`
+}
+
+// An OrphanField sets one field of the resource by which an orphan is deleted.
+type OrphanField struct {
+	// Path of the field, like spec.forProvider.resourceGroupName. It must be below
+	// spec.forProvider.
+	// +kubebuilder:validation:MinLength=1
+	Path string `json:"path"`
+
+	// Value is a CEL expression of the variables externalName and providerID, as the inventory
+	// lists the VM. It overrides the field of the collector's spec.forProvider. A null or absent
+	// optional value leaves the field as the collector has it.
+	// +kubebuilder:validation:MinLength=1
+	Value string `json:"value"`
 }
 
 // A KindBinding names a kind of a provider.

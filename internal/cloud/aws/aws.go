@@ -2,6 +2,7 @@
 package aws
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -16,6 +17,7 @@ import (
 	"gopkg.in/ini.v1"
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/cloud/trust"
 	"github.com/drover-dev/drover/internal/inventory"
 )
 
@@ -39,6 +41,9 @@ type Options struct {
 	Credentials []byte
 	// Endpoint of EC2. The default is that of the region.
 	Endpoint string
+	// CABundle in PEM format has the authorities that sign the certificate of the endpoint. Default:
+	// those that the system trusts.
+	CABundle []byte
 	// Region whose instances are listed. It is required.
 	Region string
 }
@@ -53,6 +58,12 @@ func New(ctx context.Context, o Options) (inventory.Lister, error) {
 		config.WithRetryer(func() aws.Retryer {
 			return retry.NewStandard(func(s *retry.StandardOptions) { s.MaxAttempts, s.MaxBackoff = attempts, maxBackoff })
 		}),
+	}
+	if len(o.CABundle) > 0 {
+		if _, err := trust.Config(o.CABundle); err != nil {
+			return nil, err
+		}
+		load = append(load, config.WithCustomCABundle(bytes.NewReader(o.CABundle)))
 	}
 	if o.Credentials != nil {
 		static, err := parseCredentials(o.Credentials)

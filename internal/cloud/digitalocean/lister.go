@@ -16,6 +16,7 @@ import (
 	"golang.org/x/oauth2"
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/cloud/trust"
 	"github.com/drover-dev/drover/internal/inventory"
 	"github.com/drover-dev/drover/internal/ratelimit"
 	"github.com/drover-dev/drover/internal/text"
@@ -42,8 +43,11 @@ type Options struct {
 	Credentials []byte
 	// Endpoint is the URL of the API. Default https://api.digitalocean.com.
 	Endpoint string
-	// Transport sends the calls. Default: a copy of http.DefaultTransport that waits a minute
-	// for an answer.
+	// CABundle in PEM format has the authorities that sign the certificate of the endpoint. Default:
+	// those that the system trusts.
+	CABundle []byte
+	// Transport sends the calls. Default: one that trusts the CABundle and waits a minute for an
+	// answer.
 	Transport http.RoundTripper
 }
 
@@ -54,9 +58,9 @@ func New(_ context.Context, o Options) (inventory.Lister, error) {
 		return nil, err
 	}
 	if o.Transport == nil {
-		t := http.DefaultTransport.(*http.Transport).Clone()
-		t.ResponseHeaderTimeout = answerTimeout
-		o.Transport = t
+		if o.Transport, err = trust.Transport(o.CABundle, answerTimeout); err != nil {
+			return nil, err
+		}
 	}
 	opts := []godo.ClientOpt{godo.SetUserAgent("drover")}
 	if o.Endpoint != "" {

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"net"
@@ -18,6 +17,7 @@ import (
 	compute "github.com/yandex-cloud/go-genproto/yandex/cloud/compute/v1"
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/cloud/trust"
 	"github.com/drover-dev/drover/internal/inventory"
 )
 
@@ -37,9 +37,9 @@ type Options struct {
 	// Endpoint is the address of the service that names the endpoints of the others, with or
 	// without https:// before it. Default https://api.cloud.yandex.net.
 	Endpoint string
-	// CACertificates in PEM format sign the certificates of all services. Default: those that
-	// the system trusts.
-	CACertificates []byte
+	// CABundle in PEM format has the authorities that sign the certificates of all services.
+	// Default: those that the system trusts.
+	CABundle []byte
 	// MetadataURL of the metadata service. Default http://169.254.169.254.
 	MetadataURL string
 }
@@ -53,16 +53,13 @@ func New(_ context.Context, o Options) (inventory.Lister, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &lister{
-		folder: o.FolderID, endpoint: address, pause: firstPause, now: time.Now,
-		tls:      &tls.Config{MinVersion: tls.VersionTLS12},
-		metadata: &http.Client{Timeout: 10 * time.Second}, metadataURL: strings.TrimRight(cmp.Or(o.MetadataURL, defaultMetadataURL), "/"),
+	trusted, err := trust.Config(o.CABundle)
+	if err != nil {
+		return nil, err
 	}
-	if len(o.CACertificates) > 0 {
-		l.tls.RootCAs = x509.NewCertPool()
-		if !l.tls.RootCAs.AppendCertsFromPEM(o.CACertificates) {
-			return nil, errors.New("caCertificates: must be certificates in PEM format")
-		}
+	l := &lister{
+		folder: o.FolderID, endpoint: address, pause: firstPause, now: time.Now, tls: trusted,
+		metadata: &http.Client{Timeout: 10 * time.Second}, metadataURL: strings.TrimRight(cmp.Or(o.MetadataURL, defaultMetadataURL), "/"),
 	}
 	if len(strings.TrimSpace(string(o.Credentials))) > 0 {
 		key, err := keyOf(o.Credentials)

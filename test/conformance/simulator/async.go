@@ -137,6 +137,6 @@ func (a *async) Create(_ context.Context, mg xpresource.Managed) (managed.Extern
 func (a *async) Delete(_ context.Context, mg xpresource.Managed) (managed.ExternalDelete, error) {
 	m := &managedResource{Unstructured: *mg.(*managedResource).DeepCopy()}
 	return managed.ExternalDelete{}, a.begin(m, func(ctx context.Context) (string, error) {
-		return "", tferrors.NewAsyncDeleteFailed(a.external.delete(ctx, meta.GetExternalName(m)))
+		return "", tferrors.NewAsyncDeleteFailed(a.external.delete(ctx, m))
 	})
 }

@@ -55,6 +55,8 @@ type thing struct {
 	machine types.NamespacedName
 	// facts are what templates are made of.
 	facts map[string]any
+	// place is where the cloud has it: see [Resource.Place].
+	place string
 	tags  map[string]string
 	// userData as the VM reads it.
 	userData []byte
@@ -63,8 +65,11 @@ type thing struct {
 	waits *Refusal
 	// startsUntil is when the VM runs.
 	startsUntil time.Time
+	createdAt   time.Time
 	lost        bool
 	interrupted bool
+	// failed means that the VM was accepted, could not be placed, and stays.
+	failed bool
 }
 
 // addresses that templates may name.
@@ -87,8 +92,34 @@ type CloudVM struct {
 	UserData []byte
 	// ForProvider is the spec.forProvider that the VM was made from.
 	ForProvider map[string]any
-	// Interrupted means that the cloud stopped the VM.
-	Interrupted bool
+	State       State
+	CreatedAt   time.Time
+}
+
+// A State of a VM at the cloud, which its provider may hide.
+type State string
+
+// States of VMs.
+const (
+	// Starting is a VM that is created and does not run yet.
+	Starting State = "Starting"
+	// Waiting is a VM that is created, and for which there is no room yet.
+	Waiting State = "Waiting"
+	Running State = "Running"
+	// Interrupted is a spot VM that the cloud stopped.
+	Interrupted State = "Interrupted"
+	// Failed is a VM that could not be placed, and stays.
+	Failed State = "Failed"
+)
+
+// A Companion is something beside the VMs, such as a network interface.
+type Companion struct {
+	Kind, Name string
+	// ForProvider is the spec.forProvider that it was made from.
+	ForProvider map[string]any
+	// Machine that it was made for, and UsedBy the name of the VM of that Machine, "" if the cloud
+	// has none.
+	Machine, UsedBy string
 }
 
 func newCloud(d *Description, host *guest.Host, c client.Client) *cloud {
@@ -125,6 +156,9 @@ func (c *cloud) create(ctx context.Context, kind *Resource, m *managedResource) 
 	if err != nil {
 		return "", err
 	}
+	if t.place, err = placeOf(kind, m); err != nil {
+		return "", err
+	}
 	if kind.VM != nil {
 		if err := c.readVM(ctx, t, m); err != nil {
 			return "", err
@@ -148,6 +182,7 @@ func (c *cloud) create(ctx context.Context, kind *Resource, m *managedResource) 
 func (c *cloud) add(t *thing) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	t.createdAt = time.Now()
 	c.things[key(t.kind, t.facts["id"].(string))] = t
 }
 
@@ -221,6 +256,15 @@ func (c *cloud) nameThing(kind *Resource, m *managedResource, facts map[string]a
 		}
 	}
 	return id, nil
+}
+
+// placeOf what a managed resource stands for.
+func placeOf(kind *Resource, m *managedResource) (string, error) {
+	place, err := text(kind.Place, map[string]any{"vm": m.Object})
+	if err != nil {
+		return "", fmt.Errorf("place: %w", err)
+	}
+	return place, nil
 }
 
 // refusal of a VM, if it is refused.
@@ -348,11 +392,11 @@ func method(a Answer) string {
 	return a.Method
 }
 
-// observe what a provider tells of a thing. It is nil when the cloud has it no more.
-func (c *cloud) observe(kind *Resource, id string) (map[string]any, error) {
+// observe what a provider tells of a thing. It is nil when the cloud does not have it at the place.
+func (c *cloud) observe(kind *Resource, id, place string) (map[string]any, error) {
 	c.mu.Lock()
 	t, ok := c.things[key(kind, id)]
-	if !ok {
+	if !ok || t.place != place {
 		c.mu.Unlock()
 		return nil, nil
 	}
@@ -418,9 +462,13 @@ func expandMap(m, facts map[string]any) (map[string]any, error) {
 }
 
 // remove a thing as its provider asks for. No cloud deletes what a VM has.
-func (c *cloud) remove(ctx context.Context, kind *Resource, id string) error {
+func (c *cloud) remove(ctx context.Context, kind *Resource, id, place string) error {
 	c.mu.Lock()
 	t, ok := c.things[key(kind, id)]
+	if ok && t.place != place {
+		c.mu.Unlock()
+		return nil
+	}
 	if ok {
 		if vm := c.userOf(t); vm != "" {
 			why := fmt.Sprintf("%s %s is in use by VM %s", kind.Kind, id, vm)
@@ -482,6 +530,9 @@ func (c *cloud) addVM(namespace, name string, tags map[string]string, forProvide
 	if err != nil {
 		return "", err
 	}
+	if t.place, err = placeOf(t.kind, m); err != nil {
+		return "", err
+	}
 	t.hasNoAddress()
 	c.add(t)
 	return id, nil
@@ -510,11 +561,45 @@ func (c *cloud) vms(namespace string) []CloudVM {
 	var out []CloudVM
 	for _, t := range c.things {
 		if t.kind.VM != nil && t.machine.Namespace == namespace && !t.lost {
-			vm, _ := t.facts["vm"].(map[string]any)
-			forProvider, _, _ := unstructured.NestedMap(vm, "spec", "forProvider")
 			out = append(out, CloudVM{
 				ID: t.facts["id"].(string), Name: t.facts["name"].(string), Tags: t.tags, UserData: t.userData,
-				ForProvider: forProvider, Interrupted: t.interrupted,
+				ForProvider: t.forProvider(), State: t.state(time.Now()), CreatedAt: t.createdAt,
+			})
+		}
+	}
+	return out
+}
+
+func (t *thing) forProvider() map[string]any {
+	vm, _ := t.facts["vm"].(map[string]any)
+	forProvider, _, _ := unstructured.NestedMap(vm, "spec", "forProvider")
+	return forProvider
+}
+
+func (t *thing) state(now time.Time) State {
+	switch {
+	case t.failed:
+		return Failed
+	case t.interrupted:
+		return Interrupted
+	case t.waits != nil:
+		return Waiting
+	case t.isStarting(now):
+		return Starting
+	}
+	return Running
+}
+
+// companions of the VMs of a namespace.
+func (c *cloud) companions(namespace string) []Companion {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var out []Companion
+	for _, t := range c.things {
+		if t.kind.VM == nil && t.machine.Namespace == namespace {
+			out = append(out, Companion{
+				Kind: t.kind.Kind, Name: t.facts["name"].(string), ForProvider: t.forProvider(),
+				Machine: t.machine.Name, UsedBy: c.userOf(t),
 			})
 		}
 	}

@@ -103,6 +103,9 @@ type Resource struct {
 	// ExternalName is a template of what the cloud calls it. Empty is for providers that
 	// call it by its name, and know that before they create it.
 	ExternalName string `json:"externalName,omitempty"`
+	// Place is a template of .vm with all by which the provider finds it beside its external name,
+	// such as its resource group. A resource that names another place finds nothing.
+	Place string `json:"place,omitempty"`
 	// AtProvider is what the provider tells of it in status.atProvider. Its texts are
 	// templates.
 	AtProvider map[string]any `json:"atProvider,omitempty"`

@@ -12,6 +12,7 @@ import (
 // failToPlace a VM that was accepted.
 func (c *cloud) failToPlace(ctx context.Context, t *thing) error {
 	t.hasNoAddress()
+	t.failed = c.FailedAllocation.Stays
 	c.add(t)
 	if !c.FailedAllocation.Stays {
 		// The provider sees for a moment that it is there.

@@ -95,7 +95,11 @@ func (e *external) Observe(ctx context.Context, mg xpresource.Managed) (managed.
 	if e.denied != nil {
 		return managed.ExternalObservation{}, e.denied
 	}
-	atProvider, err := e.cloud.observe(e.kind, id)
+	place, err := placeOf(e.kind, m)
+	if err != nil {
+		return managed.ExternalObservation{}, err
+	}
+	atProvider, err := e.cloud.observe(e.kind, id, place)
 	if err != nil || atProvider == nil {
 		return managed.ExternalObservation{}, err
 	}
@@ -149,14 +153,18 @@ func (e *external) Update(context.Context, xpresource.Managed) (managed.External
 
 func (e *external) Delete(ctx context.Context, mg xpresource.Managed) (managed.ExternalDelete, error) {
 	mg.SetConditions(xpv1.Deleting())
-	return managed.ExternalDelete{}, e.delete(ctx, meta.GetExternalName(mg))
+	return managed.ExternalDelete{}, e.delete(ctx, mg.(*managedResource))
 }
 
-func (e *external) delete(ctx context.Context, id string) error {
+func (e *external) delete(ctx context.Context, m *managedResource) error {
 	if e.denied != nil {
 		return e.denied
 	}
-	return e.cloud.remove(ctx, e.kind, id)
+	place, err := placeOf(e.kind, m)
+	if err != nil {
+		return err
+	}
+	return e.cloud.remove(ctx, e.kind, meta.GetExternalName(m), place)
 }
 
 func (e *external) Disconnect(context.Context) error { return nil }

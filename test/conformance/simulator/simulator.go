@@ -145,6 +145,9 @@ func (s *Simulator) Beside(namespace string) (things, torn []string) {
 	return s.cloud.beside(namespace)
 }
 
+// Companions are the things beside the VMs for the Machines of a namespace, as the cloud has them.
+func (s *Simulator) Companions(namespace string) []Companion { return s.cloud.companions(namespace) }
+
 // Refuse to create the VM of a Machine, until Accept.
 func (s *Simulator) Refuse(machine types.NamespacedName, code fn.ErrorCode) error {
 	return s.cloud.refuse(machine, code)

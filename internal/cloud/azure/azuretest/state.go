@@ -20,13 +20,12 @@ type VM struct {
 	PowerState string
 }
 
-// Types of a [Resource].
+// Types of a [Resource], and that of a [VM].
 const (
 	NetworkInterface = "microsoft.network/networkinterfaces"
 	PublicIPAddress  = "microsoft.network/publicipaddresses"
 	Disk             = "microsoft.compute/disks"
-
-	virtualMachine = "microsoft.compute/virtualmachines"
+	VirtualMachine   = "microsoft.compute/virtualmachines"
 )
 
 // A Resource that exists beside the VMs.
@@ -79,7 +78,7 @@ func (m *Memory) Resources() []Resource {
 
 // spelling of the types in IDs.
 var spelling = map[string]string{
-	virtualMachine:   "Microsoft.Compute/virtualMachines",
+	VirtualMachine:   "Microsoft.Compute/virtualMachines",
 	NetworkInterface: "Microsoft.Network/networkInterfaces",
 	PublicIPAddress:  "Microsoft.Network/publicIPAddresses",
 	Disk:             "Microsoft.Compute/disks",
@@ -102,7 +101,7 @@ func (c *Cloud) table() []map[string]any {
 				"code": "PowerState/" + vm.PowerState, "displayStatus": "VM " + vm.PowerState, "level": "Info",
 			}}}
 		}
-		rows = append(rows, c.row(virtualMachine, vm.ResourceGroup, vm.Name, vm.Tags, properties))
+		rows = append(rows, c.row(VirtualMachine, vm.ResourceGroup, vm.Name, vm.Tags, properties))
 	}
 	for _, r := range c.opts.State.Resources() {
 		properties := map[string]any{"provisioningState": succeededUnless(r.ProvisioningState)}
