@@ -123,7 +123,7 @@ func TestMain(m *testing.M) {
 func TestConformance(t *testing.T) {
 	for _, c := range clouds {
 		t.Run(c.Provider(), func(t *testing.T) {
-			if isShort() && onlyInLong[c.Provider()] {
+			if kit.IsShort() && onlyInLong[c.Provider()] {
 				t.Skip("make conformance runs it: another cloud of the same provider stands for it")
 			}
 			t.Parallel()
@@ -155,9 +155,9 @@ func run(t *testing.T, c Cloud, tc Case, l *life) {
 			results.note(c.Provider(), tc.Name, "-")
 			t.Skipf("%s cannot have it: %s", c.Provider(), reason)
 		}
-		if isShort() && takeMinutes[tc.Name] && !standsFor[c.Provider()] {
+		if kit.IsShort() && onlyAtSome[tc.Name] && !standsFor[c.Provider()] {
 			results.note(c.Provider(), tc.Name, "long")
-			t.Skip("make conformance runs it: it takes minutes")
+			t.Skip("make conformance runs it")
 		}
 		t.Cleanup(func() { results.note(c.Provider(), tc.Name, outcome(t)) })
 		if l == nil && !alone(c, tc) {

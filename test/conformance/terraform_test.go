@@ -398,7 +398,7 @@ func TestWrongArgumentsOfATerraformProviderCostNoVM(t *testing.T) {
 // of all clouds.
 func TestProviderTerraformIsKilledWhileItCreatesAVM(t *testing.T) {
 	for _, c := range clouds {
-		if labelOf(c) == terraformLabel && !(isShort() && onlyInLong[c.Provider()]) {
+		if labelOf(c) == terraformLabel && !(kit.IsShort() && onlyInLong[c.Provider()]) {
 			t.Run(c.Provider(), func(t *testing.T) { restart(t, c, nil) })
 		}
 	}

@@ -26,6 +26,7 @@ func nodeGroup(f kit.Fleet, md *machinev1alpha1.MachineDeployment) *kit.NodeGrou
 // TestTheAutoscalerDeletesNoHealthyMachineForAPreservedOne preserves a Failed Machine for
 // analysis, and then deletes its Node, so that the autoscaler considers it unregistered.
 func TestTheAutoscalerDeletesNoHealthyMachineForAPreservedOne(t *testing.T) {
+	kit.OnlyInLong(t, "TestTheAutoscalerScalesFromZeroByClass")
 	t.Parallel()
 	f := plane.NewFleet(t)
 	md := impatient(f, "kept", 3)

@@ -49,6 +49,7 @@ const (
 // have one VM and one join token in its life. Each Node must be drained before its VM is deleted.
 // The bounds of the rollout must hold, and no object may be left.
 func TestKillsLoseNothing(t *testing.T) {
+	kit.OnlyInLong(t, "TestARolloutSurvivesTheRestartOfEverything")
 	n := int32(*killMachines) //nolint:gosec // There are not that many.
 	surge, patience := max(1, n/5), kit.Patience
 	limit := randomKills

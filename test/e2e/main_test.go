@@ -34,6 +34,7 @@ func onEachBreaker(t *testing.T, test func(t *testing.T, f kit.Fleet)) {
 		test(t, plane.NewFleet(t))
 	})
 	t.Run("RaisedBreaker", func(t *testing.T) {
+		kit.OnlyInLong(t, "DefaultBreaker")
 		t.Parallel()
 		test(t, raisedFleet(t))
 	})

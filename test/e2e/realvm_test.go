@@ -84,6 +84,7 @@ func cutAfterIgnition(t *testing.T, f kit.Fleet) {
 // The power of its machine is cut seconds after cloud-init wrote the files, which are empty after
 // that. It is cut again in the middle of the second step, where the machine must continue.
 func TestAMachineOfAUsersProfileJoinsAfterPowerCutsHalfWay(t *testing.T) {
+	kit.OnlyInLong(t, "TestARealDebianJoinsAndRunsAPod")
 	t.Parallel()
 	f := plane.NewRealFleet(t)
 	f.ApplyFile(t, "testdata/acme-debian-12-v1.yaml", profileNamed("acme-debian-12-v1"))
@@ -113,6 +114,7 @@ func TestAMachineOfAUsersProfileJoinsAfterPowerCutsHalfWay(t *testing.T) {
 // TestAMachineJoinsWhoseMirrorIsAwayForAMinute stops the mirror until a minute after the first
 // failed download.
 func TestAMachineJoinsWhoseMirrorIsAwayForAMinute(t *testing.T) {
+	kit.OnlyInLong(t, "TestARealDebianJoinsAndRunsAPod")
 	t.Parallel()
 	f := plane.NewRealFleet(t)
 	fault, err := f.Cloud.CreateFault(t.Context(), localcloud.Fault{
@@ -148,6 +150,7 @@ const explained = 2 * time.Minute
 // TestBadUserDataIsExplainedWithinTwoMinutes has a profile with a step that never succeeds. The
 // Machine must report the step and its output within two minutes of the failure.
 func TestBadUserDataIsExplainedWithinTwoMinutes(t *testing.T) {
+	kit.OnlyInLong(t, "TestARealDebianJoinsAndRunsAPod")
 	t.Parallel()
 	f := plane.NewRealFleet(t)
 	f.ApplyFile(t, "testdata/acme-broken-v1.yaml", profileNamed("acme-broken-v1"))
@@ -187,6 +190,7 @@ func TestUserDataThatCloudInitRefusesIsExplainedWithinTwoMinutes(t *testing.T) {
 // TestUserDataThatIgnitionRefusesIsExplainedWithinTwoMinutes has a user's own user data that is
 // valid JSON but refused by Ignition: its file has no absolute path.
 func TestUserDataThatIgnitionRefusesIsExplainedWithinTwoMinutes(t *testing.T) {
+	kit.OnlyInLong(t, "TestUserDataThatCloudInitRefusesIsExplainedWithinTwoMinutes")
 	t.Parallel()
 	f := plane.NewRealFleet(t)
 	secret := &corev1.Secret{

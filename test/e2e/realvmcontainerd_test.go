@@ -20,6 +20,7 @@ import (
 // its class. The first archive there is another one, which the machine must refuse. With the
 // right archive, it joins.
 func TestAMachineInstallsNoContainerdWithoutTheDigestOfItsClass(t *testing.T) {
+	kit.OnlyInLong(t, "TestARealDebianJoinsAndRunsAPod")
 	t.Parallel()
 	f := plane.NewRealFleet(t)
 	archive, err := kit.RealContainerd(t.Context())

@@ -40,6 +40,7 @@ const (
 // Go resumes parallel tests from the last one backwards, so if it were in an earlier file, it
 // would run alone at the end.
 func TestUbuntusUserDataJoinsWithTheSettingsOfAClass(t *testing.T) {
+	kit.OnlyInLong(t, "TestARealDebianJoinsAndRunsAPod")
 	t.Parallel()
 	f := plane.NewRealFleet(t)
 	d := newDownloads(t)

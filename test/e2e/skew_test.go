@@ -23,6 +23,7 @@ var inOrder = []drover{{"function", "function-drover"}, {"provider", "provider-d
 // MachineDeployment rolls, and downgrades them again. In each stage, packages of both versions
 // run until the rollout has updated another Machine.
 func TestUpgradesAmidRollouts(t *testing.T) {
+	kit.OnlyInLong(t, "test/compatibility")
 	if !kit.HasPrevious() {
 		t.Skip("DROVER_PREVIOUS is not set: make previous builds the packages of the release before this one")
 	}

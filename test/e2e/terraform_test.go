@@ -247,6 +247,7 @@ output "available" { value = data.drover_machine_deployment.web.status.available
 // TestTerraformManagesANodePool has a pool of a team. If the platform team does not offer a
 // value, the error has the message of the pool.
 func TestTerraformManagesANodePool(t *testing.T) {
+	kit.OnlyInLong(t, "TestTerraformManagesAPool")
 	t.Parallel()
 	f := plane.NewFleet(t)
 	offerZones(t, f)
