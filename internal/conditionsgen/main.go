@@ -85,7 +85,7 @@ func render(all []constant) string {
 			return []string{code(c.value), code(statuses(c, kind, conditions)), c.text, c.notes["Do"]}
 		})
 	}
-	out.WriteString("\n## Events\n\nReasons of conditions are reasons of events where the tables above say so.\n")
+	out.WriteString("\n## Events\n\nSome reasons of conditions are also reasons of events. Their meaning in the tables above mentions it.\n")
 	writeTable(&out, []string{"reason", "kinds", "type", "meaning", "what to do"}, events, func(c constant) []string {
 		return []string{code(c.value), c.notes["Kinds"], c.notes["Type"], c.text, c.notes["Do"]}
 	})

@@ -15,7 +15,7 @@ import (
 )
 
 var orphansDesc = prometheus.NewDesc("drover_orphan_vms",
-	"VMs without a Machine, by the OrphanCollector that found them; none while it cannot tell.", []string{"name"}, nil)
+	"VMs without a Machine, by the OrphanCollector that found them; absent while the number is unknown.", []string{"name"}, nil)
 
 // SetupOrphans serves the metrics of OrphanCollectors. They have a collector of their own, so that the
 // remaining metrics are served even if this process may not watch OrphanCollectors.
@@ -26,7 +26,7 @@ func SetupOrphans(ctx context.Context, mgr ctrl.Manager, views cache.Cache) erro
 	}
 	return metrics.Registry.Register(&orphans{
 		views: views, elected: mgr.Elected(), synced: i.HasSynced,
-		log: func(err error) { mgr.GetLogger().Error(err, "Cannot tell how many orphans there are") },
+		log: func(err error) { mgr.GetLogger().Error(err, "Cannot count orphans") },
 	})
 }
 

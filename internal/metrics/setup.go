@@ -25,7 +25,7 @@ func Setup(ctx context.Context, mgr ctrl.Manager, views cache.Cache) error {
 		gauges:      gauges{views: views, manager: mgr.GetCache(), now: time.Now},
 		transitions: newTransitions(),
 		elected:     mgr.Elected(),
-		log:         func(err error) { mgr.GetLogger().Error(err, "Cannot tell all metrics") },
+		log:         func(err error) { mgr.GetLogger().Error(err, "Cannot collect all metrics") },
 	}
 	if err := c.watch(ctx, views, mgr.GetCache()); err != nil {
 		return err

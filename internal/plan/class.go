@@ -89,6 +89,6 @@ func ComposesMachines(o *unstructured.Unstructured) bool {
 func NoInstallation() *Problem {
 	return &Problem{
 		Reason:  machinev1alpha1.ReasonInstallationUnknown,
-		Message: fmt.Sprintf("there is no CompositeResourceDefinition %q, whose UID tells the VMs of this installation from those of others", machinev1alpha1.DefinitionOfInstallation),
+		Message: fmt.Sprintf("there is no CompositeResourceDefinition %q, whose UID distinguishes the VMs of this installation from those of other installations", machinev1alpha1.DefinitionOfInstallation),
 	}
 }

@@ -205,7 +205,7 @@ func (r *Reconciler) execute(ctx context.Context, m *machinev1alpha1.Machine, o 
 		errs = append(errs, forget(ctx, r.client, o.objects[v].gvk, o.objects[v].meta, r.now()))
 	}
 	for _, v := range p.abandon {
-		r.record.Event(m, event.Warning(machinev1alpha1.EventForceDeleted, fmt.Errorf("%s %s is let go without its provider, as %s asks: if its VM still exists, nobody deletes it any more; look for the tag %s=%s", v.kind, v.name, machinev1alpha1.AnnotationForceDelete, machinev1alpha1.TagMachineUID, m.GetUID())))
+		r.record.Event(m, event.Warning(machinev1alpha1.EventForceDeleted, fmt.Errorf("%s %s is let go without its provider, as %s asks: if its VM still exists, nothing deletes it any more; look for the tag %s=%s", v.kind, v.name, machinev1alpha1.AnnotationForceDelete, machinev1alpha1.TagMachineUID, m.GetUID())))
 		errs = append(errs, abandon(ctx, r.client, o.objects[v].gvk, o.objects[v].meta))
 	}
 	errs = append(errs, finalizer.Take(ctx, r.client, machineKind, m, p.step))

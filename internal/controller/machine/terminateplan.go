@@ -235,7 +235,7 @@ func operation(s machineState, at place) *machinev1alpha1.LastOperation {
 	}
 	switch at.stage {
 	case machinev1alpha1.DeletionHeld:
-		return op(machinev1alpha1.OperationDelete, "Held: MachineSet %s does not exist any more, and nobody deleted this Machine. Its Node is not drained and its VM is kept. To delete both, set the annotation %s=true", s.collected, machinev1alpha1.AnnotationConfirmDeletion)
+		return op(machinev1alpha1.OperationDelete, "Held: MachineSet %s does not exist any more, and no user deleted this Machine. Its Node is not drained and its VM is kept. To delete both, set the annotation %s=true", s.collected, machinev1alpha1.AnnotationConfirmDeletion)
 	case machinev1alpha1.DeletionPreDrainHooks:
 		return op(machinev1alpha1.OperationDrain, "Waiting for pre-drain hooks: %s", strings.Join(at.hooks, ", "))
 	case machinev1alpha1.DeletionDraining:

@@ -16,7 +16,7 @@ import (
 func (x *external) look(ctx context.Context, c *vim25.Client, vm *v1alpha1.VirtualMachine) (sight, error) {
 	at := &vm.Status.AtProvider
 	if here := c.ServiceContent.About.InstanceUuid; at.VCenter != "" && at.VCenter != here {
-		return sight{}, fmt.Errorf("the VM is in the vCenter with the instance UUID %s, and %s is another, %s: nothing can be said or done about it from there", at.VCenter, x.vcenter.Server, here)
+		return sight{}, fmt.Errorf("the VM is in the vCenter with the instance UUID %s, and %s is another, %s: it can be neither observed nor changed from there", at.VCenter, x.vcenter.Server, here)
 	}
 	s := sight{deleting: meta.WasDeleted(vm), wantOn: vm.Spec.ForProvider.PowerState != v1alpha1.PowerOff, finished: at.ProviderID != ""}
 

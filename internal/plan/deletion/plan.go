@@ -106,7 +106,7 @@ func Plan(now time.Time, o Observed) Decision {
 }
 
 func held(o Observed) string {
-	return fmt.Sprintf("%s does not exist any more, and nobody deleted this object. Its Machines are kept. To delete them, set the annotation %s=true", o.Collected, machinev1alpha1.AnnotationConfirmDeletion)
+	return fmt.Sprintf("%s does not exist any more, and no user deleted this object. Its Machines are kept. To delete them, set the annotation %s=true", o.Collected, machinev1alpha1.AnnotationConfirmDeletion)
 }
 
 // reasonBefore returns the reason that was reported last, "" if there was none.

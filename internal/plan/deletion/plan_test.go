@@ -215,7 +215,7 @@ func TestAHeldDeletionReportsWhatToDo(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := Plan(noon, Observed{Replicas: tc.replicas, IsRoot: true, Collected: "MachineDeployment web", Machines: []*machinev1alpha1.Machine{m}})
-			const message = "MachineDeployment web does not exist any more, and nobody deleted this object. Its Machines are kept. To delete them, set the annotation drover.dev/confirm-deletion=true"
+			const message = "MachineDeployment web does not exist any more, and no user deleted this object. Its Machines are kept. To delete them, set the annotation drover.dev/confirm-deletion=true"
 			want := map[string]string{"Available": tc.available, "Reconciling": "False DeletionHeld: " + message, "Stalled": "True DeletionHeld: " + message}
 			got := map[string]string{}
 			for _, c := range d.Conditions {

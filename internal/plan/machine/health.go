@@ -137,11 +137,11 @@ func prospect(f facts, d decision) string {
 	case d.phase == machinev1alpha1.MachineFailed:
 		return "the Machine is Failed"
 	case f.Machine.Spec.Health.Disabled:
-		return "the Machine stays Unknown, as spec.health.disabled says"
+		return "the Machine stays Unknown, as spec.health.disabled requires"
 	case f.skipsRemediation:
-		return fmt.Sprintf("the Machine stays Unknown, as %s says", machinev1alpha1.AnnotationSkipRemediation)
+		return fmt.Sprintf("the Machine stays Unknown, as %s requires", machinev1alpha1.AnnotationSkipRemediation)
 	case !f.mayFail || !f.isNodeKnown:
-		return "nobody knows the Node as it is now, so that the Machine stays Unknown"
+		return "the Node cannot be observed; the Machine stays Unknown"
 	}
 	return fmt.Sprintf("the Machine is Failed at %s unless its Node is healthy before", at.UTC().Format(time.RFC3339))
 }
@@ -158,5 +158,8 @@ func describeBad(conditions []machinev1alpha1.UnhealthyCondition) string {
 		}
 		each = append(each, s)
 	}
-	return "Of the Node " + strings.Join(each, ", ")
+	if len(each) > 1 {
+		return "Node conditions " + strings.Join(each, ", ")
+	}
+	return "Node condition " + each[0]
 }

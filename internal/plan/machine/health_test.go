@@ -89,7 +89,7 @@ func TestHealth(t *testing.T) {
 				l.t.Errorf("called again in %s, want 1s", l.d.CallAgain)
 			}
 			l.at(timeout, notReady).is("Failed")
-			if l.d.Status.FailureReason != "NodeUnhealthy" || l.d.Status.FailureMessage != "Of the Node Ready is False, for longer than 10m0s" {
+			if l.d.Status.FailureReason != "NodeUnhealthy" || l.d.Status.FailureMessage != "Node condition Ready is False, for longer than 10m0s" {
 				l.t.Errorf("it failed with %s: %s", l.d.Status.FailureReason, l.d.Status.FailureMessage)
 			}
 		},
@@ -223,7 +223,7 @@ func TestHealth(t *testing.T) {
 		"ItTellsWhatWillBecomeOfItAndOfEachChangeOnce": func(l *life) {
 			for _, after := range []time.Duration{0, time.Second, time.Minute} {
 				l.at(after, notReady)
-				if c := l.condition(machinev1alpha1.ConditionNodeHealthy); c.Status != "False" || c.Message != "Of the Node Ready is False: the Machine is Failed at 2030-01-01T12:11:00Z unless its Node is healthy before" {
+				if c := l.condition(machinev1alpha1.ConditionNodeHealthy); c.Status != "False" || c.Message != "Node condition Ready is False: the Machine is Failed at 2030-01-01T12:11:00Z unless its Node is healthy before" {
 					l.t.Errorf("after %s the condition is %+v", after, c)
 				}
 			}

@@ -19,7 +19,7 @@ func (p *plan) adopt() {
 	if len(p.takesOn) > 0 {
 		p.events = append(p.events, shared.Event{
 			Reason:  machinev1alpha1.EventAdoptingMachine,
-			Message: "Adopting " + list(p.takesOn) + ", which spec.selector matches and nobody controls",
+			Message: "Adopting " + list(p.takesOn) + ", which spec.selector matches and which have no controller",
 		})
 	}
 }

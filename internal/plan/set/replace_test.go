@@ -373,10 +373,10 @@ func TestAReplacementTellsWhy(t *testing.T) {
 		return ""
 	}
 	broken := machine("m", failed, worked)
-	broken.Status.FailureMessage = "Of the Node Ready is Unknown"
+	broken.Status.FailureMessage = "Node condition Ready is Unknown"
 	for want, got := range map[string]string{
-		"Replacing Machine m, which failed with NodeUnhealthy: Of the Node Ready is Unknown":                     say(set(1), broken),
-		"Replacing Machine m by " + nth(100) + ", which failed with NodeUnhealthy: Of the Node Ready is Unknown": say(set(1, createFirst), broken),
+		"Replacing Machine m, which failed with NodeUnhealthy: Node condition Ready is Unknown":                     say(set(1), broken),
+		"Replacing Machine m by " + nth(100) + ", which failed with NodeUnhealthy: Node condition Ready is Unknown": say(set(1, createFirst), broken),
 		"Replacing Machine m, as machine.drover.dev/replace asks":                                                say(set(1), machine("m", running, worked, unwanted)),
 	} {
 		if !strings.HasPrefix(got, want) {

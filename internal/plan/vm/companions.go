@@ -116,7 +116,7 @@ func await(b *Binding, c Companion, o Observed) (bool, plan.VM) {
 		word.State, word.Message = plan.VMLost, what+" is being deleted, although its Machine is not"
 		return false, word
 	case meta.ExternalCreateIncomplete(there) && strings.Contains(conditions.Get(xpv1.TypeSynced).Message, createIncomplete):
-		word.State, word.Message = plan.VMCreateUnknown, "the provider began to create "+what+", and nobody knows whether it did"
+		word.State, word.Message = plan.VMCreateUnknown, "the provider began to create "+what+", and it is unknown whether it exists"
 		return false, word
 	case !ready && said != "":
 		code := b.classify(said)

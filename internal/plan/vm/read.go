@@ -80,7 +80,7 @@ func read(b *Binding, o Observed) (plan.VM, error) {
 	case said.failed != "":
 		end(plan.VMFailed, b.classify(said.failed), "%s", said.failed)
 	case meta.ExternalCreateIncomplete(vm) && strings.Contains(conditions.Get(xpv1.TypeSynced).Message, createIncomplete):
-		end(plan.VMCreateUnknown, "", "the provider began to create the VM, and nobody knows whether it did")
+		end(plan.VMCreateUnknown, "", "the provider began to create the VM, and it is unknown whether the VM exists")
 	case out.ProviderID != "" && said.running:
 		out.State = plan.VMRunning
 	}

@@ -97,7 +97,7 @@ func TestRead(t *testing.T) {
 		},
 		"ACreationThatTheProviderGaveUpIsUnknown": {
 			vm:   vm(pending, nil, incomplete),
-			want: plan.VM{State: plan.VMCreateUnknown, Message: "the provider began to create the VM, and nobody knows whether it did"},
+			want: plan.VM{State: plan.VMCreateUnknown, Message: "the provider began to create the VM, and it is unknown whether the VM exists"},
 		},
 		"ACreationThatFailedIsTriedAgain": {
 			vm: vm(map[string]string{

@@ -142,7 +142,7 @@ func (r *object) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest,
 		resp.Diagnostics.AddAttributeError(path.Root("spec"), "Cannot read spec", err.Error())
 		return
 	case r.client == nil:
-		resp.Diagnostics.AddWarning("The plan is not checked", "The cluster is not known before the apply, so that the API server cannot say whether it takes "+r.kind.title(want.GetNamespace(), want.GetName())+".")
+		resp.Diagnostics.AddWarning("The plan is not checked", "The cluster is not known before the apply, so that the API server cannot validate "+r.kind.title(want.GetNamespace(), want.GetName())+".")
 		return
 	}
 	if isNew && r.kind.isImmutable && !state.Name.IsNull() && state.Name.Equal(plan.Name) && state.Namespace.Equal(plan.Namespace) {

@@ -63,7 +63,7 @@ func (p *cloudProvider) Schema(_ context.Context, _ provider.SchemaRequest, resp
 			},
 			"wait": schema.BoolAttribute{
 				Optional: true,
-				MarkdownDescription: "Whether creation waits until the VM runs, deletion until it is gone, and every call as long as the cloud says " +
+				MarkdownDescription: "Whether creation waits until the VM runs, deletion until it is gone, and every call as long as the cloud demands " +
 					"when it is busy. Default `true`. Set it to `false` if what calls the provider looks again by itself, as Crossplane does.",
 			},
 		},

@@ -97,7 +97,7 @@ func (s *server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	if !errors.As(err, &e) {
 		// Errors of this computer are logged, and hidden from the caller.
 		s.log.Error("call failed", "method", r.Method, "path", r.URL.Path, "err", err)
-		e = localcloud.NewError(localcloud.CodeInternal, "the cloud failed; its log says why")
+		e = localcloud.NewError(localcloud.CodeInternal, "the cloud failed; its log has the reason")
 	}
 	if e.RetryAfter > 0 {
 		seconds := (e.RetryAfter + time.Second - 1) / time.Second
