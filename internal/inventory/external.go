@@ -22,7 +22,7 @@ type Inventory interface {
 	resource.ModernManaged
 	client.Object
 
-	// Asked returns the parameters, and Seen what is said, to be read and set.
+	// Asked returns the parameters. Seen returns the observation, to be read and set.
 	Asked() v1alpha1.InventoryParameters
 	Seen() *v1alpha1.InventoryObservation
 }
@@ -54,7 +54,7 @@ type external[T Inventory] struct {
 	lister Lister
 }
 
-// Observe looks once.
+// Observe looks once, and sets the observation.
 func (x *external[T]) Observe(ctx context.Context, i T) (managed.ExternalObservation, error) {
 	if meta.WasDeleted(i) {
 		return managed.ExternalObservation{}, nil
@@ -91,7 +91,7 @@ func (x *external[T]) look(ctx context.Context, i T) (Look, error) {
 	return l, nil
 }
 
-// fail a look by an error of the cloud.
+// fail reports an error of the cloud to failed, and returns it as the error of the look.
 func (x *external[T]) fail(i T, what string, err error) error {
 	if x.failed != nil {
 		x.failed(i, err)
@@ -99,7 +99,7 @@ func (x *external[T]) fail(i T, what string, err error) error {
 	return fmt.Errorf("%s: %w", what, steadyError{err})
 }
 
-// prove which claims are the account's, and which VMs that the list lacks are there all the same.
+// prove reads which claims belong to the account, and which VMs exist although the list lacks them.
 func (x *external[T]) prove(ctx context.Context, i T, l *Look) error {
 	listed, unlisted := l.toProve(*i.Seen(), i.Asked())
 	var err error
@@ -128,7 +128,8 @@ func (x *external[T]) prove(ctx context.Context, i T, l *Look) error {
 	return nil
 }
 
-// lookBeside the VMs. An error says nothing of the VMs, so it is reported beside them.
+// lookBeside lists the resources beside the VMs. The result for the VMs stays valid if that fails,
+// so the error is a part of the Look and does not end it.
 func (x *external[T]) lookBeside(ctx context.Context, p v1alpha1.InventoryParameters, l *Look) {
 	lister, ok := x.lister.(ResourceLister)
 	if !ok {
@@ -148,11 +149,12 @@ func (x *external[T]) lookBeside(ctx context.Context, p v1alpha1.InventoryParame
 	}
 }
 
-// requestID is in the errors of AWS and others, and different in each.
+// requestID matches the ID of a request, which AWS and other clouds add to their errors. It differs
+// in each error.
 var requestID = regexp.MustCompile(`(?i)\b(request ?id|requestid)[:=] ?"?[0-9A-Za-z-]+"?`)
 
-// steady is a message that is the same as long as its cause is: a status that has it is written
-// once, and not after each look.
+// steady returns a message that stays the same as long as its cause does: a status with it is
+// written once, and not after each look.
 func steady(message string) string { return requestID.ReplaceAllString(message, "request ID") }
 
 // A steadyError has a steady message.
@@ -162,8 +164,8 @@ func (e steadyError) Error() string { return steady(e.error.Error()) }
 
 func (e steadyError) Unwrap() error { return e.error }
 
-// Create, Update and Delete are never called: an inventory is there as soon as it is
-// asked for, and gone when it is deleted.
+// Create, Update and Delete are never called: Observe reports that an inventory exists until it is
+// deleted.
 func (x *external[T]) Create(context.Context, T) (managed.ExternalCreation, error) {
 	return managed.ExternalCreation{}, nil
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/drover-dev/drover/internal/operator"
 )
 
-// A Kind of inventory: that of one provider.
+// A Kind is the kind of the inventories of one provider.
 type Kind[T Inventory] struct {
 	Kind    schema.GroupVersionKind
 	Object  T
@@ -23,8 +23,8 @@ type Kind[T Inventory] struct {
 	Failed func(T, error)
 }
 
-// Setup adds the controller of the kind, once its CRD is there. The provider must be
-// allowed to list the kinds of VMs that its inventories name.
+// Setup adds the controller of the kind as soon as its CRD exists. The provider must be allowed to
+// list the kinds of VMs that its inventories name.
 func (k Kind[T]) Setup(mgr ctrl.Manager, o controller.Options) {
 	operator.Gated(mgr, o, func() error {
 		return mr.Controller[T]{

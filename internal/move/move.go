@@ -27,7 +27,7 @@ const (
 	// that they go to, on their copies the one that they come from.
 	annotationMove = machinev1alpha1.Group + "/move"
 
-	// annotationFrom stays on what has moved: it is the installation that it came from.
+	// annotationFrom stays on moved objects: its value is the installation that they came from.
 	annotationFrom = machinev1alpha1.Group + "/moved-from"
 
 	// annotationKinds of the copy of a Machine are the kinds of all VMs and companions of the move.

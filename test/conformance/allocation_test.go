@@ -16,14 +16,15 @@ import (
 // AllocationAccount is an Account of a cloud that accepts VMs which it then cannot place.
 type AllocationAccount interface {
 	Account
-	// FailAllocation of the VM of a Machine, until Accept.
+	// FailAllocation makes the cloud accept the VM of a Machine and then fail to place it, until
+	// Accept.
 	FailAllocation(t *testing.T, machine string)
-	// ShowsFailure reports whether the provider shows that a VM could not be placed. Otherwise only
-	// an inventory tells.
+	// ShowsFailure reports whether the provider shows that a VM could not be placed. If it does
+	// not, only an inventory shows it.
 	ShowsFailure() bool
 }
 
-// failedAllocation of a VM that the cloud has accepted.
+// failedAllocation tests a VM that the cloud accepts and then cannot place.
 func failedAllocation(t *testing.T, c Cloud, _ *life) {
 	w := newWorld(t, c)
 	account, ok := w.account.(AllocationAccount)
@@ -63,11 +64,11 @@ func failedAllocation(t *testing.T, c Cloud, _ *life) {
 	w.end(t, m)
 }
 
-// soon is within how long an inventory fails the Machine of a VM that could not be placed. Its
-// creationTimeout is much longer.
+// soon is the longest time until an inventory fails the Machine of a VM that could not be placed.
+// The creationTimeout of the Machine is much longer, so it cannot be the cause.
 const soon = 90 * time.Second
 
-// failedByInventory is a Machine whose VM stays in a state that only an inventory shows.
+// failedByInventory tests a Machine whose VM stays in a state that only an inventory shows.
 func failedByInventory(t *testing.T, w *world, m *machinev1alpha1.Machine) {
 	t.Helper()
 	o := w.collect(t, w.account.(InventoryAccount))

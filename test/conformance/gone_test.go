@@ -20,7 +20,8 @@ import (
 	"github.com/drover-dev/drover/test/kit"
 )
 
-// drained deletes the deployment while a budget holds a pod of its Node.
+// drained deletes the deployment while a PodDisruptionBudget blocks the eviction of a pod from its
+// Node.
 func drained(t *testing.T, _ Cloud, l *life) {
 	w, m := l.world, l.machine
 	node := w.node(t, m)
@@ -99,7 +100,7 @@ func orphan(t *testing.T, c Cloud, _ *life) {
 	o.Spec.GracePeriod.Duration, o.Spec.Interval.Duration = 10*time.Minute, time.Second
 	placed(t, o, account)
 	w.Create(t, o)
-	// Ten minutes pass within three seconds.
+	// Three seconds stand for the grace period of ten minutes.
 	go w.Age(t.Context(), c.Provider()+".drover.dev", w.Namespace, o.Spec.GracePeriod.Duration-3*time.Second)
 	await := func(what string, ok func(machinev1alpha1.OrphanCollectorStatus) bool) {
 		t.Helper()
@@ -139,8 +140,8 @@ func orphan(t *testing.T, c Cloud, _ *life) {
 	w.end(t, bystander, o)
 }
 
-// isAlike reports whether the providerIDs of two VMs with external names have the same form. At most
-// one part differs beside the names: the place.
+// isAlike reports whether the providerIDs of two VMs have the same form. Besides the external names
+// at their ends, at most one part differs: the place.
 func isAlike(a, nameOfA, b, nameOfB string) bool {
 	a, endsA := strings.CutSuffix(a, nameOfA)
 	b, endsB := strings.CutSuffix(b, nameOfB)

@@ -13,7 +13,7 @@ import (
 
 const awsRegion = "eu-west-1"
 
-// startEC2 with an account whose number follows from the name of the fleet.
+// startEC2 starts a fake of EC2. The number of its account follows from the name of the fleet.
 func startEC2(t *testing.T, s *simulated, fleet string) fakeAPI {
 	t.Helper()
 	h := fnv.New64a()
@@ -33,7 +33,7 @@ func startEC2(t *testing.T, s *simulated, fleet string) fakeAPI {
 	}
 }
 
-// ec2 is what the account has.
+// ec2 provides the content of the account.
 type ec2 struct {
 	cloud *simulated
 	fleet string
@@ -58,5 +58,5 @@ func (e ec2) Instances(_, region string) []awstest.Instance {
 	return out
 }
 
-// Beside the instances there is nothing: the simulator's network interfaces belong to VMs.
+// Beside returns no resources: the network interfaces of the simulator belong to VMs.
 func (ec2) Beside(string, string) awstest.Beside { return awstest.Beside{} }

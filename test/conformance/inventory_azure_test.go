@@ -15,12 +15,12 @@ import (
 const (
 	azureSubscription  = "0b1f6471-1bf0-4dda-aec3-cb9272f09590"
 	azureResourceGroup = "production-nodes"
-	// A VM that no provider created is where no collector's spec.forProvider points to.
+	// VMs that no provider created are in a group that no collector has in its spec.forProvider.
 	otherResourceGroup = "other-nodes"
 )
 
-// startAzure with a tenant whose identity may read the subscription, and the quota of Resource
-// Graph.
+// startAzure starts a fake of a tenant. Its identity may read the subscription, with the quota of
+// Resource Graph.
 func startAzure(t *testing.T, s *simulated, fleet string) fakeAPI {
 	t.Helper()
 	cloud := azuretest.New(azuretest.Options{
@@ -39,7 +39,7 @@ func startAzure(t *testing.T, s *simulated, fleet string) fakeAPI {
 	}
 }
 
-// azureState is what the subscription has.
+// azureState provides the content of the subscription.
 type azureState struct {
 	cloud *simulated
 	fleet string
@@ -62,10 +62,11 @@ func (a azureState) VMs() []azuretest.VM {
 	return out
 }
 
-// azureTypes by the kind of the companion. The others are no resources of Azure.
+// azureTypes are the types of companions, by their kind. Other kinds are no resources of Azure.
 var azureTypes = map[string]string{"NetworkInterface": azuretest.NetworkInterface, "PublicIP": azuretest.PublicIPAddress}
 
-// Resources beside the VMs. An address is in use by its network interface as long as there is one.
+// Resources returns the resources beside the VMs. An address is in use by its network interface as
+// long as there is one.
 func (a azureState) Resources() []azuretest.Resource {
 	companions := a.cloud.simulator.Companions(a.fleet)
 	interfaces := map[string]string{}

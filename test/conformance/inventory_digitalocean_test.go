@@ -13,7 +13,8 @@ import (
 	"github.com/drover-dev/drover/test/conformance/simulator"
 )
 
-// startDigitalOcean with a token that may read what the inventory lists.
+// startDigitalOcean starts a fake of the API, with a token that is allowed the lists of an
+// inventory.
 func startDigitalOcean(t *testing.T, s *simulated, fleet string) fakeAPI {
 	t.Helper()
 	token := "dop_v1_" + fleet
@@ -39,7 +40,7 @@ func droplets(s *simulated, fleet string) []godo.Droplet {
 	for _, vm := range s.simulator.VMs(fleet) {
 		id, err := strconv.Atoi(vm.ID)
 		if err != nil {
-			panic(err) // The description calls Droplets by numbers.
+			panic(err) // In the description, the external names of Droplets are numbers.
 		}
 		d := godo.Droplet{ID: id, Name: vm.Name, Status: dropletStatuses[vm.State], Created: vm.CreatedAt.UTC().Format(time.RFC3339)}
 		for key, value := range vm.Tags {

@@ -12,11 +12,12 @@ import (
 const (
 	gcpProject = "my-project"
 	gcpZone    = "europe-west4-a"
-	// A VM that no provider created is where no collector's spec.forProvider points to.
+	// VMs that no provider created are in a zone that no collector has in its spec.forProvider.
 	otherZone = "europe-west4-c"
 )
 
-// startGoogleCloud with a service account that may list what the project has.
+// startGoogleCloud starts a fake of the API, with a service account that is allowed the lists of
+// the project.
 func startGoogleCloud(t *testing.T, s *simulated, fleet string) fakeAPI {
 	t.Helper()
 	cloud := gcptest.New(gcptest.Options{State: gcpState{s, fleet}, Project: gcpProject, RateLimit: 100, Refill: 50 * time.Millisecond})
@@ -35,7 +36,7 @@ func startGoogleCloud(t *testing.T, s *simulated, fleet string) fakeAPI {
 	}
 }
 
-// gcpState is what the project has.
+// gcpState provides the content of the project.
 type gcpState struct {
 	cloud *simulated
 	fleet string
@@ -61,5 +62,5 @@ func (g gcpState) VMs() []gcptest.VM {
 	return out
 }
 
-// Resources beside the VMs: the simulator has none.
+// Resources returns none: the simulator has no resources beside the VMs.
 func (gcpState) Resources() []gcptest.Resource { return nil }

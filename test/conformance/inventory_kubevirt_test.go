@@ -14,7 +14,8 @@ import (
 	"github.com/drover-dev/drover/test/conformance/simulator"
 )
 
-// startKubeVirt with a user that may list what is in the namespace of the fleet.
+// startKubeVirt starts a fake API server, with a user that may list the objects in the namespace of
+// the fleet.
 func startKubeVirt(t *testing.T, s *simulated, fleet string) fakeAPI {
 	t.Helper()
 	token := "token-of-" + fleet

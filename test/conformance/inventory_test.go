@@ -27,21 +27,21 @@ import (
 	"github.com/drover-dev/drover/test/kit"
 )
 
-// A fakeAPI is a fake of a cloud's API that shows what the simulator has for one fleet, in an
-// account of its own.
+// A fakeAPI is a fake of a cloud's API that shows the resources of one fleet in the simulator, in
+// an account of its own.
 type fakeAPI struct {
-	// secret is the content of the Secret with the credentials, and spec that of the configuration
-	// beside them.
+	// secret is the content of the Secret with the credentials. spec has the other fields of the
+	// configuration's spec.
 	secret []byte
 	spec   map[string]any
-	// place of the fleet's VMs is spec.forProvider of a collector.
+	// place is the spec.forProvider of a collector for the VMs of the fleet.
 	place map[string]any
-	// forProvider of a VM that no provider created.
+	// forProvider returns the spec.forProvider of a VM that no provider created.
 	forProvider func(name string) map[string]any
 }
 
-// fakeAPIs by cloud start one until the end of the test. A cloud that has none is tested without
-// its inventory.
+// fakeAPIs has, by cloud, a function that starts a fake until the end of the test. A cloud without
+// a fake is tested without its inventory.
 var fakeAPIs = map[string]func(t *testing.T, s *simulated, fleet string) fakeAPI{
 	"aws":          startEC2,
 	"azure":        startAzure,
@@ -54,7 +54,7 @@ var fakeAPIs = map[string]func(t *testing.T, s *simulated, fleet string) fakeAPI
 // hasAPI reports whether the suite has a fake of the cloud's API.
 func (s *simulated) hasAPI() bool { return fakeAPIs[s.Provider()] != nil }
 
-// installInventories once for all clouds, and the rights that it needs.
+// installInventories installs provider-inventory and the rights that it needs, once for all clouds.
 var installInventories = sync.OnceValue(func() error {
 	p, err := plane()
 	if err != nil {
@@ -84,7 +84,8 @@ func (s *simulated) installInventory(ctx context.Context) error {
 	return nil
 }
 
-// startAPI and configure it by the name of the configuration that VMs have.
+// startAPI starts the fake of the cloud's API. The configuration of provider-inventory for it has
+// the name of the one of the VMs.
 func (a *simulatedAccount) startAPI(t *testing.T) fakeAPI {
 	t.Helper()
 	api := fakeAPIs[a.Provider()](t, a.simulated, a.fleet.Namespace)
@@ -103,7 +104,7 @@ func (a *simulatedAccount) startAPI(t *testing.T) fakeAPI {
 	return api
 }
 
-// caBundle of a server, as a configuration has it.
+// caBundle returns the certificate of a server in the form that a configuration needs.
 func caBundle(s *httptest.Server) string {
 	return base64.StdEncoding.EncodeToString(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw}))
 }
@@ -133,7 +134,7 @@ func (a *simulatedAccount) PassOver(t *testing.T, id string) {
 	must(t, a.simulator.PassOver(t.Context(), id))
 }
 
-// placed sets where a collector looks, at clouds where that is needed.
+// placed sets the place that a collector lists, if its cloud needs one.
 func placed(t *testing.T, o *machinev1alpha1.OrphanCollector, a OrphanAccount) {
 	t.Helper()
 	if i, ok := a.(InventoryAccount); ok && i.Place() != nil {
@@ -143,7 +144,8 @@ func placed(t *testing.T, o *machinev1alpha1.OrphanCollector, a OrphanAccount) {
 	}
 }
 
-// collect by a collector of the operators: Machines believe no inventory in another namespace.
+// collect starts an OrphanCollector whose inventory is in the namespace of Crossplane: Machines do
+// not use inventories of other namespaces.
 func (w *world) collect(t *testing.T, account InventoryAccount) *machinev1alpha1.OrphanCollector {
 	t.Helper()
 	o := &machinev1alpha1.OrphanCollector{ObjectMeta: metav1.ObjectMeta{Name: w.Namespace + "-inventory"}}
@@ -230,7 +232,7 @@ func passedOver(t *testing.T, c Cloud, _ *life) {
 	w.end(t, md, o)
 }
 
-// awaitFailure of a Machine for a reason.
+// awaitFailure waits until a Machine is Failed for a reason.
 func (w *world) awaitFailure(t *testing.T, m *machinev1alpha1.Machine, reason machinev1alpha1.FailureReason) {
 	t.Helper()
 	kit.Eventually(t, kit.Patience, func(ctx context.Context) string {

@@ -19,7 +19,7 @@ import (
 
 const yandexFolder = "b1gexamplefolder0000"
 
-// startYandex with a service account that may view the folder.
+// startYandex starts a fake of the API, with a service account that may view the folder.
 func startYandex(t *testing.T, s *simulated, fleet string) fakeAPI {
 	t.Helper()
 	private, err := rsa.GenerateKey(rand.Reader, 2048)

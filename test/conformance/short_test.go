@@ -16,6 +16,6 @@ var (
 	// standsFor has a cloud of each kind: one whose provider is Drover's, and one whose provider the
 	// suite simulates.
 	standsFor = map[string]bool{"hcloud": true, "aws": true}
-	// onlyInLong are clouds of provider-terraform beside terraform-local.
+	// onlyInLong are the clouds of provider-terraform except terraform-local.
 	onlyInLong = map[string]bool{"terraform-hcloud": true, "terraform-openstack": true}
 )

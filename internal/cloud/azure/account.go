@@ -120,8 +120,8 @@ func clientOptions(o Options, c credentials) (azcore.ClientOptions, error) {
 	}, nil
 }
 
-// cloudOf returns the cloud that an endpoint of Azure Resource Manager belongs to. Of an
-// endpoint that is none of the known ones, the credentials name the rest.
+// cloudOf returns the cloud that an endpoint of Azure Resource Manager belongs to. If the endpoint
+// is none of the known ones, the credentials name the other endpoints.
 func cloudOf(endpoint string, c credentials) (cloud.Configuration, error) {
 	found := cloud.AzurePublic
 	for _, known := range []cloud.Configuration{cloud.AzureChina, cloud.AzureGovernment} {

@@ -1,4 +1,4 @@
-// Package trust has by which certificates the calls of a Lister trust the API of its cloud.
+// Package trust configures which certificates the calls of a Lister trust.
 package trust
 
 import (

@@ -34,7 +34,7 @@ type Options struct {
 	Credentials []byte
 	// FolderID of the folder whose Instances are listed. It is required.
 	FolderID string
-	// Endpoint is the address of the service that names the endpoints of the others, with or
+	// Endpoint is the address of the service that names the endpoints of all services, with or
 	// without https:// before it. Default https://api.cloud.yandex.net.
 	Endpoint string
 	// CABundle in PEM format has the authorities that sign the certificates of all services.
@@ -99,8 +99,8 @@ var (
 	_ inventory.Finder         = &lister{}
 )
 
-// List lists the Instances with the label of the installation, in all zones of the folder.
-// Yandex Cloud has no filter for labels, so that the whole folder is read.
+// List lists the Instances with the label of the installation, in all zones of the folder. Yandex
+// Cloud has no filter for labels, so the whole folder is read.
 func (l *lister) List(ctx context.Context, installation string) ([]inventory.VM, bool, error) {
 	s, err := l.start(ctx)
 	if err != nil {
@@ -120,7 +120,8 @@ func (l *lister) List(ctx context.Context, installation string) ([]inventory.VM,
 	return vms, true, nil
 }
 
-// Find the Instances with IDs, whatever their labels. It reads the whole folder, as List does.
+// Find returns the Instances with these IDs, regardless of their labels. It reads the whole folder,
+// as List does.
 func (l *lister) Find(ctx context.Context, ids []string) ([]inventory.VM, bool, error) {
 	s, err := l.start(ctx)
 	if err != nil {
@@ -182,8 +183,9 @@ func vmOf(i *compute.Instance) inventory.VM {
 	return vm
 }
 
-// stateOf an Instance: https://yandex.cloud/docs/compute/concepts/vm-statuses. One that
-// crashed is restarted, and one that is updated may be stopped meanwhile.
+// stateOf returns the state of an Instance: see
+// https://yandex.cloud/docs/compute/concepts/vm-statuses. Yandex Cloud restarts an Instance that
+// crashed, and may stop one temporarily to update it.
 func stateOf(s compute.Instance_Status) inventory.State {
 	switch s {
 	case compute.Instance_PROVISIONING, compute.Instance_STARTING, compute.Instance_RESTARTING, compute.Instance_CRASHED:

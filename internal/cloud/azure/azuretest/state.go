@@ -34,7 +34,7 @@ type Resource struct {
 	Name          string
 	ResourceGroup string
 	Tags          map[string]string
-	// CreatedAt of a disk: Azure has none for the others.
+	// CreatedAt of a disk. Azure has none for network interfaces and addresses.
 	CreatedAt time.Time
 	// ProvisioningState. Default: Succeeded.
 	ProvisioningState string
@@ -48,14 +48,14 @@ type State interface {
 	Resources() []Resource
 }
 
-// Memory is a State that is set.
+// Memory is a State that a test sets.
 type Memory struct {
 	mu        sync.Mutex
 	vms       []VM
 	resources []Resource
 }
 
-// Set what exists.
+// Set replaces the VMs and resources.
 func (m *Memory) Set(vms []VM, resources ...Resource) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
