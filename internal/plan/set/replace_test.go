@@ -377,7 +377,7 @@ func TestAReplacementTellsWhy(t *testing.T) {
 	for want, got := range map[string]string{
 		"Replacing Machine m, which failed with NodeUnhealthy: Node condition Ready is Unknown":                     say(set(1), broken),
 		"Replacing Machine m by " + nth(100) + ", which failed with NodeUnhealthy: Node condition Ready is Unknown": say(set(1, createFirst), broken),
-		"Replacing Machine m, as machine.drover.dev/replace asks":                                                say(set(1), machine("m", running, worked, unwanted)),
+		"Replacing Machine m, as machine.drover.dev/replace asks":                                                   say(set(1), machine("m", running, worked, unwanted)),
 	} {
 		if !strings.HasPrefix(got, want) {
 			t.Errorf("it says %q, want %q", got, want)
