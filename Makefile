@@ -297,6 +297,37 @@ bench: build packages ## Count API writes a Machine and bytes a response, and pr
 	go test -run '^$$' -bench . -benchtime 1x ./internal/function/...
 	DROVER_BIN=$(BIN) DROVER_PACKAGES=$(PACKAGES) go test -run '^$$' -bench . -benchtime 1x -timeout 90m ./test/bench $(if $(LARGE),-large)
 
+$(BIN)/benchstat: tools/benchstat/go.mod
+	@mkdir -p $(BIN)
+	cd tools/benchstat && go build -o $@ golang.org/x/perf/cmd/benchstat
+
+# The rounds alternate between the trees, because the load of the machine changes over time. benchstat
+# needs six of them for a confidence interval. Benchmarks outside of internal need a control plane. If
+# a benchmark fails or none matches, the comparison ends: benchstat would compare the rest in silence.
+BASE ?= main
+COUNT ?= 6
+BENCH ?= .
+BENCH_PACKAGES ?= $(shell git grep --untracked -l '^func Benchmark' -- 'internal/*_test.go' | xargs -rn1 dirname | sort -u | sed 's,^,./,')
+COMPARED := $(CURDIR)/$(WORK)/bench-compare
+.PHONY: bench-compare
+bench-compare: $(BIN)/benchstat ## Compare the Go benchmarks of the work tree with those of BASE=main, in COUNT=6 rounds; BENCH_PACKAGES=./internal/pipeline BENCH=Tag for some of them.
+	@git rev-parse --quiet --verify '$(BASE)^{commit}' >/dev/null || { echo "BASE=$(BASE): the repository has no such commit" >&2; exit 1; }
+	@base=$$(mktemp -d) && trap 'git worktree remove --force "$$base" 2>/dev/null; rm -rf "$$base"' EXIT && \
+	git worktree add --quiet --detach "$$base" '$(BASE)' && rm -rf $(COMPARED) && mkdir -p $(COMPARED) && \
+	round() { \
+		local name=$$1 packages=; \
+		for p in $(BENCH_PACKAGES); do [ ! -d "$${p%...}" ] || packages+=" $$p"; done; \
+		[ -n "$$packages" ] || { echo "$$name: has none of the packages $(BENCH_PACKAGES)" >&2; return 1; }; \
+		go test -run '^$$' -bench '$(BENCH)' -benchmem $$packages >$(COMPARED)/round.txt 2>&1 || { cat $(COMPARED)/round.txt >&2; return 1; }; \
+		grep -q ^Benchmark $(COMPARED)/round.txt || { echo "$$name: no benchmark in$$packages matches BENCH=$(BENCH)" >&2; return 1; }; \
+		cat $(COMPARED)/round.txt >>$(COMPARED)/$$name.txt; \
+	} && \
+	for i in $$(seq $(COUNT)); do \
+		echo "round $$i of $(COUNT)"; \
+		(cd "$$base" && round base) && round work-tree || exit 1; \
+	done && \
+	$(BIN)/benchstat '$(BASE)=$(COMPARED)/base.txt' 'work tree=$(COMPARED)/work-tree.txt'
+
 .PHONY: load
 load: build packages ## Measure creating, rolling, deleting and resting fleets; LOAD="create=10" measures only that.
 	DROVER_BIN=$(BIN) DROVER_PACKAGES=$(PACKAGES) go run ./test/load $(LOAD)

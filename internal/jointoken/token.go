@@ -32,7 +32,10 @@ type credential struct {
 	minted time.Time
 }
 
-// A lease is the state of the token in the target cluster. A token that is left to expire may be gone already.
+// A lease is the state of the token in the target cluster. It is renewed after half of its duration, until the
+// total life of the secret half ends: see Request. A Machine without a VM gets another secret half before that,
+// and user data with it. If there may be a VM, the token is left to expire, and may be gone already: a VM that
+// has not joined by then cannot join any more.
 type lease struct {
 	uid             types.UID
 	groups          string

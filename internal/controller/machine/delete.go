@@ -30,6 +30,9 @@ const (
 	retryAfter = 15 * time.Second
 )
 
+// The order of a deletion is in terminateplan.go: pre-drain hooks, drain, Node, pre-terminate hooks, VM,
+// companions. This file has the part of it in the target cluster.
+
 // leave does one pass of the drain of a Machine that is being deleted, and deletes the Node when no pod or
 // volume is left on it. It reports whether the Node is gone.
 func (x *nodeKeeper) leave(ctx context.Context, wn *machineNode, unreachable error) (gone bool, err error) {

@@ -2,7 +2,8 @@ package pool
 
 import "k8s.io/utils/ptr"
 
-// resize decides the next number of Machines of each failure domain of a pool with a size.
+// resize decides the next number of Machines of each failure domain of a pool with a size. Step by step,
+// within maxSurge and maxUnavailable, the numbers approach the even division that goals returns.
 func (p *plan) resize() {
 	if p.problem != nil || p.isAutoscaled() {
 		return

@@ -1,5 +1,7 @@
 // Package remediation limits how many Machines are replaced at a time. The planners of
-// MachineDeployments and of MachineSets share it, so that both report the same.
+// MachineDeployments and of MachineSets share it, so that both report the same. LimitsOf computes the
+// budget of either. A MachineDeployment gives its budget to one of its sets at a time: see assignBudget
+// of package deployment.
 package remediation
 
 import (

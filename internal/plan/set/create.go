@@ -11,7 +11,8 @@ import (
 	"github.com/drover-dev/drover/internal/names"
 )
 
-// create adds the missing Machines, as far as the template is proven.
+// create adds the missing Machines, as far as the template is proven. The plan only names them: the
+// controller of MachineGroups creates them (internal/controller/machinegroup/apply.go).
 func (p *plan) create() {
 	n := 0
 	if p.mayCreate() && !p.backingOff() {

@@ -82,7 +82,9 @@ var stages = []stage{
 	(*plan).selectUpdates,
 }
 
-// Plan computes the decision for the set at a time.
+// Plan computes the decision for the set at a time. Crossplane reconciles the set again when the set changes,
+// when the digest of its Machines in the MachineGroup changes (internal/plan/group/digest.go), and after
+// Decision.CallAgain at the latest.
 func Plan(now time.Time, o Observed) Decision {
 	f := fleetOf(now, o)
 	p := &plan{fleet: f, created: o.Set.Status.Created, kept: slices.Clone(f.active), setAside: slices.Clone(f.aside)}
