@@ -139,7 +139,7 @@ func TestWhatBecomesOfACompanionIsSaidOfTheVM(t *testing.T) {
 				c.SetAnnotations(map[string]string{"crossplane.io/external-create-pending": "2030-01-01T12:00:00Z"})
 				setConditions(c, condition("Synced", "False", "ReconcileError", "cannot determine creation result - remove the annotation"))
 			},
-			plan.VM{State: plan.VMCreateUnknown, Message: "nobody knows whether it did"},
+			plan.VM{State: plan.VMCreateUnknown, Message: "it is unknown whether it exists"},
 		},
 		"OneThatSomebodyDeletesIsLost": {
 			func(c plan.Object) { c.SetDeletionTimestamp(&now) },
