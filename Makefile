@@ -38,9 +38,14 @@ help: ## Show this help.
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z0-9-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: demo
-demo: build packages ## Start a local control plane, install Drover and bring up three Nodes.
+demo: preflight build packages ## Start a local control plane, install Drover and bring up three Nodes.
 	$(BIN)/drover-cluster up --dir $(CLUSTER) --bin $(BIN) --packages $(PACKAGES)
 	$(BIN)/demo --launcher $(BIN)/drover-cluster --dir $(CLUSTER)
+
+# It needs no Go, and is the first prerequisite, so that a missing one is reported before minutes of building.
+.PHONY: preflight
+preflight: ## Check what the demo needs: Go, free disk space, free ports. PREFLIGHT=no skips it.
+	@$(if $(filter no,$(PREFLIGHT)),:,hack/preflight $(WORK))
 
 .PHONY: demo-down
 demo-down: ## Stop the demo and delete all that it made.
@@ -48,7 +53,7 @@ demo-down: ## Stop the demo and delete all that it made.
 
 .PHONY: demo-real
 demo-real: REAL_IMAGES := debian-12-real
-demo-real: build packages real-vms ## Start a local control plane and let three real Debian machines join, run a pod each, roll and go.
+demo-real: preflight build packages real-vms ## Start a local control plane and let three real Debian machines join, run a pod each, roll and go.
 	$(BIN)/drover-cluster up --dir $(CLUSTER) --bin $(BIN) --packages $(PACKAGES) --real-vms $(REAL_VMS)
 	$(BIN)/demo --launcher $(BIN)/drover-cluster --dir $(CLUSTER) --real --timeout 30m
 
@@ -205,7 +210,7 @@ test: lint unit integration e2e recovery ## Run all tests: what CI runs.
 # local cloud.
 .PHONY: unit
 unit: binaries ## Run the tests that need no control plane.
-	go test -timeout 30m ./apis/... ./cmd/... ./config/... ./test/compatibility ./test/docs/pages ./test/providers ./test/release $$(go list ./internal/... | grep -v /simulator$$)
+	go test -timeout 30m ./apis/... ./cmd/... ./config/... ./hack ./test/compatibility ./test/docs/pages ./test/providers ./test/release $$(go list ./internal/... | grep -v /simulator$$)
 	go test -timeout 30m ./internal/plan/simulator -rapid.seed=1 -rapid.checks=200
 	@for m in cluster cluster/cloud cluster/kubernetes test/monitoring tools/prose; do (cd $$m && DROVER_BIN=$(BIN) go test ./...) || exit 1; done
 
