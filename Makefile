@@ -51,6 +51,12 @@ preflight: ## Check what the demo needs: Go, free disk space, free ports. PREFLI
 demo-down: ## Stop the demo and delete all that it made.
 	@if [ -x $(BIN)/drover-cluster ]; then $(BIN)/drover-cluster down --dir $(CLUSTER) --purge; else rm -rf $(CLUSTER); fi
 
+FAULT ?=
+.PHONY: demo-break
+demo-break: ## Break the cloud of the demo, FAULT=quota; without FAULT a menu of ten faults, FAULT=none ends all.
+	@test -x $(BIN)/demo || { echo "no demo runs, start it with make demo" >&2; exit 1; }
+	@$(BIN)/demo --launcher $(BIN)/drover-cluster --dir $(CLUSTER) --break --fault '$(FAULT)'
+
 .PHONY: demo-real
 demo-real: REAL_IMAGES := debian-12-real
 demo-real: preflight build packages real-vms ## Start a local control plane and let three real Debian machines join, run a pod each, roll and go.

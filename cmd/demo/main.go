@@ -6,6 +6,7 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -26,6 +27,8 @@ func main() {
 	dir := flag.String("dir", ".work/cluster", "the folder of the running local control plane")
 	root := flag.String("root", ".", "the folder of the repository, whose files are applied")
 	realVMs := flag.Bool("real", false, "let real machines join, run a pod each, roll and go")
+	breaks := flag.Bool("break", false, "cause a fault of the local cloud of a demo that runs")
+	fault := flag.String("fault", "", "the fault of --break: a name or a number, or none to end all faults; without it the menu is shown")
 	timeout := flag.Duration("timeout", 10*time.Minute, "how long to wait until all Nodes are Ready")
 	flag.Parse()
 
@@ -33,7 +36,13 @@ func main() {
 	defer stop()
 	ctx, cancel := context.WithTimeout(ctx, *timeout)
 	defer cancel()
-	if err := run(ctx, *launcher, *dir, *root, *realVMs); err != nil {
+	err := error(nil)
+	if *breaks {
+		err = runBreak(ctx, *launcher, *dir, *fault)
+	} else {
+		err = run(ctx, *launcher, *dir, *root, *realVMs)
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "demo:", err)
 		os.Exit(1)
 	}
@@ -78,6 +87,23 @@ func run(ctx context.Context, launcher, dir, root string, realVMs bool) error {
 		return err
 	}
 	return whatNext(os.Stdout, filepath.Dir(launcher), plane.Control.Kubeconfig)
+}
+
+// runBreak causes a fault of the local cloud. Only a terminal is asked for one.
+func runBreak(ctx context.Context, launcher, dir, fault string) error {
+	plane, err := localplane.Read(ctx, launcher, dir)
+	if err != nil {
+		return fmt.Errorf("no demo runs, start it with make demo: %w", err)
+	}
+	cloud, err := plane.LocalCloud.Client()
+	if err != nil {
+		return err
+	}
+	var in io.Reader
+	if isTerminal(os.Stdin) {
+		in = os.Stdin
+	}
+	return breakDemo(ctx, cloud, fault, in, os.Stdout)
 }
 
 // applyLocal applies examples of the local cloud.
