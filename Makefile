@@ -38,9 +38,8 @@ help: ## Show this help.
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z0-9-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: demo
-demo: preflight build packages ## Start a local control plane, install Drover and bring up three Nodes.
-	$(BIN)/drover-cluster up --dir $(CLUSTER) --bin $(BIN) --packages $(PACKAGES)
-	$(BIN)/demo --launcher $(BIN)/drover-cluster --dir $(CLUSTER)
+demo: preflight build packages ## Start a local control plane, install Drover and bring up three Nodes. Ctrl-C stops all that it started.
+	@$(BIN)/demo --launcher $(BIN)/drover-cluster --dir $(CLUSTER) --packages $(PACKAGES)
 
 # It needs no Go, and is the first prerequisite, so that a missing one is reported before minutes of building.
 .PHONY: preflight
@@ -60,8 +59,7 @@ demo-break: ## Break the cloud of the demo, FAULT=quota; without FAULT a menu of
 .PHONY: demo-real
 demo-real: REAL_IMAGES := debian-12-real
 demo-real: preflight build packages real-vms ## Start a local control plane and let three real Debian machines join, run a pod each, roll and go.
-	$(BIN)/drover-cluster up --dir $(CLUSTER) --bin $(BIN) --packages $(PACKAGES) --real-vms $(REAL_VMS)
-	$(BIN)/demo --launcher $(BIN)/drover-cluster --dir $(CLUSTER) --real --timeout 30m
+	@$(BIN)/demo --launcher $(BIN)/drover-cluster --dir $(CLUSTER) --packages $(PACKAGES) --real-vms $(REAL_VMS) --timeout 30m
 
 .PHONY: build
 build: binaries $(BIN)/drover-kube $(BIN)/crossplane $(BIN)/crossplane-manifests ## Build all binaries, Kubernetes and Crossplane included (minutes, the first time).

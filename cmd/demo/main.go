@@ -1,9 +1,11 @@
-// Command demo shows Drover's main job on a local control plane: it installs the
-// packages, applies the examples, and shows the Machines until all have a Node.
+// Command demo shows Drover's main job on a local control plane: it starts one, installs the
+// packages, applies the examples, and shows the Machines until all have a Node. In a demo
+// that runs, it causes faults of the local cloud.
 package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -22,34 +24,49 @@ import (
 	"github.com/drover-dev/drover/internal/localplane"
 )
 
+// errInterrupted is the result of a demo that the user interrupted. Its consequences are printed before.
+var errInterrupted = errors.New("interrupted")
+
+// exitInterrupted is the exit code of a shell's command that SIGINT ended.
+const exitInterrupted = 130
+
 func main() {
-	launcher := flag.String("launcher", ".work/bin/drover-cluster", "the launcher of the local control plane")
-	dir := flag.String("dir", ".work/cluster", "the folder of the running local control plane")
+	path := flag.String("launcher", ".work/bin/drover-cluster", "the launcher of the local control plane; the other binaries are beside it")
+	dir := flag.String("dir", ".work/cluster", "the folder of the local control plane, which is started unless it runs")
+	packages := flag.String("packages", ".work/packages", "the folder of the packages")
 	root := flag.String("root", ".", "the folder of the repository, whose files are applied")
-	realVMs := flag.Bool("real", false, "let real machines join, run a pod each, roll and go")
+	realVMs := flag.String("real-vms", "", "the folder of the local cloud's real VMs: let real machines join, run a pod each, roll and go")
 	breaks := flag.Bool("break", false, "cause a fault of the local cloud of a demo that runs")
 	fault := flag.String("fault", "", "the fault of --break: a name or a number, or none to end all faults; without it the menu is shown")
 	timeout := flag.Duration("timeout", 10*time.Minute, "how long to wait until all Nodes are Ready")
 	flag.Parse()
 
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	interrupted, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	ctx, cancel := context.WithTimeout(ctx, *timeout)
+	// A second interrupt ends the process at once.
+	context.AfterFunc(interrupted, stop)
+	ctx, cancel := context.WithTimeout(interrupted, *timeout)
 	defer cancel()
-	err := error(nil)
+	l := launcher{path: *path, dir: *dir, packages: *packages, realVMs: *realVMs, out: os.Stdout}
+	var err error
 	if *breaks {
-		err = runBreak(ctx, *launcher, *dir, *fault)
+		err = runBreak(ctx, *path, *dir, *fault)
 	} else {
-		err = run(ctx, *launcher, *dir, *root, *realVMs)
+		err = l.inControlPlane(ctx, interrupted, filepath.Dir(*path), func(ctx context.Context) error { return run(ctx, l, *root) })
 	}
-	if err != nil {
+	switch {
+	case errors.Is(err, errInterrupted):
+		os.Exit(exitInterrupted)
+	case err != nil:
 		fmt.Fprintln(os.Stderr, "demo:", err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, launcher, dir, root string, realVMs bool) error {
-	plane, err := localplane.Read(ctx, launcher, dir)
+// run installs the packages, applies the examples, and shows the Machines until all have a Node.
+func run(ctx context.Context, l launcher, root string) error {
+	bin := filepath.Dir(l.path)
+	plane, err := localplane.Read(ctx, l.path, l.dir)
 	if err != nil {
 		return err
 	}
@@ -67,7 +84,7 @@ func run(ctx context.Context, launcher, dir, root string, realVMs bool) error {
 	}
 	for _, p := range localplane.Packages {
 		fmt.Printf("installing %s %s\n", p[0], p[1])
-		if err := localplane.Install(ctx, filepath.Dir(launcher), plane.Control.Kubeconfig, p[0], p[1]); err != nil {
+		if err := localplane.Install(ctx, bin, plane.Control.Kubeconfig, p[0], p[1]); err != nil {
 			return err
 		}
 	}
@@ -77,7 +94,7 @@ func run(ctx context.Context, launcher, dir, root string, realVMs bool) error {
 	if err := applyLocal(ctx, c, root, "providerconfig", "clusterproviderconfig"); err != nil {
 		return err
 	}
-	if realVMs {
+	if l.realVMs != "" {
 		return runReal(ctx, c, plane, root, os.Stdout)
 	}
 	if err := applyLocal(ctx, c, root, "machineclass", "machinedeployment"); err != nil {
@@ -86,7 +103,7 @@ func run(ctx context.Context, launcher, dir, root string, realVMs bool) error {
 	if err := follow(ctx, c, os.Stdout); err != nil {
 		return err
 	}
-	return whatNext(os.Stdout, filepath.Dir(launcher), plane.Control.Kubeconfig)
+	return whatNext(os.Stdout, bin, plane.Control.Kubeconfig)
 }
 
 // runBreak causes a fault of the local cloud. Only a terminal is asked for one.
