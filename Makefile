@@ -38,8 +38,20 @@ help: ## Show this help.
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z0-9-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: demo
-demo: preflight build packages ## Start a local control plane, install Drover and bring up three Nodes. Ctrl-C stops all that it started.
+demo: preflight demo-binaries demo-packages ## Start a local control plane, install Drover and bring up three Nodes. Ctrl-C stops all that it started.
 	@$(BIN)/demo --launcher $(BIN)/drover-cluster --dir $(CLUSTER) --packages $(PACKAGES)
+
+# The demo runs the local cloud, so it needs no provider of another cloud, and none of the tools.
+DEMO_PACKAGES := drover function-drover provider-drover provider-local
+.PHONY: demo-binaries
+demo-binaries: $(BIN)/drover-kube $(BIN)/crossplane $(BIN)/crossplane-manifests
+	go build -ldflags "-s -w" -o $(BIN)/ ./cmd/demo ./cmd/kubectl-drover $(patsubst %,./cmd/%,$(filter-out drover,$(DEMO_PACKAGES)))
+	cd cluster && go build -ldflags "-s -w" -o $(BIN)/ ./cmd/drover-cluster ./cmd/xpkg
+	cd cluster/cloud && go build -ldflags "-s -w" -o $(BIN)/local-cloud .
+
+.PHONY: demo-packages
+demo-packages: demo-binaries
+	@$(BIN)/xpkg build --root $(CURDIR) --bin $(BIN) --out $(PACKAGES) --version $(VERSION) $(DEMO_PACKAGES)
 
 # It needs no Go, and is the first prerequisite, so that a missing one is reported before minutes of building.
 .PHONY: preflight
@@ -58,7 +70,7 @@ demo-break: ## Break the cloud of the demo, FAULT=quota; without FAULT a menu of
 
 .PHONY: demo-real
 demo-real: REAL_IMAGES := debian-12-real
-demo-real: preflight build packages real-vms ## Start a local control plane and let three real Debian machines join, run a pod each, roll and go.
+demo-real: preflight demo-binaries demo-packages real-vms ## Start a local control plane and let three real Debian machines join, run a pod each, roll and go.
 	@$(BIN)/demo --launcher $(BIN)/drover-cluster --dir $(CLUSTER) --packages $(PACKAGES) --real-vms $(REAL_VMS) --timeout 30m
 
 .PHONY: build
@@ -99,8 +111,13 @@ real-vms: images $(BIN)/kubelet $(BIN)/plugins ## Build the images of the local 
 	$(BIN)/vm-image mirror --dir $(REAL_VMS)/mirror $(PAUSE_IMAGES:%=--image %) $(BIN)/pause
 
 .PHONY: images
-images: binaries
+images: vm-tools
 	$(BIN)/vm-image build --dir $(REAL_VMS)/images $(REAL_IMAGES:%=--image %)
+
+.PHONY: vm-tools
+vm-tools:
+	@mkdir -p $(BIN)
+	cd cluster/cloud && go build -ldflags "-s -w" -o $(BIN)/ ./cmd/...
 
 $(BIN)/kubelet: cluster/kubernetes/go.mod
 	@mkdir -p $(BIN)
