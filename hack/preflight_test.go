@@ -13,7 +13,7 @@ import (
 )
 
 // tools are the commands of the system that the scripts call.
-var tools = []string{"awk", "cat", "date", "flock", "git", "grep", "head", "ls", "make", "mkdir", "mktemp", "mv", "rm", "sed", "sh", "sleep", "tail", "uname", "wc"}
+var tools = []string{"awk", "cat", "date", "du", "flock", "getconf", "git", "grep", "head", "ls", "make", "mkdir", "mktemp", "mv", "rm", "sed", "sh", "sleep", "tail", "uname", "wc"}
 
 // A box is a folder in which a script runs: a repository with a go.mod, and the only folder of PATH.
 type box struct {
@@ -190,7 +190,7 @@ func TestScriptsPassShellcheck(t *testing.T) {
 	if err != nil {
 		t.Skip("shellcheck is not installed")
 	}
-	for _, script := range []string{"preflight"} {
+	for _, script := range []string{"preflight", "step"} {
 		if out, err := exec.Command(shellcheck, script).CombinedOutput(); err != nil {
 			t.Errorf("%s: %v\n%s", script, err, out)
 		}
