@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strings"
 	"time"
 
 	"golang.org/x/term"
@@ -25,7 +24,7 @@ func follow(ctx context.Context, c client.Client, out io.Writer) error {
 	tick := time.NewTicker(500 * time.Millisecond)
 	defer tick.Stop()
 	inPlace := isTerminal(out)
-	lines, last := 0, ""
+	height, last := 0, ""
 	for {
 		v, err := collect.View(ctx, c, time.Now(), collect.Options{Namespace: namespace})
 		if err != nil {
@@ -36,11 +35,11 @@ func follow(ctx context.Context, c client.Client, out io.Writer) error {
 			return err
 		}
 		if text != last {
-			if inPlace && lines > 0 {
-				fmt.Fprintf(out, "\x1b[%dA\x1b[J", lines)
+			if inPlace && height > 0 {
+				fmt.Fprintf(out, "\x1b[%dA\x1b[J", height)
 			}
 			fmt.Fprint(out, text)
-			lines, last = strings.Count(text, "\n"), text
+			height, last = rows(text, widthOf(out)), text
 		}
 		if settled(v.Deployments) {
 			return nil
@@ -66,7 +65,7 @@ func show(v *view.View, out io.Writer, ages bool) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return render.NewScreen(out, 0, 0, now).Status(r), nil
+	return render.NewScreen(out, widthOf(out), 0, now).Status(r), nil
 }
 
 func settled(mds []machinev1alpha1.MachineDeployment) bool {

@@ -41,19 +41,26 @@ func main() {
 	timeout := flag.Duration("timeout", 10*time.Minute, "how long to wait until all Nodes are Ready")
 	flag.Parse()
 
+	if *breaks {
+		// The default action of Ctrl-C ends the menu.
+		exit(runBreak(context.Background(), *path, *dir, *fault))
+	}
+	exit(demo(launcher{path: *path, dir: *dir, packages: *packages, realVMs: *realVMs, out: os.Stdout}, *root, *timeout))
+}
+
+// demo starts the control plane and shows Drover in it, until the timeout or an interrupt.
+func demo(l launcher, root string, timeout time.Duration) error {
 	interrupted, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	// A second interrupt ends the process at once.
 	context.AfterFunc(interrupted, stop)
-	ctx, cancel := context.WithTimeout(interrupted, *timeout)
+	ctx, cancel := context.WithTimeout(interrupted, timeout)
 	defer cancel()
-	l := launcher{path: *path, dir: *dir, packages: *packages, realVMs: *realVMs, out: os.Stdout}
-	var err error
-	if *breaks {
-		err = runBreak(ctx, *path, *dir, *fault)
-	} else {
-		err = l.inControlPlane(ctx, interrupted, filepath.Dir(*path), func(ctx context.Context) error { return run(ctx, l, *root) })
-	}
+	return l.inControlPlane(ctx, interrupted, filepath.Dir(l.path), func(ctx context.Context) error { return run(ctx, l, root) })
+}
+
+// exit ends the process with the exit code of a result, and prints an error.
+func exit(err error) {
 	switch {
 	case errors.Is(err, errInterrupted):
 		os.Exit(exitInterrupted)
@@ -61,6 +68,7 @@ func main() {
 		fmt.Fprintln(os.Stderr, "demo:", err)
 		os.Exit(1)
 	}
+	os.Exit(0)
 }
 
 // run installs the packages, applies the examples, and shows the Machines until all have a Node.
@@ -74,8 +82,10 @@ func run(ctx context.Context, l launcher, root string) error {
 	if err != nil {
 		return err
 	}
+	show := newSteps(os.Stdout, installationSteps(l.realVMs != ""))
+	defer show.end()
 	for _, f := range localplane.Rights {
-		if err := apply(ctx, c, filepath.Join(root, f)); err != nil {
+		if err := apply(ctx, c, show, filepath.Join(root, f)); err != nil {
 			return err
 		}
 	}
@@ -83,7 +93,7 @@ func run(ctx context.Context, l launcher, root string) error {
 		return err
 	}
 	for _, p := range localplane.Packages {
-		fmt.Printf("installing %s %s\n", p[0], p[1])
+		show.next("installing %s %s", p[0], p[1])
 		if err := localplane.Install(ctx, bin, plane.Control.Kubeconfig, p[0], p[1]); err != nil {
 			return err
 		}
@@ -91,15 +101,16 @@ func run(ctx context.Context, l launcher, root string) error {
 	if err := localplane.Account(ctx, c, *plane.LocalCloud); err != nil {
 		return err
 	}
-	if err := applyLocal(ctx, c, root, "providerconfig", "clusterproviderconfig"); err != nil {
+	if err := applyLocal(ctx, c, show, root, "providerconfig", "clusterproviderconfig"); err != nil {
 		return err
 	}
 	if l.realVMs != "" {
-		return runReal(ctx, c, plane, root, os.Stdout)
+		return runReal(ctx, c, plane, show, root, os.Stdout)
 	}
-	if err := applyLocal(ctx, c, root, "machineclass", "machinedeployment"); err != nil {
+	if err := applyLocal(ctx, c, show, root, "machineclass", "machinedeployment"); err != nil {
 		return err
 	}
+	show.end()
 	if err := follow(ctx, c, os.Stdout); err != nil {
 		return err
 	}
@@ -123,18 +134,28 @@ func runBreak(ctx context.Context, launcher, dir, fault string) error {
 	return breakDemo(ctx, cloud, fault, in, os.Stdout)
 }
 
+// installationSteps counts the files that are applied and the packages that are installed.
+func installationSteps(realVMs bool) int {
+	const configurations, examples = 2, 2
+	n := len(localplane.Rights) + len(localplane.Packages) + configurations
+	if realVMs {
+		return n + len(realExamples)
+	}
+	return n + examples
+}
+
 // applyLocal applies examples of the local cloud.
-func applyLocal(ctx context.Context, c client.Client, root string, names ...string) error {
+func applyLocal(ctx context.Context, c client.Client, show *steps, root string, names ...string) error {
 	for _, f := range names {
-		if err := apply(ctx, c, filepath.Join(root, "examples", "local", f+".yaml")); err != nil {
+		if err := apply(ctx, c, show, filepath.Join(root, "examples", "local", f+".yaml")); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func apply(ctx context.Context, c client.Client, file string) error {
-	fmt.Printf("applying %s\n", file)
+func apply(ctx context.Context, c client.Client, show *steps, file string) error {
+	show.next("applying %s", file)
 	return localplane.Apply(ctx, c, file)
 }
 
