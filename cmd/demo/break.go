@@ -84,7 +84,7 @@ func cause(ctx context.Context, cloud *localcloud.Client, f menuFault, out io.Wr
 	}
 	fmt.Fprintf(out, "%s: %s\n\n", f.name, f.title)
 	if !f.oneMachine {
-		fmt.Fprint(out, "  Do:    kubectl scale md workers --replicas=5, because the fault applies to new VMs\n")
+		fmt.Fprint(out, "  Do:    kubectl scale md workers --replicas=5, or more than now: the fault applies to new VMs\n")
 	}
 	fmt.Fprintf(out, "  Look:  %s\n", strings.ReplaceAll(f.look, "MACHINE", machine))
 	fmt.Fprintf(out, "  Then:  make demo-break FAULT=%s\n", endFaults)

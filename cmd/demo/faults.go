@@ -31,7 +31,7 @@ var menu = []menuFault{
 	{
 		name: "quota", title: "the quota is used up: the cloud refuses each new VM",
 		fault: refusal(localcloud.CodeQuotaExceeded, "the quota of 3 VMs is used up"),
-		look:  "kubectl drover why md/workers: QuotaExceeded, the message of the cloud, and whom to ask",
+		look:  "kubectl drover why md/workers: QuotaExceeded, the message of the cloud, and the next step",
 	},
 	{
 		name: "capacity", title: "the zone is sold out: the cloud has no room for a new VM",
