@@ -91,7 +91,7 @@ func TestAnInterruptedStepStopsItsCommand(t *testing.T) {
 		t.Fatal(err)
 	}
 	// The first line is not a package, so the step prints it.
-	b.command("compile", "echo process: $$; trap 'exit 1' TERM; while :; do sleep 0.05; done")
+	b.command("compile", "echo >$GOTMPDIR/compiled; echo process: $$; trap 'exit 1' TERM; while :; do sleep 0.05; done")
 	cmd := exec.Command("/bin/sh", step, "Kubernetes", "300", "compile")
 	cmd.Dir, cmd.Env = b.root, []string{"PATH=" + b.bin, "TMPDIR=" + b.root}
 	stderr, err := cmd.StderrPipe()
