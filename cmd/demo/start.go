@@ -59,12 +59,15 @@ func (l launcher) run(ctx context.Context, args ...string) error {
 // plane that was started here is stopped. After any other error it is kept, so that the cause can be found.
 func (l launcher) inControlPlane(ctx, interrupted context.Context, bin string, show func(context.Context) error) error {
 	started, err := l.start(ctx, bin)
-	if err == nil {
+	ready := err == nil
+	if ready {
 		err = show(ctx)
 	}
 	switch {
 	case err == nil:
 		return nil
+	case interrupted.Err() == nil && !ready:
+		return err
 	case interrupted.Err() == nil:
 		return fmt.Errorf("%w\nthe control plane is kept: make demo continues, and make demo-down deletes it", err)
 	case !started:
