@@ -31,6 +31,10 @@ CROSSPLANE_LDFLAGS := -s -w -X github.com/crossplane/crossplane-runtime/v2/pkg/v
 export CGO_ENABLED := 0
 export GOFLAGS := $(GOFLAGS) -trimpath
 
+# Shows the progress of a long "go build -v": its name, the seconds that it takes on two processors with an empty
+# cache, and the command.
+STEP := $(CURDIR)/hack/step
+
 .DEFAULT_GOAL := help
 
 .PHONY: help
@@ -38,19 +42,40 @@ help: ## Show this help.
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z0-9-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: demo
-demo: build packages ## Start a local control plane, install Drover and bring up three Nodes.
-	$(BIN)/drover-cluster up --dir $(CLUSTER) --bin $(BIN) --packages $(PACKAGES)
-	$(BIN)/demo --launcher $(BIN)/drover-cluster --dir $(CLUSTER)
+demo: preflight demo-binaries demo-packages ## Start a local control plane, install Drover and bring up three Nodes. Ctrl-C stops all that it started.
+	@$(BIN)/demo --launcher $(BIN)/drover-cluster --dir $(CLUSTER) --packages $(PACKAGES)
+
+# The demo runs the local cloud, so it needs no provider of another cloud, and none of the tools.
+DEMO_PACKAGES := drover function-drover provider-drover provider-local
+.PHONY: demo-binaries
+demo-binaries: $(BIN)/drover-kube $(BIN)/crossplane $(BIN)/crossplane-manifests
+	@$(STEP) "Drover" 120 go build -v -ldflags "-s -w" -o $(BIN)/ ./cmd/demo ./cmd/kubectl-drover $(patsubst %,./cmd/%,$(filter-out drover,$(DEMO_PACKAGES)))
+	@cd cluster && $(STEP) "Launcher" 60 go build -v -ldflags "-s -w" -o $(BIN)/ ./cmd/drover-cluster ./cmd/xpkg
+	@cd cluster/cloud && $(STEP) "Local cloud" 45 go build -v -ldflags "-s -w" -o $(BIN)/local-cloud .
+
+.PHONY: demo-packages
+demo-packages: demo-binaries
+	@$(BIN)/xpkg build --root $(CURDIR) --bin $(BIN) --out $(PACKAGES) --version $(VERSION) $(DEMO_PACKAGES)
+
+# It needs no Go, and is the first prerequisite, so that a missing one is reported before minutes of building.
+.PHONY: preflight
+preflight: ## Check what the demo needs: Go, free disk space, free ports. PREFLIGHT=no skips it.
+	@$(if $(filter no,$(PREFLIGHT)),:,hack/preflight $(WORK))
 
 .PHONY: demo-down
 demo-down: ## Stop the demo and delete all that it made.
 	@if [ -x $(BIN)/drover-cluster ]; then $(BIN)/drover-cluster down --dir $(CLUSTER) --purge; else rm -rf $(CLUSTER); fi
 
+FAULT ?=
+.PHONY: demo-break
+demo-break: ## Break the cloud of the demo, FAULT=quota; without FAULT a menu of ten faults, FAULT=none ends all.
+	@test -x $(BIN)/demo || { echo "no demo runs, start it with make demo" >&2; exit 1; }
+	@$(BIN)/demo --launcher $(BIN)/drover-cluster --dir $(CLUSTER) --break --fault '$(FAULT)'
+
 .PHONY: demo-real
 demo-real: REAL_IMAGES := debian-12-real
-demo-real: build packages real-vms ## Start a local control plane and let three real Debian machines join, run a pod each, roll and go.
-	$(BIN)/drover-cluster up --dir $(CLUSTER) --bin $(BIN) --packages $(PACKAGES) --real-vms $(REAL_VMS)
-	$(BIN)/demo --launcher $(BIN)/drover-cluster --dir $(CLUSTER) --real --timeout 30m
+demo-real: preflight demo-binaries demo-packages real-vms ## Start a local control plane and let three real Debian machines join, run a pod each, roll and go.
+	@$(BIN)/demo --launcher $(BIN)/drover-cluster --dir $(CLUSTER) --packages $(PACKAGES) --real-vms $(REAL_VMS) --timeout 30m
 
 .PHONY: build
 build: binaries $(BIN)/drover-kube $(BIN)/crossplane $(BIN)/crossplane-manifests ## Build all binaries, Kubernetes and Crossplane included (minutes, the first time).
@@ -66,11 +91,11 @@ binaries:
 
 $(BIN)/drover-kube: $(wildcard cluster/kubernetes/*.go) cluster/kubernetes/go.mod
 	@mkdir -p $(BIN)
-	cd cluster/kubernetes && go build -ldflags "$(KUBE_LDFLAGS)" -o $@ .
+	@cd cluster/kubernetes && $(STEP) "Kubernetes $(KUBERNETES_VERSION)" 300 go build -v -ldflags "$(KUBE_LDFLAGS)" -o $@ .
 
 $(BIN)/crossplane: cluster/go.mod
 	@mkdir -p $(BIN)
-	cd cluster && go build -ldflags "$(CROSSPLANE_LDFLAGS)" -o $@ github.com/crossplane/crossplane/v2/cmd/crossplane
+	@cd cluster && $(STEP) "Crossplane $(CROSSPLANE_VERSION)" 90 go build -v -ldflags "$(CROSSPLANE_LDFLAGS)" -o $@ github.com/crossplane/crossplane/v2/cmd/crossplane
 
 # Crossplane's chart and CRDs, which the launcher installs as they are.
 $(BIN)/crossplane-manifests: cluster/go.mod
@@ -90,8 +115,13 @@ real-vms: images $(BIN)/kubelet $(BIN)/plugins ## Build the images of the local 
 	$(BIN)/vm-image mirror --dir $(REAL_VMS)/mirror $(PAUSE_IMAGES:%=--image %) $(BIN)/pause
 
 .PHONY: images
-images: binaries
+images: vm-tools
 	$(BIN)/vm-image build --dir $(REAL_VMS)/images $(REAL_IMAGES:%=--image %)
+
+.PHONY: vm-tools
+vm-tools:
+	@mkdir -p $(BIN)
+	cd cluster/cloud && go build -ldflags "-s -w" -o $(BIN)/ ./cmd/...
 
 $(BIN)/kubelet: cluster/kubernetes/go.mod
 	@mkdir -p $(BIN)
@@ -205,7 +235,7 @@ test: lint unit integration e2e recovery ## Run all tests: what CI runs.
 # local cloud.
 .PHONY: unit
 unit: binaries ## Run the tests that need no control plane.
-	go test -timeout 30m ./apis/... ./cmd/... ./config/... ./test/compatibility ./test/docs/pages ./test/providers ./test/release $$(go list ./internal/... | grep -v /simulator$$)
+	go test -timeout 30m ./apis/... ./cmd/... ./config/... ./hack ./test/compatibility ./test/docs/pages ./test/providers ./test/release $$(go list ./internal/... | grep -v /simulator$$)
 	go test -timeout 30m ./internal/plan/simulator -rapid.seed=1 -rapid.checks=200
 	@for m in cluster cluster/cloud cluster/kubernetes test/monitoring tools/prose; do (cd $$m && DROVER_BIN=$(BIN) go test ./...) || exit 1; done
 

@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strings"
 	"time"
 
+	"golang.org/x/term"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
@@ -24,7 +24,7 @@ func follow(ctx context.Context, c client.Client, out io.Writer) error {
 	tick := time.NewTicker(500 * time.Millisecond)
 	defer tick.Stop()
 	inPlace := isTerminal(out)
-	lines, last := 0, ""
+	height, last := 0, ""
 	for {
 		v, err := collect.View(ctx, c, time.Now(), collect.Options{Namespace: namespace})
 		if err != nil {
@@ -35,11 +35,11 @@ func follow(ctx context.Context, c client.Client, out io.Writer) error {
 			return err
 		}
 		if text != last {
-			if inPlace && lines > 0 {
-				fmt.Fprintf(out, "\x1b[%dA\x1b[J", lines)
+			if inPlace && height > 0 {
+				fmt.Fprintf(out, "\x1b[%dA\x1b[J", height)
 			}
 			fmt.Fprint(out, text)
-			lines, last = strings.Count(text, "\n"), text
+			height, last = rows(text, widthOf(out)), text
 		}
 		if settled(v.Deployments) {
 			return nil
@@ -65,7 +65,7 @@ func show(v *view.View, out io.Writer, ages bool) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return render.NewScreen(out, 0, 0, now).Status(r), nil
+	return render.NewScreen(out, widthOf(out), 0, now).Status(r), nil
 }
 
 func settled(mds []machinev1alpha1.MachineDeployment) bool {
@@ -77,11 +77,8 @@ func settled(mds []machinev1alpha1.MachineDeployment) bool {
 	return len(mds) > 0
 }
 
-func isTerminal(out io.Writer) bool {
-	f, ok := out.(*os.File)
-	if !ok {
-		return false
-	}
-	info, err := f.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0 && os.Getenv("TERM") != "dumb"
+// isTerminal reports whether a stream is a terminal that knows escape sequences.
+func isTerminal(stream any) bool {
+	f, ok := stream.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd())) && os.Getenv("TERM") != "dumb" //nolint:gosec // A file descriptor fits.
 }

@@ -16,6 +16,9 @@ import (
 	"github.com/drover-dev/drover/internal/localcloud"
 )
 
+// Limits are the flags of "drover-cluster up" with the limits of Crossplane that docs/install.md recommends.
+var Limits = []string{"--circuit-breaker-burst=1000", "--circuit-breaker-refill-rate=50", "--max-concurrent-reconciles=8"}
+
 // Status is the output of "drover-cluster status -o json".
 type Status struct {
 	Ready      bool `json:"ready"`

@@ -61,7 +61,7 @@ type Plane struct {
 }
 
 // Limits of Crossplane that docs/install.md recommends.
-var Limits = []string{"--circuit-breaker-burst=1000", "--circuit-breaker-refill-rate=50", "--max-concurrent-reconciles=8"}
+var Limits = localplane.Limits
 
 // Options of a Plane.
 type Options struct {
