@@ -56,6 +56,7 @@ func newUninstallation(t *testing.T, p *kit.Plane) *uninstallation {
 // TestPackagesComeAndGo deletes each package while there are Machines: first with the shipped
 // protection, then without it, and finally by the steps of docs/install.md.
 func TestPackagesComeAndGo(t *testing.T) {
+	kit.OnlyInLong(t, "TestTheInstallationOfTheDocs")
 	t.Parallel()
 	p, err := kit.Up(t.Context(), kit.Options{})
 	t.Cleanup(p.Down)
@@ -64,19 +65,14 @@ func TestPackagesComeAndGo(t *testing.T) {
 	steps := []struct {
 		name string
 		run  func(*testing.T)
-		// long steps are left out of the short form.
-		long bool
 	}{
-		{"EachDeletionIsRefused", u.eachIsRefused, false},
-		{"EachIsReinstalled", u.eachIsReinstalled, true},
-		{"AllAreReinstalledInAnotherOrder", u.allAreReinstalled, true},
-		{"OneThatHangsInTheForegroundIsReinstalled", u.foregroundIsReinstalled, false},
-		{"NothingIsLeftInTheEnd", u.uninstall, false},
+		{"EachDeletionIsRefused", u.eachIsRefused},
+		{"EachIsReinstalled", u.eachIsReinstalled},
+		{"AllAreReinstalledInAnotherOrder", u.allAreReinstalled},
+		{"OneThatHangsInTheForegroundIsReinstalled", u.foregroundIsReinstalled},
+		{"NothingIsLeftInTheEnd", u.uninstall},
 	}
 	for _, s := range steps {
-		if s.long && kit.IsShort() {
-			continue
-		}
 		if !t.Run(s.name, s.run) {
 			return
 		}
