@@ -141,12 +141,13 @@ func orphan(t *testing.T, c Cloud, _ *life) {
 }
 
 // isAlike reports whether the providerIDs of two VMs have the same form. Besides the external names
-// at their ends, at most one part differs: the place.
+// at their ends, at most one part differs: the place. If they do not end with the external names, this
+// part is the ID of the VM, such as the UUID at vSphere.
 func isAlike(a, nameOfA, b, nameOfB string) bool {
 	a, endsA := strings.CutSuffix(a, nameOfA)
 	b, endsB := strings.CutSuffix(b, nameOfB)
 	partsOfA, partsOfB := strings.Split(a, "/"), strings.Split(b, "/")
-	if !endsA || !endsB || len(partsOfA) != len(partsOfB) || partsOfA[0] != partsOfB[0] {
+	if endsA != endsB || len(partsOfA) != len(partsOfB) || partsOfA[0] != partsOfB[0] {
 		return false
 	}
 	differ := 0

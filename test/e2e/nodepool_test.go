@@ -142,6 +142,14 @@ func TestANodePool(t *testing.T) {
 		f.AwaitPool(t, pool, zones(map[string]int{"zone-a": 1, "zone-b": 1, "zone-c": 1}))
 	})
 	step(t, "AnotherClassReplacesTheMachines", func(t *testing.T) {
+		// The pool is scaled before the Machines that it no longer needs are gone.
+		kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+			machines, err := f.Machines(ctx)
+			if err != nil || len(machines) != 3 {
+				return fmt.Sprintf("%d Machines, want 3; error %v", len(machines), err)
+			}
+			return ""
+		})
 		bounds := f.Guard(t, kit.Bounds{MaxMachines: 3 + 3, MinAvailable: 3})
 		patch(t, `{"class":"large"}`)
 		f.AwaitPool(t, pool, zones(map[string]int{"zone-a": 1, "zone-b": 1, "zone-c": 1}))
