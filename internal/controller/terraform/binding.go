@@ -172,16 +172,15 @@ func (b *binding) nameOf(variables map[string]any) (string, error) {
 	}
 }
 
-// evalAs evaluates an expression to a type. If there is no expression, it returns the argument
-// otherwise. If the expression has no value, it returns the zero value.
+// evalAs evaluates an expression to a type. If there is no expression, or the expression is null, it
+// returns the argument otherwise.
 func evalAs[T any](e *vm.Expression, kind string, variables map[string]any, otherwise T) (T, error) {
 	if e == nil {
 		return otherwise, nil
 	}
 	v, err := e.Eval(variables)
 	if err != nil || v == nil {
-		var zero T
-		return zero, err
+		return otherwise, err
 	}
 	t, ok := v.(T)
 	if !ok {
