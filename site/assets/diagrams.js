@@ -1,0 +1,24 @@
+// Draws the diagrams of a page with the Mermaid that the site has itself. If this fails, the text of the diagram stays.
+const { default: mermaid } = await import('./mermaid/mermaid.esm.min.mjs');
+const dark = matchMedia('(prefers-color-scheme: dark)');
+const diagrams = [...document.querySelectorAll('.diagram')].map((element) => ({ element, text: element.textContent }));
+
+async function draw() {
+  mermaid.initialize({
+    startOnLoad: false,
+    securityLevel: 'strict',
+    theme: dark.matches ? 'dark' : 'neutral',
+    fontFamily: getComputedStyle(document.body).fontFamily,
+  });
+  for (const [i, { element, text }] of diagrams.entries()) {
+    try {
+      const { svg } = await mermaid.render(`diagram-${i}`, text);
+      element.innerHTML = svg;
+    } catch (error) {
+      console.error(error);
+    }
+  }
+}
+
+await draw();
+dark.addEventListener('change', draw);
