@@ -208,7 +208,7 @@ site: $(BIN)/hugo ## Build the docs as a website into .work/site and check its l
 
 .PHONY: site-serve
 site-serve: $(BIN)/hugo ## Serve the docs as a website on http://localhost:1313, and reload a page when its file changes.
-	$(BIN)/hugo server --source site --noBuildLock --panicOnWarning
+	$(BIN)/hugo server --source site --noBuildLock
 
 MODULES := . cluster cluster/cloud cluster/kubernetes test/gitops/clients test/monitoring tools/dashboards tools/prose
 
