@@ -15,6 +15,9 @@ async function draw() {
     try {
       const { svg } = await mermaid.render(`diagram-${i}`, text);
       element.innerHTML = svg;
+      const picture = element.querySelector('svg');
+      // Smaller, the text of a wide diagram cannot be read: the page lets it scroll instead.
+      picture.style.minWidth = `${0.7 * picture.viewBox.baseVal.width}px`;
     } catch (error) {
       console.error(error);
     }
