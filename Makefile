@@ -83,11 +83,10 @@ build: binaries $(BIN)/drover-kube $(BIN)/crossplane $(BIN)/crossplane-manifests
 # Go's build cache decides what is built anew, so these are always tried.
 # Everything that goes into a package is static.
 .PHONY: binaries
-binaries:
-	@mkdir -p $(BIN)
+binaries: vm-tools
 	go build -ldflags "-s -w" -o $(BIN)/ ./cmd/...
 	cd cluster && go build -ldflags "-s -w" -o $(BIN)/ ./cmd/...
-	cd cluster/cloud && go build -ldflags "-s -w" -o $(BIN)/local-cloud . && go build -ldflags "-s -w" -o $(BIN)/ ./cmd/...
+	cd cluster/cloud && go build -ldflags "-s -w" -o $(BIN)/local-cloud .
 
 $(BIN)/drover-kube: $(wildcard cluster/kubernetes/*.go) cluster/kubernetes/go.mod
 	@mkdir -p $(BIN)
@@ -117,6 +116,12 @@ real-vms: images $(BIN)/kubelet $(BIN)/plugins ## Build the images of the local 
 .PHONY: images
 images: vm-tools
 	$(BIN)/vm-image build --dir $(REAL_VMS)/images $(REAL_IMAGES:%=--image %)
+
+# The images of the short form of the end-to-end tests.
+SHORT_IMAGES := debian-12-real flatcar-like
+.PHONY: short-images
+short-images:
+	@$(MAKE) images REAL_IMAGES="$(SHORT_IMAGES)"
 
 .PHONY: vm-tools
 vm-tools:
@@ -296,12 +301,11 @@ fuzz: ## Give garbage to all that decodes what others wrote, FUZZTIME=30s to eac
 		done; \
 	done
 
-# The short form has all of Drover's promises, and leaves out what repeats one with another cloud,
-# image or setting, and what has a target of its own: conformance, kills, skew.
+# The short form has all of Drover's promises. It leaves out tests that repeat one with another cloud, image or
+# setting, that need a control plane of their own, or that have a target of their own: conformance, kills, skew.
 #
 # The packages that take longest come first: most of their time is spent waiting.
 LONG ?=
-SHORT_IMAGES := debian-12-real flatcar-like
 .PHONY: e2e
 e2e: build packages $(BIN)/crossplane-cli $(if $(LONG),previous-if-possible) real-vms-if-possible ## Run the end-to-end tests, conformance and the golden renders on a local control plane: the short form, or with LONG=1 all.
 	DROVER_SHORT=$(if $(LONG),,1) DROVER_BIN=$(BIN) DROVER_PACKAGES=$(PACKAGES) DROVER_PREVIOUS=$$(ls -d $(previous_dir)/packages 2>/dev/null) DROVER_REAL_VMS=$$(ls -d $(REAL_VMS) 2>/dev/null) \

@@ -4,10 +4,8 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
 	"time"
 
-	"golang.org/x/term"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
@@ -23,7 +21,7 @@ import (
 func follow(ctx context.Context, c client.Client, out io.Writer) error {
 	tick := time.NewTicker(500 * time.Millisecond)
 	defer tick.Stop()
-	inPlace := isTerminal(out)
+	inPlace := render.IsTerminal(out)
 	height, last := 0, ""
 	for {
 		v, err := collect.View(ctx, c, time.Now(), collect.Options{Namespace: namespace})
@@ -75,10 +73,4 @@ func settled(mds []machinev1alpha1.MachineDeployment) bool {
 		}
 	}
 	return len(mds) > 0
-}
-
-// isTerminal reports whether a stream is a terminal that knows escape sequences.
-func isTerminal(stream any) bool {
-	f, ok := stream.(*os.File)
-	return ok && term.IsTerminal(int(f.Fd())) && os.Getenv("TERM") != "dumb" //nolint:gosec // A file descriptor fits.
 }

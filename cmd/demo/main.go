@@ -21,6 +21,7 @@ import (
 
 	clusterv1alpha1 "github.com/drover-dev/drover/apis/cluster/v1alpha1"
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/kubectl/render"
 	"github.com/drover-dev/drover/internal/localplane"
 )
 
@@ -128,7 +129,7 @@ func runBreak(ctx context.Context, launcher, dir, fault string) error {
 		return err
 	}
 	var in io.Reader
-	if isTerminal(os.Stdin) {
+	if render.IsTerminal(os.Stdin) {
 		in = os.Stdin
 	}
 	return breakDemo(ctx, cloud, fault, in, os.Stdout)

@@ -9,6 +9,8 @@ import (
 	"github.com/charmbracelet/lipgloss"
 	"github.com/charmbracelet/x/ansi"
 	"golang.org/x/term"
+
+	"github.com/drover-dev/drover/internal/kubectl/render"
 )
 
 // barWidth of the installation, in columns.
@@ -61,7 +63,7 @@ func (s *steps) end() {
 // widthOf a terminal in columns, 0 for any other output.
 func widthOf(out io.Writer) int {
 	f, ok := out.(*os.File)
-	if !ok || !isTerminal(f) {
+	if !ok || !render.IsTerminal(f) {
 		return 0
 	}
 	if width, _, err := term.GetSize(int(f.Fd())); err == nil && width > 0 { //nolint:gosec // A file descriptor fits.

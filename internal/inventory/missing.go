@@ -54,7 +54,7 @@ func (l Look) listed() map[string]bool {
 	return there
 }
 
-// remember returns the claimed VMs that were listed, as long as they are claimed.
+// remember returns the listed VMs that a VM resource still claims.
 func (l Look) remember(before v1alpha1.InventoryObservation, claimed map[string]VM) memory {
 	was, now := recall(before.Remembered), memory{}
 	for name := range l.Claims {

@@ -1,7 +1,7 @@
 // Package metrics reports the state of Drover's fleets to Prometheus.
 //
 // Gauges are computed from caches at each scrape, so that no series of a deleted object is left. Counters and
-// histograms count transitions as they are observed: each happens once in the life of a Machine, and is not
+// histograms count each transition when it is observed: it happens once in the life of a Machine, and is not
 // repeated by a restart of the process, or by a new list after a lost watch. They are labelled with the
 // MachineDeployment or MachineSet of the Machines, and removed when it is deleted.
 //

@@ -12,8 +12,8 @@ import (
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 )
 
-// Save writes objects into a directory, each into a file of its own, as they are copied into another control
-// cluster. The directory must be empty, or not exist.
+// Save writes each object into a file of its own in a directory, in the form that another control cluster
+// gets. The directory must be empty, or not exist.
 func Save(dir string, o Objects) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err

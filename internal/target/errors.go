@@ -80,7 +80,7 @@ func Is(err error, kinds ...Kind) bool {
 }
 
 // Classify turns the error of a call to the target cluster into an Error, if the cluster caused it. Other
-// errors, NotFound or Conflict for example, are returned as they are. No Error repeats a text of the cluster.
+// errors, NotFound or Conflict for example, are returned unchanged. No Error repeats a text of the cluster.
 func (c *Conn) Classify(err error) error {
 	var already *Error
 	var denied *deniedError

@@ -26,7 +26,7 @@ const realPatience = 15 * time.Minute
 // the local cloud's simulator reads it.
 func TestARealDebianJoinsAndRunsAPod(t *testing.T) {
 	t.Parallel()
-	f := plane.NewRealFleet(t)
+	f := plane.NewRealFleet(t, localcloud.ImageDebian12Real)
 	startReal(t, f, f.RealClass("real", localcloud.ImageDebian12Real, "", nil))
 	node := awaitRealNode(t, f)
 	if info := node.Status.NodeInfo; !strings.HasPrefix(info.ContainerRuntimeVersion, "containerd://1.") || !strings.HasPrefix(info.OSImage, "Debian GNU/Linux 12") {
@@ -42,7 +42,7 @@ func TestARealDebianJoinsAndRunsAPod(t *testing.T) {
 // stage, before the system on the disk starts.
 func TestAMachineWithIgnitionAndAReadOnlyUsrJoinsAndRunsAPod(t *testing.T) {
 	t.Parallel()
-	f := plane.NewRealFleet(t)
+	f := plane.NewRealFleet(t, localcloud.ImageFlatcarLike)
 	plugins := map[string]string{"cniURL": "http://" + localcloud.GatewayAddress + "/plugins"}
 	startReal(t, f, f.RealClass("real", localcloud.ImageFlatcarLike, "flatcar-v1", plugins))
 	awaitConsole(t, f, stageDone)
@@ -86,7 +86,7 @@ func cutAfterIgnition(t *testing.T, f kit.Fleet) {
 func TestAMachineOfAUsersProfileJoinsAfterPowerCutsHalfWay(t *testing.T) {
 	kit.OnlyInLong(t, "TestARealDebianJoinsAndRunsAPod")
 	t.Parallel()
-	f := plane.NewRealFleet(t)
+	f := plane.NewRealFleet(t, localcloud.ImageDebian12Real)
 	f.ApplyFile(t, "testdata/acme-debian-12-v1.yaml", profileNamed("acme-debian-12-v1"))
 	startReal(t, f, f.RealClass("real", localcloud.ImageDebian12Real, "acme-debian-12-v1", map[string]string{"greeting": "good morning"}))
 	awaitConsole(t, f, "running 'modules:config'")
@@ -116,7 +116,7 @@ func TestAMachineOfAUsersProfileJoinsAfterPowerCutsHalfWay(t *testing.T) {
 func TestAMachineJoinsWhoseMirrorIsAwayForAMinute(t *testing.T) {
 	kit.OnlyInLong(t, "TestARealDebianJoinsAndRunsAPod")
 	t.Parallel()
-	f := plane.NewRealFleet(t)
+	f := plane.NewRealFleet(t, localcloud.ImageDebian12Real)
 	fault, err := f.Cloud.CreateFault(t.Context(), localcloud.Fault{
 		Kind: localcloud.FaultMirrorFails, Match: localcloud.FaultMatch{Tags: map[string]string{machinev1alpha1.TagNamespace: f.Namespace}},
 	})
@@ -152,7 +152,7 @@ const explained = 2 * time.Minute
 func TestBadUserDataIsExplainedWithinTwoMinutes(t *testing.T) {
 	kit.OnlyInLong(t, "TestARealDebianJoinsAndRunsAPod")
 	t.Parallel()
-	f := plane.NewRealFleet(t)
+	f := plane.NewRealFleet(t, localcloud.ImageDebian12Real)
 	f.ApplyFile(t, "testdata/acme-broken-v1.yaml", profileNamed("acme-broken-v1"))
 	startReal(t, f, f.RealClass("real", localcloud.ImageDebian12Real, "acme-broken-v1", nil))
 	awaitConsole(t, f, "drover-bootstrap: step disks: failed (exit 7), trying again in 5s")
@@ -168,7 +168,7 @@ func TestBadUserDataIsExplainedWithinTwoMinutes(t *testing.T) {
 // not valid YAML. Its VM runs none of it.
 func TestUserDataThatCloudInitRefusesIsExplainedWithinTwoMinutes(t *testing.T) {
 	t.Parallel()
-	f := plane.NewRealFleet(t)
+	f := plane.NewRealFleet(t, localcloud.ImageDebian12Real)
 	secret := &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: f.Namespace, Name: "own", Labels: map[string]string{machinev1alpha1.LabelUserData: "true"}},
 		StringData: map[string]string{"userData": "#cloud-config\nruncmd: [\ntoken: <<BOOTSTRAP_TOKEN>>: <<MACHINE_NAME>>\n"},
@@ -192,7 +192,7 @@ func TestUserDataThatCloudInitRefusesIsExplainedWithinTwoMinutes(t *testing.T) {
 func TestUserDataThatIgnitionRefusesIsExplainedWithinTwoMinutes(t *testing.T) {
 	kit.OnlyInLong(t, "TestUserDataThatCloudInitRefusesIsExplainedWithinTwoMinutes")
 	t.Parallel()
-	f := plane.NewRealFleet(t)
+	f := plane.NewRealFleet(t, localcloud.ImageFlatcarLike)
 	secret := &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: f.Namespace, Name: "own", Labels: map[string]string{machinev1alpha1.LabelUserData: "true"}},
 		StringData: map[string]string{

@@ -22,7 +22,7 @@ import (
 func TestAMachineInstallsNoContainerdWithoutTheDigestOfItsClass(t *testing.T) {
 	kit.OnlyInLong(t, "TestARealDebianJoinsAndRunsAPod")
 	t.Parallel()
-	f := plane.NewRealFleet(t)
+	f := plane.NewRealFleet(t, localcloud.ImageDebian12Real)
 	archive, err := kit.RealContainerd(t.Context())
 	if err != nil {
 		t.Fatal(err)

@@ -42,7 +42,7 @@ const (
 func TestUbuntusUserDataJoinsWithTheSettingsOfAClass(t *testing.T) {
 	kit.OnlyInLong(t, "TestARealDebianJoinsAndRunsAPod")
 	t.Parallel()
-	f := plane.NewRealFleet(t)
+	f := plane.NewRealFleet(t, localcloud.ImageDebian13Real)
 	d := newDownloads(t)
 	class := f.RealClass("real", localcloud.ImageDebian13Real, "ubuntu-24.04-v1", map[string]string{"extraPackages": "hello"})
 	d.apply(t, &class.Spec.OperatingSystem)

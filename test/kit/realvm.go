@@ -36,22 +36,16 @@ func realVMArgs() []string {
 // processor busy.
 var realSlots = make(chan struct{}, 2)
 
-// NewRealFleet is a NewTargetFleet for real VMs: they reach the API server and the mirror through
-// the network of the local cloud.
-func (p *Plane) NewRealFleet(t testing.TB) Fleet {
+// NewRealFleet is a NewTargetFleet for real VMs of an image: they reach the API server and the mirror
+// through the network of the local cloud.
+func (p *Plane) NewRealFleet(t testing.TB, image string) Fleet {
 	t.Helper()
 	dir := os.Getenv(envRealVMs)
 	if dir == "" {
 		t.Skipf("NO REAL VM IS TESTED: %s names no folder with the images of real VMs, which \"make real-vms\" builds", envRealVMs)
 	}
-	images := []string{localcloud.ImageDebian12Real, localcloud.ImageFlatcarLike}
-	if !IsShort() {
-		images = append(images, localcloud.ImageDebian13Real)
-	}
-	for _, image := range images {
-		if _, err := os.Stat(filepath.Join(dir, "images", image)); err != nil {
-			t.Fatalf("%s must name the folder with the images of real VMs, which \"make real-vms\" builds: %v", envRealVMs, err)
-		}
+	if _, err := os.Stat(filepath.Join(dir, "images", image)); err != nil {
+		t.Fatalf("%s must name the folder with the images of real VMs, which \"make real-vms\" builds: %v", envRealVMs, err)
 	}
 	select {
 	case realSlots <- struct{}{}:

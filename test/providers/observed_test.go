@@ -176,7 +176,7 @@ func TestAVMThatIsGoneOrWillNotComeBackFailsTheMachine(t *testing.T) {
 	}
 }
 
-// TestErrorsHaveTheirClass has error texts as they are in the providers' conditions.
+// TestErrorsHaveTheirClass has error texts from the providers' conditions.
 func TestErrorsHaveTheirClass(t *testing.T) {
 	const aws = "async create failed: failed to create the resource: [{0 creating EC2 Instance: operation error EC2: RunInstances, https response error StatusCode: 400, RequestID: 0f1e, api error %s  []}]"
 	const gcp = "async create failed: failed to create the resource: [{0 Error creating instance: %s  []}]"

@@ -44,7 +44,7 @@ type judgement struct {
 
 // judge evaluates a probe. A failure to connect does not count at once, as API servers restart. Nor
 // does a success after such failures, as API servers crash in loops. A result that depends on the
-// user's input, such as credentials, counts at once.
+// user's input, such as credentials, takes effect at once.
 func judge(was xpv1.Condition, version string, against int, p probe) judgement {
 	reason := reasonOf(p.err)
 	against++

@@ -171,7 +171,7 @@ func TestALookAtGoogleCloudCostsNoTokenWhileOneIsValid(t *testing.T) {
 	l.wantCalls(calls(), map[string]int{gcptest.TokenCall: 2, cloud.ListCall("instances"): 10})
 }
 
-// numbered is a Lister that is told from others.
+// numbered is a Lister that a test identifies by its number.
 type numbered struct{ n int }
 
 func (*numbered) List(context.Context, string) ([]inventory.VM, bool, error) { return nil, true, nil }

@@ -105,7 +105,7 @@ func newObject[T any](s *runtime.Scheme, kind schema.GroupVersionKind) (T, error
 	return typed, nil
 }
 
-// connector reads the configuration and the Secret each time, so that a change counts at once.
+// connector reads the configuration and the Secret at each look, so a change takes effect at the next one.
 func (g group[C, I]) connector(c client.Reader, configs providerconfig.Configs, known *listers) inventory.Connect[I] {
 	return func(ctx context.Context, i I) (inventory.Lister, error) {
 		pc, err := configs.Get(ctx, c, i)

@@ -94,7 +94,7 @@ func (x *nodeKeeper) empties(ctx context.Context, wn *machineNode, node *corev1.
 	}
 	left, err := x.deleteNode(ctx, wn, node, s)
 	err = x.classify(err)
-	x.tell(wn, node, s, left)
+	x.recordEvents(wn, node, s, left)
 	left.fill(s)
 	wn.Observation.Drain = s
 	wn.lookAgain(left.again())
@@ -173,8 +173,8 @@ func (x *nodeKeeper) deleteNode(ctx context.Context, wn *machineNode, seen *core
 	return nil, err
 }
 
-// tell records events for the facts that users will look for, each once.
-func (x *nodeKeeper) tell(wn *machineNode, node *corev1.Node, s *machinev1alpha1.DrainStatus, left remaining) {
+// recordEvents records an event for each fact that users look for, each once.
+func (x *nodeKeeper) recordEvents(wn *machineNode, node *corev1.Node, s *machinev1alpha1.DrainStatus, left remaining) {
 	was := wn.Observation.Drain
 	if was == nil {
 		was = &machinev1alpha1.DrainStatus{}

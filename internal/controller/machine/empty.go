@@ -38,7 +38,7 @@ func (x *nodeKeeper) empty(ctx context.Context, wn *machineNode, node *corev1.No
 			return err
 		}
 	}
-	x.tell(wn, node, s, left)
+	x.recordEvents(wn, node, s, left)
 	if s.Stage == machinev1alpha1.DrainDeletingNode {
 		x.drains.Delete(wn.GetUID())
 		wn.Observation.Drain, wn.Observation.Drained = nil, true

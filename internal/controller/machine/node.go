@@ -37,7 +37,7 @@ type nodeCluster struct {
 	// allowsLabel and allowsTaint report which keys the configuration allows on Nodes. All are allowed if they are
 	// nil.
 	allowsLabel, allowsTaint func(key string) bool
-	// requests returns the certificate requests of a user, as far as they are watched. It may be nil.
+	// requests returns the certificate requests of a user that the watches have found. It may be nil.
 	requests func(user string) []*certificatesv1.CertificateSigningRequest
 }
 

@@ -289,7 +289,7 @@ func (r *Reconciler) again(f *facts, d decision) time.Duration {
 	return after
 }
 
-// unsettled reports that the pipeline gave no result: its resources stay as they are.
+// unsettled reports that the pipeline gave no result. The resources are not changed.
 func (r *Reconciler) unsettled(ctx context.Context, f *facts, d decision, err error) (reconcile.Result, error) {
 	var fatal *pipeline.FatalError
 	if errors.As(err, &fatal) {

@@ -3,8 +3,6 @@ package openstack
 import (
 	"bytes"
 	"context"
-	"crypto/tls"
-	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -25,6 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/cloud/trust"
 	"github.com/drover-dev/drover/internal/lift"
 	"github.com/drover-dev/drover/internal/ratelimit"
 )
@@ -55,14 +54,10 @@ type projects struct {
 func newProjects(c client.Reader) *projects { return &projects{kube: c, transport: transport} }
 
 func transport(ca string) (http.RoundTripper, error) {
-	t := http.DefaultTransport.(*http.Transport).Clone()
-	t.ResponseHeaderTimeout = answerTimeout
-	if ca != "" {
-		pool := x509.NewCertPool()
-		if !pool.AppendCertsFromPEM([]byte(ca)) {
-			return nil, errors.New("spec.caBundle of the provider config: must be certificates in PEM")
-		}
-		t.TLSClientConfig = &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}
+	t, err := trust.Transport([]byte(ca), answerTimeout)
+	if err != nil {
+		// Nothing but the bundle can be wrong.
+		return nil, errors.New("spec.caBundle of the provider config: must be certificates in PEM")
 	}
 	return t, nil
 }

@@ -108,7 +108,7 @@ func (x *external) failed(what string, err error) error {
 }
 
 // marked reports whether the VM has its custom attributes and tags. If the VM may not be updated,
-// they stay as they are. Tags are attached only once.
+// they are not changed. Tags are attached only once.
 func (x *external) marked(ctx context.Context, c *vim25.Client, vm *v1alpha1.VirtualMachine, values []types.BaseCustomFieldValue, finished bool) (bool, error) {
 	p := vm.Spec.ForProvider
 	x.attributes = nil

@@ -11,6 +11,7 @@ import (
 
 	"github.com/drover-dev/drover/internal/kubectl/collect"
 	"github.com/drover-dev/drover/internal/kubectl/diagnosis"
+	"github.com/drover-dev/drover/internal/kubectl/render"
 	"github.com/drover-dev/drover/internal/kubectl/view"
 )
 
@@ -119,7 +120,7 @@ func (a *app) watch(ctx context.Context, o output, look func(context.Context) (d
 			return err
 		}
 		screen := a.screen(o.format == "wide")
-		if !a.isTerminal() {
+		if !render.IsTerminal(a.Out) {
 			// With ages, each screen would differ.
 			screen.Now = time.Time{}
 		}
@@ -143,7 +144,7 @@ func (a *app) watch(ctx context.Context, o output, look func(context.Context) (d
 }
 
 func (a *app) replaceScreen(text string) {
-	if a.isTerminal() {
+	if render.IsTerminal(a.Out) {
 		// Each line clears the rest of the one that it replaces.
 		text = "\x1b[H" + strings.ReplaceAll(text, "\n", "\x1b[K\n") + "\x1b[J"
 	}

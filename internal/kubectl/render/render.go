@@ -5,12 +5,14 @@ package render
 import (
 	"fmt"
 	"io"
+	"os"
 	"strings"
 	"time"
 	"unicode"
 
 	"github.com/charmbracelet/lipgloss"
 	"github.com/charmbracelet/x/ansi"
+	"golang.org/x/term"
 	"k8s.io/apimachinery/pkg/util/duration"
 
 	"github.com/drover-dev/drover/internal/kubectl/diagnosis"
@@ -30,6 +32,12 @@ type Screen struct {
 // NewScreen of an output. The renderer of lipgloss finds out which colours the output has.
 func NewScreen(out io.Writer, width, height int, now time.Time) Screen {
 	return Screen{Width: width, Height: height, Now: now, styles: lipgloss.NewRenderer(out)}
+}
+
+// IsTerminal reports whether a stream is a terminal that knows escape sequences, so that text can be replaced in place.
+func IsTerminal(stream any) bool {
+	f, ok := stream.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd())) && os.Getenv("TERM") != "dumb" //nolint:gosec // A file descriptor fits.
 }
 
 // Plain is a screen without colours.

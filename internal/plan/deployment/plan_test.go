@@ -60,8 +60,8 @@ func completed(revision int64) deploymentOption {
 	}
 }
 
-// told records the desired replicas of a version's set.
-func told(version string, replicas int32) deploymentOption {
+// recorded sets the recorded replicas of a version's set.
+func recorded(version string, replicas int32) deploymentOption {
 	return func(d *machinev1alpha1.MachineDeployment) {
 		d.Status.MachineSets = append(d.Status.MachineSets, machinev1alpha1.MachineSetReplicas{Name: nameOf(version), Replicas: replicas})
 	}
@@ -168,32 +168,32 @@ func TestScaling(t *testing.T) {
 			composed: counts{"v2": 0}, decided: counts{"v2": 3},
 		},
 		"ASetIsToldANumberWhenTheDecisionIsReadBack": {
-			d:        deployment(3, told("v2", 3)),
+			d:        deployment(3, recorded("v2", 3)),
 			sets:     []Set{machineSet("v2", 1, 0)},
 			composed: counts{"v2": 3}, decided: counts{"v2": 3},
 		},
 		"WithoutARolloutTheSetGrowsAtOnce": {
-			d:        deployment(20, completed(1), told("v2", 3)),
+			d:        deployment(20, completed(1), recorded("v2", 3)),
 			sets:     []Set{machineSet("v2", 1, 3)},
 			composed: counts{"v2": 3}, decided: counts{"v2": 20},
 		},
 		"WithoutARolloutTheSetGrowsEvenWhileOthersOfItTerminate": {
-			d:        deployment(5, completed(1), told("v2", 2)),
+			d:        deployment(5, completed(1), recorded("v2", 2)),
 			sets:     []Set{machineSet("v2", 1, 2, terminating(3))},
 			composed: counts{"v2": 2}, decided: counts{"v2": 5},
 		},
 		"WithoutARolloutTheSetShrinksAtOnce": {
-			d:        deployment(1, completed(1), told("v2", 7)),
+			d:        deployment(1, completed(1), recorded("v2", 7)),
 			sets:     []Set{machineSet("v2", 1, 7)},
 			composed: counts{"v2": 7}, decided: counts{"v2": 1},
 		},
 		"ASetThatHasNotActedYetIsToldNothingNew": {
-			d:        deployment(5, completed(1), told("v2", 3)),
+			d:        deployment(5, completed(1), recorded("v2", 3)),
 			sets:     []Set{machineSet("v2", 1, 3, unsettled)},
 			composed: counts{"v2": 3}, decided: counts{"v2": 3},
 		},
 		"ASetThatSomebodyElseScaledIsToldItsNumberAgain": {
-			d:        deployment(3, completed(1), told("v2", 3)),
+			d:        deployment(3, completed(1), recorded("v2", 3)),
 			sets:     []Set{machineSet("v2", 1, 6)},
 			composed: counts{"v2": 3}, decided: counts{"v2": 3},
 		},
@@ -238,7 +238,7 @@ func TestScaling(t *testing.T) {
 			composed: counts{"v1": 2, "v2": 1}, decided: counts{"v1": 2, "v2": 1},
 		},
 		"WhatASetWasToldBeforeOccupiesTheSurgeUntilItActsOnLess": {
-			d: deployment(3, ints(1, 0), told("v2", 0), func(d *machinev1alpha1.MachineDeployment) {
+			d: deployment(3, ints(1, 0), recorded("v2", 0), func(d *machinev1alpha1.MachineDeployment) {
 				d.Status.MachineSets = append(d.Status.MachineSets, machinev1alpha1.MachineSetReplicas{Name: nameOf("v1"), Replicas: 1, Most: 4})
 			}),
 			sets:     []Set{machineSet("v1", 1, 1, has(3), unsettled), machineSet("v2", 2, 0)},
@@ -481,7 +481,7 @@ func TestStatus(t *testing.T) {
 		},
 		"ARolloutCountsAllSets": {
 			o: Observed{
-				Deployment: deployment(3, ints(1, 1), told("v1", 2), told("v2", 1)), ClassFound: true,
+				Deployment: deployment(3, ints(1, 1), recorded("v1", 2), recorded("v2", 1)), ClassFound: true,
 				Sets: []Set{machineSet("v1", 1, 2, terminating(1)), machineSet("v2", 2, 1, available(0)), machineSet("v0", 0, 1, deleted, terminating(1))},
 			},
 			want: want{
@@ -492,7 +492,7 @@ func TestStatus(t *testing.T) {
 		},
 		"ACompleteRolloutIsReadyAndTold": {
 			o: Observed{
-				Deployment: deployment(3, told("v1", 0), told("v2", 3)), ClassFound: true,
+				Deployment: deployment(3, recorded("v1", 0), recorded("v2", 3)), ClassFound: true,
 				Sets: []Set{machineSet("v1", 1, 0), machineSet("v2", 2, 3)},
 			},
 			want: want{
@@ -504,7 +504,7 @@ func TestStatus(t *testing.T) {
 		},
 		"ACompleteRolloutIsToldOnce": {
 			o: Observed{
-				Deployment: deployment(3, completed(2), told("v2", 3)), ClassFound: true,
+				Deployment: deployment(3, completed(2), recorded("v2", 3)), ClassFound: true,
 				Sets: []Set{machineSet("v2", 2, 3)},
 			},
 			want: want{
@@ -515,7 +515,7 @@ func TestStatus(t *testing.T) {
 		},
 		"TerminatingMachinesOfAnOldSetAreARollout": {
 			o: Observed{
-				Deployment: deployment(3, told("v1", 0), told("v2", 3)), ClassFound: true,
+				Deployment: deployment(3, recorded("v1", 0), recorded("v2", 3)), ClassFound: true,
 				Sets: []Set{machineSet("v1", 1, 0, terminating(1)), machineSet("v2", 2, 3)},
 			},
 			want: want{
@@ -526,7 +526,7 @@ func TestStatus(t *testing.T) {
 		},
 		"ScalingIsNoRollout": {
 			o: Observed{
-				Deployment: deployment(4, completed(2), told("v2", 4)), ClassFound: true,
+				Deployment: deployment(4, completed(2), recorded("v2", 4)), ClassFound: true,
 				Sets: []Set{machineSet("v2", 2, 4, available(3))},
 			},
 			want: want{
@@ -537,7 +537,7 @@ func TestStatus(t *testing.T) {
 		},
 		"GoingBackMakesANewRevision": {
 			o: Observed{
-				Deployment: deployment(0, completed(3), told("v1", 0), told("v2", 0)), ClassFound: true,
+				Deployment: deployment(0, completed(3), recorded("v1", 0), recorded("v2", 0)), ClassFound: true,
 				Sets: []Set{machineSet("v1", 3, 0), machineSet("v2", 2, 0)},
 			},
 			want: want{
@@ -548,7 +548,7 @@ func TestStatus(t *testing.T) {
 			},
 		},
 		"AnUnknownClassIsToldWithFieldAndValue": {
-			o: Observed{Deployment: deployment(3, told("v1", 3)), Sets: []Set{machineSet("v1", 1, 3, mayReplace(1))}},
+			o: Observed{Deployment: deployment(3, recorded("v1", 3)), Sets: []Set{machineSet("v1", 1, 3, mayReplace(1))}},
 			want: want{
 				Status: status(3, 0, 3, 3, 0, 0, 0),
 				Valid:  "False ClassNotFound", Available: "True MinimumReplicasAvailable", Progressing: "False ClassNotFound",
@@ -558,7 +558,7 @@ func TestStatus(t *testing.T) {
 		},
 		"AnInvalidStrategyIsToldWithFieldAndValue": {
 			o: Observed{
-				Deployment: deployment(3, told("v2", 3), strategy(intstr.FromInt32(1), intstr.FromString("some"))), ClassFound: true,
+				Deployment: deployment(3, recorded("v2", 3), strategy(intstr.FromInt32(1), intstr.FromString("some"))), ClassFound: true,
 				Sets: []Set{machineSet("v2", 1, 3)},
 			},
 			want: want{
@@ -573,7 +573,7 @@ func TestStatus(t *testing.T) {
 		},
 		"FrozenDoesNotProgress": {
 			o: Observed{
-				Deployment: deployment(3, told("v1", 3)), ClassFound: true, Safety: shared.Safety{Frozen: true, Reason: "ManualFreeze"},
+				Deployment: deployment(3, recorded("v1", 3)), ClassFound: true, Safety: shared.Safety{Frozen: true, Reason: "ManualFreeze"},
 				Sets: []Set{machineSet("v1", 1, 3)},
 			},
 			want: want{
@@ -584,7 +584,7 @@ func TestStatus(t *testing.T) {
 		},
 		"ForgottenAndDeletedSetsAreTold": {
 			o: Observed{
-				Deployment: deployment(3, completed(2), told("v0", 0), told("v2", 3)), ClassFound: true,
+				Deployment: deployment(3, completed(2), recorded("v0", 0), recorded("v2", 3)), ClassFound: true,
 				Sets: []Set{machineSet("v2", 2, 3, forgotten)},
 			},
 			want: want{
@@ -630,9 +630,9 @@ func TestTheUpperBoundOfASetIsRecordedUntilItHasActed(t *testing.T) {
 		set  Set
 		want int32
 	}{
-		"OfASetThatShrinks":               {deployment(2, completed(1), told("v2", 5)), machineSet("v2", 1, 5), 5},
-		"OfASetThatGrows":                 {deployment(9, completed(1), told("v2", 5)), machineSet("v2", 1, 5), 0},
-		"OfASetThatStays":                 {deployment(5, completed(1), told("v2", 5)), machineSet("v2", 1, 5), 0},
+		"OfASetThatShrinks":               {deployment(2, completed(1), recorded("v2", 5)), machineSet("v2", 1, 5), 5},
+		"OfASetThatGrows":                 {deployment(9, completed(1), recorded("v2", 5)), machineSet("v2", 1, 5), 0},
+		"OfASetThatStays":                 {deployment(5, completed(1), recorded("v2", 5)), machineSet("v2", 1, 5), 0},
 		"OfASetThatHasYetToShrink":        {deployment(2, completed(1), before(2, 5)), machineSet("v2", 1, 5), 5},
 		"OfASetThatShrinksOnceMore":       {deployment(1, completed(1), before(2, 5)), machineSet("v2", 1, 2), 2},
 		"OfASetThatHasActedAndStaysAsIs":  {deployment(2, completed(1), before(2, 5)), machineSet("v2", 1, 2), 0},

@@ -181,7 +181,7 @@ func TestOnDelete(t *testing.T) {
 			decided: counts{"v1": 2, "v2": 0},
 		},
 		"ScalingUpCountsMachinesThatAnOldSetHasYetToGiveUp": {
-			d:       deployment(5, onDelete, told("v1", 1), told("v2", 0)),
+			d:       deployment(5, onDelete, recorded("v1", 1), recorded("v2", 0)),
 			sets:    []Set{machineSet("v1", 1, 4, createsNone), machineSet("v2", 2, 0)},
 			decided: counts{"v1": 1, "v2": 1},
 		},
@@ -202,17 +202,17 @@ func TestOnDelete(t *testing.T) {
 			decided: counts{"v1": 0, "v2": 1},
 		},
 		"ScalingDownWaitsForAnOldSetThatHasNotActedOnItsLastNumber": {
-			d:       deployment(4, onDelete, told("v1", 3), told("v2", 2)),
+			d:       deployment(4, onDelete, recorded("v1", 3), recorded("v2", 2)),
 			sets:    []Set{machineSet("v1", 1, 4, createsNone), machineSet("v2", 2, 2)},
 			decided: counts{"v1": 3, "v2": 2},
 		},
 		"ScalingDownTakesOldMachinesThatAreNotMissedBeforeAllOldSetsHaveActed": {
-			d:       deployment(3, onDelete, told("v0", 1), told("v1", 2), told("v2", 2)),
+			d:       deployment(3, onDelete, recorded("v0", 1), recorded("v1", 2), recorded("v2", 2)),
 			sets:    []Set{machineSet("v0", 1, 2, createsNone), machineSet("v1", 2, 2, createsNone), machineSet("v2", 3, 2)},
 			decided: counts{"v0": 1, "v1": 0, "v2": 2},
 		},
 		"ScalingDownTakesNewMachinesAsFarAsAnOldSetThatIsWaitedForHasTooFew": {
-			d:       deployment(1, onDelete, told("v1", 1), told("v2", 3)),
+			d:       deployment(1, onDelete, recorded("v1", 1), recorded("v2", 3)),
 			sets:    []Set{machineSet("v1", 1, 2, createsNone), machineSet("v2", 2, 3)},
 			decided: counts{"v1": 1, "v2": 1},
 		},
@@ -232,7 +232,7 @@ func TestOnDelete(t *testing.T) {
 			decided: counts{"v1": 7, "v2": 1},
 		},
 		"ScalingDownTakesANewMachineThatIsNotAvailableWhenAllOldSetsHaveActed": {
-			d:       deployment(3, onDelete, told("v0", 1), told("v1", 2), told("v2", 2)),
+			d:       deployment(3, onDelete, recorded("v0", 1), recorded("v1", 2), recorded("v2", 2)),
 			sets:    []Set{machineSet("v0", 1, 2, createsNone), machineSet("v1", 2, 2, createsNone), machineSet("v2", 3, 2, available(0))},
 			decided: counts{"v0": 1, "v1": 2, "v2": 2},
 		},
@@ -470,10 +470,10 @@ func TestInPlaceUpdate(t *testing.T) {
 		}
 	})
 	t.Run("ItIsCompleteWhenAllAreUpdated", func(t *testing.T) {
-		if plan(deployment(3, auto(0, 1), told("v2", 3)), machineSet("v2", 1, 3, updated(2))).Ready {
+		if plan(deployment(3, auto(0, 1), recorded("v2", 3)), machineSet("v2", 1, 3, updated(2))).Ready {
 			t.Error("ready although one is outdated")
 		}
-		if !plan(deployment(3, auto(0, 1), told("v2", 3)), machineSet("v2", 1, 3, updated(3))).Ready {
+		if !plan(deployment(3, auto(0, 1), recorded("v2", 3)), machineSet("v2", 1, 3, updated(3))).Ready {
 			t.Error("not ready although all are updated")
 		}
 	})

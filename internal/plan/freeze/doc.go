@@ -11,8 +11,8 @@
 //     more than half of that number are being deleted.
 //
 // Draining Machines alone are no overshoot: users, remediation and scale-downs delete Machines,
-// and a drain takes hours. They count only because a runaway that creates Machines as fast
-// as they are deleted leaves the same trace as a user who replaces a whole fleet. So such a
+// and a drain takes hours. They count only because a runaway that replaces Machines at the
+// rate of their deletion leaves the same trace as a user who replaces a whole fleet. So such a
 // freeze only slows a runaway down. It lasts five minutes, and then the Machines that
 // are being deleted no longer count. Drains hold no creation for longer than that, and a
 // runaway creates at most one fleet in that time.

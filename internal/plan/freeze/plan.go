@@ -106,7 +106,7 @@ func Plan(now time.Time, o Observed) Decision {
 	if !until.IsZero() {
 		d.CallAgain = min(d.CallAgain, max(plan.Soonest, until.Sub(now)))
 	}
-	d.tell(was, wasFrozen)
+	d.emitTransition(was, wasFrozen)
 	return d
 }
 
@@ -145,8 +145,8 @@ func (d *Decision) thaw(reason, message string) {
 	}
 }
 
-// tell emits an event when a freeze begins, changes its reason or ends.
-func (d *Decision) tell(was *metav1.Condition, wasFrozen bool) {
+// emitTransition emits an event when a freeze begins, changes its reason or ends.
+func (d *Decision) emitTransition(was *metav1.Condition, wasFrozen bool) {
 	c := d.Condition
 	switch {
 	case was != nil && string(was.Status) == c.Status && was.Reason == c.Reason:

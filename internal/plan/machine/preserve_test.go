@@ -139,8 +139,8 @@ func TestThePreservedNodeIsProtected(t *testing.T) {
 	}
 }
 
-// told copies the status and the conditions of a plan to the Machine, as the controller does.
-func told(o Observed, d Desired) Observed {
+// applied copies the status and the conditions of a plan to the Machine, as the controller does.
+func applied(o Observed, d Desired) Observed {
 	m := o.Machine.DeepCopy()
 	m.Status = d.Status
 	for _, c := range d.Conditions {
@@ -178,7 +178,7 @@ func TestAPreservationIsToldFromItsBeginningToItsEnd(t *testing.T) {
 		if c := conditionOf(d, machinev1alpha1.ConditionPreserved); c.Reason != s.reason || (c.Status == "True") != (s.reason == "Preserved") {
 			t.Errorf("%s: %+v", s.name, c)
 		}
-		o = told(o, d)
+		o = applied(o, d)
 	}
 }
 
@@ -204,7 +204,7 @@ func TestAnnotationsThatArePassedOverAreToldOnce(t *testing.T) {
 	if len(d.Events) != 1 || !d.Events[0].Warning || d.Events[0].Reason != "AnnotationInvalid" || d.Events[0].Message != want {
 		t.Errorf("got %v", d.Events)
 	}
-	o = told(o, d)
+	o = applied(o, d)
 	if d = Plan(soon, o); len(d.Events) > 0 {
 		t.Errorf("told again: %v", d.Events)
 	}

@@ -30,7 +30,7 @@ func TestAProblemIsAnEventOnceAndAgainWhenItChanges(t *testing.T) {
 		if len(d.Events) != step.want {
 			t.Errorf("problem %v: events %v, want %d", step.problem, d.Events, step.want)
 		}
-		o = told(o, d)
+		o = applied(o, d)
 	}
 }
 

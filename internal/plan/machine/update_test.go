@@ -262,7 +262,7 @@ func TestAnUpdateIsReportedFromItsBeginningToItsEnd(t *testing.T) {
 			if !strings.HasPrefix(said, step.operation) || d.Status.Update != nil && op.Type == machinev1alpha1.OperationUpdate && !strings.HasSuffix(condition, op.Description) {
 				t.Errorf("%s: last operation %q, want %q", step.does, said, step.operation)
 			}
-			o = told(o, d)
+			o = applied(o, d)
 			m = o.Machine
 		}
 	}

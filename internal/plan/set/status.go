@@ -11,7 +11,7 @@ import (
 	shared "github.com/drover-dev/drover/internal/plan"
 )
 
-// status counts the Machines as they are after the plan is carried out: its readers must not rely on a
+// status counts the Machines that are left once the plan is carried out: its readers must not rely on a
 // Machine that is about to be deleted.
 func (p *plan) status() machinev1alpha1.MachineSetStatus {
 	s := machinev1alpha1.MachineSetStatus{

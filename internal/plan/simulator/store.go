@@ -48,7 +48,7 @@ func (s *store[T]) unchanged(seen T) (entry[T], bool) {
 	return now, ok && now.object.GetResourceVersion() == seen.GetResourceVersion()
 }
 
-// list the objects as they are stored. They are shared with the log, and must not be changed.
+// list returns the stored objects themselves. They are shared with the log, and must not be changed.
 func (s *store[T]) list() []T { return listed(s.last) }
 
 func listed[T resource[T]](last map[string]entry[T]) []T {

@@ -42,7 +42,7 @@ func TestStories(t *testing.T) {
 				t.Fatal(err)
 			}
 			script, want, _ := strings.Cut(string(raw), trace)
-			got := tell(t, script)
+			got := play(t, script)
 			if *update {
 				if err := os.WriteFile(file, []byte(script+trace+got), 0o644); err != nil {
 					t.Fatal(err)
@@ -83,8 +83,8 @@ type story struct {
 	cloud    Cloud
 }
 
-// tell plays a script and returns its trace.
-func tell(t *testing.T, script string) string {
+// play plays a script and returns its trace.
+func play(t *testing.T, script string) string {
 	s := &story{aliases: map[string]string{}, phases: map[string]string{}, conds: map[string]string{}}
 	labels := map[string]machinev1alpha1.LabelValue{"pool": "a"}
 	s.spec = machinev1alpha1.MachineDeploymentSpec{

@@ -15,6 +15,8 @@ import (
 	"strings"
 	"sync"
 
+	"golang.org/x/sync/singleflight"
+
 	"github.com/drover-dev/drover/cluster/cloud/internal/hypervisor"
 	"github.com/drover-dev/drover/cluster/cloud/internal/image"
 	"github.com/drover-dev/drover/cluster/cloud/internal/metadata"
@@ -63,7 +65,9 @@ type Machines struct {
 	running map[string]*machine
 	// stopped has VMs that were stopped. The channel is closed when all their processes have ended.
 	stopped map[string]<-chan struct{}
-	choices map[string]func() choice
+	// choices has the hypervisors that booted an image.
+	choices map[string]choice
+	probes  singleflight.Group
 }
 
 // machine is a VM that was started and not stopped.
@@ -80,7 +84,7 @@ type choice struct {
 
 // New returns Machines that run no VM yet.
 func New(o Options) *Machines {
-	m := &Machines{Options: o, mirror: mirror.Handler(o.Mirror), running: map[string]*machine{}, stopped: map[string]<-chan struct{}{}, choices: map[string]func() choice{}}
+	m := &Machines{Options: o, mirror: mirror.Handler(o.Mirror), running: map[string]*machine{}, stopped: map[string]<-chan struct{}{}, choices: map[string]choice{}}
 	m.base, m.end = context.WithCancel(context.Background())
 	return m
 }
@@ -184,7 +188,7 @@ func (m *Machines) folder(id string) string { return filepath.Join(m.Dir, id) }
 
 // run runs a VM until the context or the VM ends.
 func (m *Machines) run(ctx context.Context, vm VM, host Host) error {
-	c := m.choose(vm.Image)()
+	c := m.choose(vm.Image)
 	if c.hypervisor == nil {
 		return fmt.Errorf("image %s cannot be booted on this host: %s", vm.Image, strings.Join(describe(c), "; "))
 	}
@@ -257,19 +261,27 @@ func (m *Machines) image(name string) hypervisor.Image {
 	return hypervisor.Image(filepath.Join(m.Images, name))
 }
 
-// choose returns a function that finds the hypervisor for an image, once per image.
-func (m *Machines) choose(image string) func() choice {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	f, ok := m.choices[image]
-	if !ok {
-		f = sync.OnceValue(func() choice {
-			h, verdicts := hypervisor.Choose(m.base, m.Hypervisors, m.image(image), hypervisor.Deadline)
-			return choice{h, verdicts}
-		})
-		m.choices[image] = f
-	}
-	return f
+// choose returns the hypervisor that boots an image. VMs that start at the same time wait for the
+// same probe. Only success is kept: a probe may have failed because the host was busy, and the next
+// VM must not fail for that.
+func (m *Machines) choose(image string) choice {
+	c, _, _ := m.probes.Do(image, func() (any, error) {
+		m.mu.Lock()
+		c, ok := m.choices[image]
+		m.mu.Unlock()
+		if ok {
+			return c, nil
+		}
+		h, verdicts := hypervisor.Choose(m.base, m.Hypervisors, m.image(image), hypervisor.PatienceWith)
+		c = choice{h, verdicts}
+		if h != nil {
+			m.mu.Lock()
+			m.choices[image] = c
+			m.mu.Unlock()
+		}
+		return c, nil
+	})
+	return c.(choice)
 }
 
 // describe returns a line per hypervisor with the reason why it was chosen or refused.
