@@ -62,6 +62,10 @@ demo-packages: demo-binaries
 preflight: ## Check what the demo needs: Go, free disk space, free ports. PREFLIGHT=no skips it.
 	@$(if $(filter no,$(PREFLIGHT)),:,hack/preflight $(WORK))
 
+.PHONY: recording
+recording: build packages ## Record the demo of the README anew: needs asciinema and npm.
+	@hack/record
+
 .PHONY: demo-down
 demo-down: ## Stop the demo and delete all that it made.
 	@if [ -x $(BIN)/drover-cluster ]; then $(BIN)/drover-cluster down --dir $(CLUSTER) --purge; else rm -rf $(CLUSTER); fi

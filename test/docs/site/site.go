@@ -43,7 +43,7 @@ type link struct {
 // elements are those that Markdown and the layouts of the site make. Another one is text, such as
 // <name>, that is not in code, and that a browser hides.
 var elements = map[string]bool{
-	"html": true, "head": true, "title": true, "meta": true, "link": true, "script": true, "body": true,
+	"html": true, "img": true, "head": true, "title": true, "meta": true, "link": true, "script": true, "body": true,
 	"header": true, "nav": true, "main": true, "aside": true, "footer": true, "div": true, "details": true, "summary": true, "input": true, "label": true,
 	"h1": true, "h2": true, "h3": true, "h4": true, "h5": true, "h6": true, "p": true, "blockquote": true, "pre": true, "hr": true, "br": true,
 	"ol": true, "ul": true, "li": true, "table": true, "thead": true, "tbody": true, "tr": true, "th": true, "td": true,
