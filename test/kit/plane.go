@@ -69,6 +69,9 @@ type Options struct {
 	Args []string
 	// Target asks for a separate target cluster.
 	Target bool
+	// TargetVersion is the version of Kubernetes of the target cluster, one of TargetVersions. Empty
+	// means that of the control cluster.
+	TargetVersion string
 	// CloudOf is the Plane whose local cloud and target cluster this one uses as well: another
 	// control cluster of the same account. It is nil for a Plane with its own.
 	CloudOf *Plane
@@ -110,6 +113,12 @@ func Up(ctx context.Context, o Options) (*Plane, error) {
 	args = append(args, realVMArgs()...)
 	if o.Target {
 		args = append(args, "--target")
+	}
+	if o.TargetVersion != "" {
+		if err := p.linkTarget(o.TargetVersion); err != nil {
+			return p, err
+		}
+		args = append(args, "--target-kube="+p.targetKube())
 	}
 	if o.Audit || o.Witness {
 		args = append(args, "--audit="+auditLevel)

@@ -43,6 +43,9 @@ type Options struct {
 	Bin string
 	// Target asks for a second API server.
 	Target bool
+	// TargetKube is the drover-kube of the second API server, of another version of Kubernetes;
+	// empty for the one in Bin. It may be a link to another program each time that it is started.
+	TargetKube string
 	// CircuitBreakerBurst and CircuitBreakerRefillRate are Crossplane's; 0 means
 	// its default.
 	CircuitBreakerBurst, CircuitBreakerRefillRate float64

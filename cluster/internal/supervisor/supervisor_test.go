@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"log"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -28,6 +29,21 @@ func TestAStartWithoutBinariesNamesWhatIsMissing(t *testing.T) {
 	failed := &stepError{}
 	if !errors.As(err, &failed) || failed.step != "binaries" || !strings.Contains(err.Error(), filepath.Join(bin, "drover-kube")) {
 		t.Errorf("got %v, want an error of step binaries that names drover-kube's path", err)
+	}
+}
+
+func TestAStartWithoutTheBinaryOfTheTargetClusterNamesIt(t *testing.T) {
+	bin := t.TempDir()
+	for _, name := range []string{"drover-kube", "crossplane", "crossplane-manifests"} {
+		if err := os.WriteFile(filepath.Join(bin, name), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	other := filepath.Join(bin, "v1.37.2", "drover-kube")
+	err := Run(context.Background(), Options{Dir: testDir(t), Bin: bin, Target: true, TargetKube: other}, log.New(io.Discard, "", 0))
+	failed := &stepError{}
+	if !errors.As(err, &failed) || failed.step != "binaries" || !strings.Contains(err.Error(), other+" is missing") {
+		t.Errorf("got %v, want an error of step binaries that names %s", err, other)
 	}
 }
 
