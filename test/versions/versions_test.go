@@ -1,0 +1,111 @@
+package versions
+
+import (
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/drover-dev/drover/internal/localcloud"
+	"github.com/drover-dev/drover/test/kit"
+)
+
+// realPatience is how long a real machine may take: minutes of CPU without KVM.
+const realPatience = 20 * time.Minute
+
+// TestNodesFollowTheirTargetClusterToItsNextVersions has one target cluster, whose control plane is
+// upgraded from each version to the next. Nodes of each version join it, and are replaced by those of the
+// next version as soon as the API server supports these. A budget holds their pods until it allows
+// evictions.
+func TestNodesFollowTheirTargetClusterToItsNextVersions(t *testing.T) {
+	journal, err := plane.Journal(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(journal.Close)
+	pools := []*pool{{name: "simulated", Fleet: plane.NewTargetFleet(t), size: 3, patience: kit.Patience}}
+	pools[0].start(t, "small", versions[0])
+	if kit.HasRealVMs() {
+		p := &pool{name: "real", Fleet: plane.NewRealFleet(t), size: 1, patience: realPatience}
+		// Its containerd 2 serves each kubelet.
+		p.Create(t, p.RealClass("real", localcloud.ImageFlatcarLike, "flatcar-v1", map[string]string{"cniURL": "http://" + localcloud.GatewayAddress + "/plugins"}))
+		p.start(t, "real", versions[0])
+		pools = append(pools, p)
+	} else {
+		t.Log("NO REAL VM IS TESTED: the kubelets are those of simulated VMs")
+	}
+
+	nodes := map[*pool][]string{}
+	each := func(name string, do func(t *testing.T, p *pool)) {
+		t.Helper()
+		for _, p := range pools {
+			if !t.Run(name+"/"+p.name, func(t *testing.T) { do(t, p) }) {
+				t.FailNow()
+			}
+		}
+	}
+	for i, version := range versions {
+		serves(t, version)
+		each("NodesOf"+version+"Join", func(t *testing.T, p *pool) {
+			old := nodes[p]
+			nodes[p] = p.awaitNodes(t, version)
+			p.awaitGone(t, old)
+		})
+		if i == len(versions)-1 {
+			break
+		}
+		next := versions[i+1]
+		each("AKubeletOf"+next+"WaitsForItsAPIServer", func(t *testing.T, p *pool) {
+			p.hold(t)
+			p.roll(t, next)
+			p.awaitRefusal(t, version, next)
+		})
+		if err := plane.UpgradeTarget(t.Context(), next); err != nil {
+			t.Fatal(err)
+		}
+		serves(t, next)
+		each("ABudgetHoldsTheDrainOf"+version, func(t *testing.T, p *pool) { p.awaitBlockedDrain(t) })
+		for _, p := range pools {
+			p.relax(t)
+		}
+	}
+	each("NothingIsLeft", func(t *testing.T, p *pool) { p.stop(t) })
+	for _, p := range pools {
+		evicts(t, journal, p)
+	}
+}
+
+// serves checks the version of the target cluster.
+func serves(t *testing.T, version string) {
+	t.Helper()
+	if got, err := plane.Target.Version(); err != nil || got != version {
+		t.Fatalf("the target cluster is %s, want %s: %v", got, version, err)
+	}
+}
+
+// evicts checks that drains removed the pods of a pool by evictions: the API server refused some for the
+// budget, and allowed others.
+func evicts(t *testing.T, journal *kit.Journal, p *pool) {
+	t.Helper()
+	writes, _, err := journal.Since(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var refused, allowed int
+	for _, w := range writes {
+		if !w.Target || !w.IsByDrover() || w.ObjectRef.Namespace != p.Namespace {
+			continue
+		}
+		switch {
+		case w.Path() == "pods/eviction" && w.ResponseStatus.Code == http.StatusTooManyRequests:
+			refused++
+		case w.Path() == "pods/eviction" && w.IsAccepted():
+			allowed++
+		case w.ObjectRef.Resource == "pods":
+			t.Errorf("%s: Drover sent %s %s of pod %s, answered with %d", p.name, w.Verb, w.Path(), w.ObjectRef.Name, w.ResponseStatus.Code)
+		}
+	}
+	if upgrades := len(versions) - 1; refused < upgrades || allowed < upgrades*int(p.size) {
+		t.Errorf("%s: %d evictions were refused and %d allowed, want at least one refused and one of each pod allowed for each of %d upgrades", p.name, refused, allowed, upgrades)
+	}
+	t.Logf("%s: %d evictions were refused, and %d allowed", p.name, refused, allowed)
+}
