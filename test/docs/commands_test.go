@@ -12,14 +12,14 @@ import (
 	"github.com/drover-dev/drover/test/kit"
 )
 
-// installPage is the page whose blocks TestTheInstallationOfTheDocs runs, but for those of a
-// section about packages that are gone.
+// installPage is the page whose blocks TestTheInstallationOfTheDocs runs, except those of the
+// section about deleted packages.
 const (
 	installPage     = "docs/install.md"
 	sectionOfRepair = "If a package is gone and Machines are there"
 )
 
-// inStory reports whether a block is a part of TestTheInstallationOfTheDocs.
+// inStory reports whether TestTheInstallationOfTheDocs runs a block.
 func inStory(b Block) bool { return b.Page == installPage && b.Section != sectionOfRepair }
 
 func TestCommandsOfTheDocs(t *testing.T) {
@@ -40,12 +40,31 @@ func TestCommandsOfTheDocs(t *testing.T) {
 			t.Error(err)
 		}
 	}
+	rows := commandsOfTables(t)
+	for _, b := range rows {
+		if _, err := w.run(t.Context(), b); err != nil {
+			t.Error(err)
+		}
+	}
+	t.Logf("%d commands of tables", len(rows))
 	if t.Logf("%d of %d blocks", ran, len(blocks)); ran < 50 {
 		t.Errorf("only %d blocks were run", ran)
 	}
 }
 
-// renderInput has the files that docs/pipelines.md and docs/gitops.md describe.
+// commandsOfTables returns the commands in the tables of the page for people on call.
+func commandsOfTables(t *testing.T) []Block {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join(kit.Root(), runbookPage))
+	must(t, err)
+	rows := tableCommands(runbookPage, string(b))
+	if len(rows) < 30 {
+		t.Errorf("%s: only %d commands are in tables", runbookPage, len(rows))
+	}
+	return rows
+}
+
+// renderInput writes the files that docs/pipelines.md and docs/gitops.md describe.
 func renderInput(t *testing.T, w *world) {
 	t.Helper()
 	read := func(path string) string {
@@ -89,11 +108,12 @@ func TestATestThatAMarkNamesExists(t *testing.T) {
 	}
 }
 
-// A command that a shell cannot read fails a user before any tool runs, also where no test runs it.
+// A block that the shell cannot parse fails before any tool runs, so blocks that no test runs are
+// checked too.
 func TestBlocksAreScriptsOfAShell(t *testing.T) {
 	blocks, err := Read(kit.Root())
 	must(t, err)
-	for _, b := range blocks {
+	for _, b := range append(blocks, commandsOfTables(t)...) {
 		cmd := exec.CommandContext(t.Context(), "bash", "-n")
 		cmd.Stdin = strings.NewReader(b.Script)
 		if out, err := cmd.CombinedOutput(); err != nil {

@@ -25,7 +25,7 @@ func TestNodesFollowTheirTargetClusterToItsNextVersions(t *testing.T) {
 	pools := []*pool{{name: "simulated", Fleet: plane.NewTargetFleet(t), size: 3, patience: kit.Patience}}
 	pools[0].start(t, "small", versions[0])
 	if kit.HasRealVMs() {
-		p := &pool{name: "real", Fleet: plane.NewRealFleet(t), size: 1, patience: realPatience}
+		p := &pool{name: "real", Fleet: plane.NewRealFleet(t, localcloud.ImageFlatcarLike), size: 1, patience: realPatience}
 		// Its containerd 2 serves each kubelet.
 		p.Create(t, p.RealClass("real", localcloud.ImageFlatcarLike, "flatcar-v1", map[string]string{"cniURL": "http://" + localcloud.GatewayAddress + "/plugins"}))
 		p.start(t, "real", versions[0])

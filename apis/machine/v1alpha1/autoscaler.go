@@ -7,9 +7,13 @@ import (
 // The annotations that make a MachineDeployment or a MachineSet a node group of the
 // cluster-autoscaler. It takes their group from its environment variable CAPI_GROUP.
 const (
+	// AnnotationNodeGroupMinSize and AnnotationNodeGroupMaxSize make a MachineDeployment or MachineSet
+	// a node group, and are the bounds of its replicas.
 	AnnotationNodeGroupMinSize = Group + nodeGroupMinSize
 	AnnotationNodeGroupMaxSize = Group + nodeGroupMaxSize
 
+	// AnnotationClusterAPINodeGroupMinSize and AnnotationClusterAPINodeGroupMaxSize are the same for a
+	// cluster-autoscaler without CAPI_GROUP.
 	AnnotationClusterAPINodeGroupMinSize = clusterAPIGroup + nodeGroupMinSize
 	AnnotationClusterAPINodeGroupMaxSize = clusterAPIGroup + nodeGroupMaxSize
 

@@ -1,0 +1,21 @@
+{{- define "gvList" -}}
+# API reference
+
+<!-- Generated from the Go types in apis by "make generate". Do not edit. -->
+
+The fields of the kinds of Drover, with their defaults and the rules of the API server. `kubectl explain` shows the same for the version that is installed.
+[Conditions and events](../conditions.md) has what is in `status.conditions`, and [keys](labels.md) the labels, annotations, taints and finalizers.
+
+A field is required if its column Default shows so. `{}` is the default of an object whose fields have defaults. A rule with a message is one of CEL: the API
+server refuses what breaks it, with this message. The kinds of VMs are described with their [clouds](../providers/README.md).
+
+{{ range . -}}
+- {{ markdownRenderGVLink . }}
+{{- range .SortedKinds }}{{ if not (hasSuffix "List" .) }}
+  - [{{ . }}](#{{ lower . }})
+{{- end }}{{ end }}
+{{ end }}
+{{- range . }}
+{{ template "gvDetails" . }}
+{{- end -}}
+{{- end -}}
