@@ -29,7 +29,7 @@ const (
 type runFlags struct {
 	Bin                      string  `default:".work/bin" help:"Folder with the binaries." placeholder:"DIR"`
 	Target                   bool    `help:"Start a second API server as a separate target cluster."`
-	TargetKube               string  `type:"path" help:"drover-kube of another version of Kubernetes for the target cluster. Restart the component target after its file, or the link, was replaced." placeholder:"FILE"`
+	TargetKube               string  `type:"path" help:"The drover-kube of the target cluster, of another version of Kubernetes; only with --target. If the file or link is replaced, restart the component target." placeholder:"FILE"`
 	CircuitBreakerBurst      float64 `help:"Crossplane's --circuit-breaker-burst; 0 is its default." placeholder:"N"`
 	CircuitBreakerRefillRate float64 `help:"Crossplane's --circuit-breaker-refill-rate; 0 is its default." placeholder:"R"`
 	MaxConcurrentReconciles  int     `help:"Crossplane's --max-concurrent-reconciles; 0 is its default." placeholder:"N"`

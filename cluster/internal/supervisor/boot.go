@@ -3,6 +3,7 @@ package supervisor
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"log"
 	"net"
@@ -36,6 +37,9 @@ func (s *supervisor) prepare() error {
 		if !files.Exists(s.binary(name)) {
 			return &stepError{step: "binaries", err: fmt.Errorf("%s is missing: build it, or name its folder with --bin", s.binary(name))}
 		}
+	}
+	if s.TargetKube != "" && !s.Target {
+		return &stepError{step: "binaries", err: errors.New("--target-kube must be together with --target: there is no other target cluster")}
 	}
 	if s.TargetKube == "" {
 		s.TargetKube = s.binary("drover-kube")
