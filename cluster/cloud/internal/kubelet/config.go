@@ -18,17 +18,16 @@ const (
 	defaultStatusReport = 5 * time.Minute
 )
 
-// A laterConfiguration has the fields that a KubeletConfiguration got after the release of k8s.io/kubelet
-// that the local cloud is built with.
+// A laterConfiguration is a KubeletConfiguration with the fields of later releases of k8s.io/kubelet than
+// the one that the local cloud is built with.
 type laterConfiguration struct {
 	kubeletv1.KubeletConfiguration `json:",inline"`
 
-	// DefaultPodSysctls is a field since v1.37.
+	// DefaultPodSysctls exists since v1.37.
 	DefaultPodSysctls map[string]string `json:"defaultPodSysctls,omitempty"`
 }
 
-// applyConfig reads the KubeletConfiguration more strictly than a kubelet, which passes over a field that
-// it does not know.
+// applyConfig reads the KubeletConfiguration more strictly than a kubelet, which ignores unknown fields.
 func (p *Plan) applyConfig(flags map[string]string, files map[string]string) error {
 	later := &laterConfiguration{}
 	c := &later.KubeletConfiguration
