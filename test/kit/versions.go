@@ -12,8 +12,8 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// TargetVersions returns the versions of Kubernetes that "make target-versions" builds, the oldest
-// first. That of the local control plane is not among them.
+// TargetVersions returns the versions of Kubernetes that "make target-versions" builds, the oldest first.
+// The version of the control cluster is not among them.
 func TargetVersions() ([]string, error) {
 	pins, err := filepath.Glob(filepath.Join(Root(), "cluster", "kubernetes", "versions", "*.mod"))
 	if err != nil {
@@ -31,14 +31,14 @@ func TargetVersions() ([]string, error) {
 	return out, nil
 }
 
-// targetKube is the link to the drover-kube of the target cluster.
+// targetKube is the path of a link to the drover-kube of the target cluster.
 func (p *Plane) targetKube() string { return filepath.Join(p.Dir, "target-kube") }
 
-// linkTarget names the drover-kube of a version as that of the target cluster.
+// linkTarget links targetKube to the drover-kube of a version.
 func (p *Plane) linkTarget(version string) error {
 	binary := filepath.Join(p.bin, "kubernetes", version, "drover-kube")
 	if _, err := os.Stat(binary); err != nil {
-		return fmt.Errorf("the control plane of Kubernetes %s is not built, which \"make target-versions\" does: %w", version, err)
+		return fmt.Errorf("the control plane of Kubernetes %s is not built, run \"make target-versions\": %w", version, err)
 	}
 	next := p.targetKube() + ".next"
 	if err := os.Symlink(binary, next); err != nil {
@@ -47,9 +47,8 @@ func (p *Plane) linkTarget(version string) error {
 	return os.Rename(next, p.targetKube())
 }
 
-// UpgradeTarget replaces the control plane of the target cluster by that of another version of
-// Kubernetes, with the same data, and waits until it serves. The plane must have been started with
-// Options.TargetVersion.
+// UpgradeTarget restarts the target cluster with another version of Kubernetes and the same data, and
+// waits until it is ready. The Plane must have been started with Options.TargetVersion.
 func (p *Plane) UpgradeTarget(ctx context.Context, version string) error {
 	if err := p.linkTarget(version); err != nil {
 		return err
@@ -57,7 +56,7 @@ func (p *Plane) UpgradeTarget(ctx context.Context, version string) error {
 	return p.Launcher(ctx, "restart", "target")
 }
 
-// Version of the API server of a cluster.
+// Version returns the version of the cluster's API server.
 func (c *Cluster) Version() (string, error) {
 	cfg, err := clientcmd.BuildConfigFromFlags("", c.Kubeconfig)
 	if err != nil {

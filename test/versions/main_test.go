@@ -1,5 +1,5 @@
-// Package versions has target clusters of other versions of Kubernetes than the control cluster:
-// Nodes of these versions join, are upgraded with their cluster, are drained, and go.
+// Package versions tests target clusters of other versions of Kubernetes than the control cluster: Nodes of
+// these versions join, are upgraded with their cluster, are drained, and are deleted.
 package versions
 
 import (
@@ -12,9 +12,9 @@ import (
 )
 
 var (
-	// plane has a target cluster of the first of the versions.
+	// plane is shared by all tests. Its target cluster starts with the first of the versions.
 	plane *kit.Plane
-	// versions that the target cluster has one after the other.
+	// versions of the target cluster, one after the other.
 	versions []string
 )
 

@@ -31,23 +31,23 @@ const (
 	workloadName   = "held"
 )
 
-// A pool is a MachineDeployment in the target cluster, with as many pods as Machines. A budget
-// allows no eviction of them between hold and relax.
+// A pool is a MachineDeployment of Nodes of the target cluster, with as many pods as Machines. Between hold
+// and relax a budget allows no eviction of the pods.
 type pool struct {
 	kit.Fleet
 	name string
 	size int32
-	// patience is how long a Machine may take.
+	// patience is how long Machines may take to join or to be drained.
 	patience time.Duration
 }
 
-// start creates the pool of a class, with a version of the kubelet, and its pods.
+// start creates the MachineDeployment with a class and a version of the kubelet, and the pods.
 func (p *pool) start(t *testing.T, class, version string) {
 	t.Helper()
 	md := p.Deployment(deploymentName, p.size, 1, 0)
 	md.Spec.Template.Spec.ClassRef.Name, md.Spec.Template.Spec.Version = class, version
-	// Pods of one pool run on no Node of another.
-	md.Spec.Template.Spec.Taints = []machinev1alpha1.Taint{{Key: "example.org/pool", Value: p.Namespace, Effect: corev1.TaintEffectNoSchedule}}
+	// The pods of a pool must not run on Nodes of another one.
+	md.Spec.Template.Spec.Taints = []machinev1alpha1.Taint{{Key: "example.org/pool", Value: p.Namespace, Effect: string(corev1.TaintEffectNoSchedule)}}
 	p.Create(t, md)
 
 	labels := map[string]string{"app": workloadName}
@@ -56,7 +56,7 @@ func (p *pool) start(t *testing.T, class, version string) {
 	d.Spec.Selector = &metav1.LabelSelector{MatchLabels: labels}
 	d.Spec.Template.Labels = labels
 	d.Spec.Template.Spec.Tolerations = []corev1.Toleration{{Key: "example.org/pool", Value: p.Namespace, Effect: corev1.TaintEffectNoSchedule}}
-	// The mirror of the local cloud has it.
+	// The mirror of the local cloud has this image.
 	d.Spec.Template.Spec.Containers = []corev1.Container{{Name: "c", Image: "registry.k8s.io/pause:3.10"}}
 	b := p.budget()
 	b.Spec.Selector, b.Spec.MaxUnavailable = d.Spec.Selector, ptr.To(intstr.FromInt32(1))
@@ -69,9 +69,8 @@ func (p *pool) budget() *policyv1.PodDisruptionBudget {
 	return &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: p.Namespace, Name: workloadName}}
 }
 
-// awaitNodes waits until all Machines of the pool have a version and run, their Nodes are Ready with
-// kubelets of the version, the kubelets have their certificates, and the pods run. It returns the names
-// of the Nodes.
+// awaitNodes waits until the rollout of the pool is complete, its Nodes are Ready with kubelets of the
+// version, the kubelets have their certificates, and the pods run. It returns the names of the Nodes.
 func (p *pool) awaitNodes(t *testing.T, version string) []string {
 	t.Helper()
 	kit.Eventually(t, p.patience, func(ctx context.Context) string {
@@ -109,8 +108,8 @@ func unready(n corev1.Node) string {
 	return fmt.Sprintf("Node %s is not Ready: %+v", n.Name, n.Status.Conditions)
 }
 
-// withoutCertificates reports which Node lacks a client certificate or a serving certificate that
-// Drover approved; "" if none.
+// withoutCertificates returns which Node lacks a client certificate or a serving certificate that Drover
+// approved, "" if no Node does.
 func (p *pool) withoutCertificates(ctx context.Context, nodes []string) string {
 	l := &certificatesv1.CertificateSigningRequestList{}
 	if err := p.Cluster.Client.List(ctx, l); err != nil {
@@ -128,7 +127,7 @@ func (p *pool) withoutCertificates(ctx context.Context, nodes []string) string {
 	return ""
 }
 
-// subject is the common name that a request asks for.
+// subject returns the common name in a request.
 func subject(r certificatesv1.CertificateSigningRequest) string {
 	block, _ := pem.Decode(r.Spec.Request)
 	if block == nil {
@@ -147,16 +146,16 @@ func isApprovedByDrover(r certificatesv1.CertificateSigningRequest) bool {
 	})
 }
 
-// roll the pool to another version of the kubelet.
+// roll sets another version of the kubelet.
 func (p *pool) roll(t *testing.T, version string) {
 	t.Helper()
 	md := &machinev1alpha1.MachineDeployment{ObjectMeta: metav1.ObjectMeta{Namespace: p.Namespace, Name: deploymentName}}
 	p.Patch(t, md, fmt.Sprintf(`{"spec":{"template":{"spec":{"version":%q}}}}`, version))
 }
 
-// awaitRefusal waits until the pool reports that the API server does not support the kubelet. No VM is
-// created for it.
-func (p *pool) awaitRefusal(t *testing.T, server, kubelet string) {
+// awaitVersionSkew waits until the pool reports that the kubelet is newer than the API server. No VM is
+// created meanwhile.
+func (p *pool) awaitVersionSkew(t *testing.T, server, kubelet string) {
 	t.Helper()
 	kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
 		md := &machinev1alpha1.MachineDeployment{}
@@ -171,12 +170,12 @@ func (p *pool) awaitRefusal(t *testing.T, server, kubelet string) {
 		return ""
 	}, p.Describe)
 	if vms, err := p.VMs(t.Context()); err != nil || len(vms) != int(p.size) {
-		t.Errorf("%d VMs, want the %d of before: %v", len(vms), p.size, err)
+		t.Errorf("%d VMs, want the %d old ones: %v", len(vms), p.size, err)
 	}
 }
 
-// awaitBlockedDrain waits until the drain of a Node reports the budget. Then nothing goes: its pods
-// are not evicted, and the Node stays, cordoned.
+// awaitBlockedDrain waits until the drain of a Node reports the budget. From then on no pod is evicted, and
+// the Node stays cordoned.
 func (p *pool) awaitBlockedDrain(t *testing.T) {
 	t.Helper()
 	var node string
@@ -219,25 +218,25 @@ func (p *pool) awaitBlockedDrain(t *testing.T) {
 	})
 }
 
-// hold all pods of the pool: none may be evicted.
+// hold changes the budget so that no pod may be evicted.
 func (p *pool) hold(t *testing.T) {
 	t.Helper()
 	p.PatchIn(t, p.Cluster, p.budget(), fmt.Sprintf(`{"spec":{"minAvailable":%d,"maxUnavailable":null}}`, p.size))
 }
 
-// relax the budget: one pod at a time may be evicted.
+// relax changes the budget so that one pod at a time may be evicted.
 func (p *pool) relax(t *testing.T) {
 	t.Helper()
 	p.PatchIn(t, p.Cluster, p.budget(), `{"spec":{"minAvailable":null,"maxUnavailable":1}}`)
 }
 
-// awaitGone waits until Nodes are deleted.
-func (p *pool) awaitGone(t *testing.T, nodes []string) {
+// awaitDeleted waits until Nodes are deleted.
+func (p *pool) awaitDeleted(t *testing.T, nodes []string) {
 	t.Helper()
 	kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
 		for _, name := range nodes {
 			if err := p.Cluster.Client.Get(ctx, client.ObjectKey{Name: name}, &corev1.Node{}); !apierrors.IsNotFound(err) {
-				return fmt.Sprintf("Node %s is still there: %v", name, err)
+				return fmt.Sprintf("Node %s is not deleted: %v", name, err)
 			}
 		}
 		return ""
@@ -250,7 +249,7 @@ func (p *pool) pods(ctx context.Context) ([]corev1.Pod, error) {
 	return l.Items, err
 }
 
-// stop deletes the pool and its pods, and waits until nothing of it is left.
+// stop deletes the pool and its pods, and waits until everything of it is deleted.
 func (p *pool) stop(t *testing.T) {
 	t.Helper()
 	p.DeleteWorkload(t, workloadName)
@@ -260,7 +259,7 @@ func (p *pool) stop(t *testing.T) {
 	p.DeleteDeployment(t, deploymentName)
 }
 
-// consoles of the pool's VMs, which show why a machine does not join.
+// consoles returns the end of the console of each VM, which shows why a VM does not join.
 func (p *pool) consoles(ctx context.Context) string {
 	ctx = context.WithoutCancel(ctx)
 	vms, err := p.VMs(ctx)

@@ -9,13 +9,12 @@ import (
 	"github.com/drover-dev/drover/test/kit"
 )
 
-// realPatience is how long a real machine may take: minutes of CPU without KVM.
+// realPatience is the patience with real VMs: without KVM a boot takes minutes.
 const realPatience = 20 * time.Minute
 
-// TestNodesFollowTheirTargetClusterToItsNextVersions has one target cluster, whose control plane is
-// upgraded from each version to the next. Nodes of each version join it, and are replaced by those of the
-// next version as soon as the API server supports these. A budget holds their pods until it allows
-// evictions.
+// TestNodesFollowTheirTargetClusterToItsNextVersions upgrades one target cluster from each version to the
+// next. Nodes of the version join it. A rollout to the next version waits until the API server is upgraded,
+// and then until the budget of the pods allows evictions.
 func TestNodesFollowTheirTargetClusterToItsNextVersions(t *testing.T) {
 	journal, err := plane.Journal(t.Context())
 	if err != nil {
@@ -26,7 +25,7 @@ func TestNodesFollowTheirTargetClusterToItsNextVersions(t *testing.T) {
 	pools[0].start(t, "small", versions[0])
 	if kit.HasRealVMs() {
 		p := &pool{name: "real", Fleet: plane.NewRealFleet(t, localcloud.ImageFlatcarLike), size: 1, patience: realPatience}
-		// Its containerd 2 serves each kubelet.
+		// The image has containerd 2, which serves all versions of kubelets.
 		p.Create(t, p.RealClass("real", localcloud.ImageFlatcarLike, "flatcar-v1", map[string]string{"cniURL": "http://" + localcloud.GatewayAddress + "/plugins"}))
 		p.start(t, "real", versions[0])
 		pools = append(pools, p)
@@ -44,11 +43,11 @@ func TestNodesFollowTheirTargetClusterToItsNextVersions(t *testing.T) {
 		}
 	}
 	for i, version := range versions {
-		serves(t, version)
+		checkVersion(t, version)
 		each("NodesOf"+version+"Join", func(t *testing.T, p *pool) {
 			old := nodes[p]
 			nodes[p] = p.awaitNodes(t, version)
-			p.awaitGone(t, old)
+			p.awaitDeleted(t, old)
 		})
 		if i == len(versions)-1 {
 			break
@@ -57,12 +56,12 @@ func TestNodesFollowTheirTargetClusterToItsNextVersions(t *testing.T) {
 		each("AKubeletOf"+next+"WaitsForItsAPIServer", func(t *testing.T, p *pool) {
 			p.hold(t)
 			p.roll(t, next)
-			p.awaitRefusal(t, version, next)
+			p.awaitVersionSkew(t, version, next)
 		})
 		if err := plane.UpgradeTarget(t.Context(), next); err != nil {
 			t.Fatal(err)
 		}
-		serves(t, next)
+		checkVersion(t, next)
 		each("ABudgetHoldsTheDrainOf"+version, func(t *testing.T, p *pool) { p.awaitBlockedDrain(t) })
 		for _, p := range pools {
 			p.relax(t)
@@ -70,42 +69,42 @@ func TestNodesFollowTheirTargetClusterToItsNextVersions(t *testing.T) {
 	}
 	each("NothingIsLeft", func(t *testing.T, p *pool) { p.stop(t) })
 	for _, p := range pools {
-		evicts(t, journal, p)
+		checkEvictions(t, journal, p)
 	}
 }
 
-// serves checks the version of the target cluster.
-func serves(t *testing.T, version string) {
+// checkVersion checks the version of the target cluster's API server.
+func checkVersion(t *testing.T, version string) {
 	t.Helper()
 	if got, err := plane.Target.Version(); err != nil || got != version {
 		t.Fatalf("the target cluster is %s, want %s: %v", got, version, err)
 	}
 }
 
-// evicts checks that drains removed the pods of a pool by evictions: the API server refused some for the
-// budget, and allowed others.
-func evicts(t *testing.T, journal *kit.Journal, p *pool) {
+// checkEvictions checks that drains removed the pods of a pool by evictions only: the API server rejected
+// some because of the budget, and accepted others.
+func checkEvictions(t *testing.T, journal *kit.Journal, p *pool) {
 	t.Helper()
 	writes, _, err := journal.Since(0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var refused, allowed int
+	var rejected, accepted int
 	for _, w := range writes {
 		if !w.Target || !w.IsByDrover() || w.ObjectRef.Namespace != p.Namespace {
 			continue
 		}
 		switch {
 		case w.Path() == "pods/eviction" && w.ResponseStatus.Code == http.StatusTooManyRequests:
-			refused++
+			rejected++
 		case w.Path() == "pods/eviction" && w.IsAccepted():
-			allowed++
+			accepted++
 		case w.ObjectRef.Resource == "pods":
 			t.Errorf("%s: Drover sent %s %s of pod %s, answered with %d", p.name, w.Verb, w.Path(), w.ObjectRef.Name, w.ResponseStatus.Code)
 		}
 	}
-	if upgrades := len(versions) - 1; refused < upgrades || allowed < upgrades*int(p.size) {
-		t.Errorf("%s: %d evictions were refused and %d allowed, want at least one refused and one of each pod allowed for each of %d upgrades", p.name, refused, allowed, upgrades)
+	if upgrades := len(versions) - 1; rejected < upgrades || accepted < upgrades*int(p.size) {
+		t.Errorf("%s: %d evictions were rejected and %d accepted, want for each of %d upgrades at least one rejected, and one accepted per pod", p.name, rejected, accepted, upgrades)
 	}
-	t.Logf("%s: %d evictions were refused, and %d allowed", p.name, refused, allowed)
+	t.Logf("%s: %d evictions were rejected, and %d accepted", p.name, rejected, accepted)
 }
