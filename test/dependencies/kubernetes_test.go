@@ -10,8 +10,8 @@ import (
 	"golang.org/x/mod/modfile"
 )
 
-// TestThePinsOfAVersionOfKubernetesAreOfThatVersion holds the files that "make pin-kubernetes" writes: all
-// modules of Kubernetes have the version of the file, and the sources need the same modules as with go.mod.
+// TestThePinsOfAVersionOfKubernetesAreOfThatVersion checks the files that "make pin-kubernetes" writes: all
+// modules of Kubernetes have the version of the file, and the same modules are required as in go.mod.
 func TestThePinsOfAVersionOfKubernetesAreOfThatVersion(t *testing.T) {
 	folder := filepath.Join(root, "cluster", "kubernetes")
 	pins, err := filepath.Glob(filepath.Join(folder, "versions", "*.mod"))
@@ -27,7 +27,7 @@ func TestThePinsOfAVersionOfKubernetesAreOfThatVersion(t *testing.T) {
 				t.Errorf("%s, go %s, want %s, go %s", pinned.Module.Mod.Path, pinned.Go.Version, own.Module.Mod.Path, own.Go.Version)
 			}
 			if got, want := direct(pinned), direct(own); !slices.Equal(got, want) {
-				t.Errorf("the sources need %v, and with go.mod %v: run \"make pin-kubernetes PIN=%s\"", got, want, version)
+				t.Errorf("it requires %v, and go.mod %v: run \"make pin-kubernetes PIN=%s\"", got, want, version)
 			}
 			replaced := map[string]string{}
 			for _, r := range pinned.Replace {
@@ -41,7 +41,7 @@ func TestThePinsOfAVersionOfKubernetesAreOfThatVersion(t *testing.T) {
 				case r.Mod.Path == "k8s.io/kubernetes" && r.Mod.Version != version:
 					t.Errorf("it requires Kubernetes %s", r.Mod.Version)
 				case r.Mod.Version == "v0.0.0" && replaced[r.Mod.Path] == "":
-					t.Errorf("%s is a module of staging and has no version", r.Mod.Path)
+					t.Errorf("%s is a staging module of Kubernetes and has no version", r.Mod.Path)
 				}
 			}
 		})
@@ -61,7 +61,7 @@ func parse(t *testing.T, file string) *modfile.File {
 	return m
 }
 
-// direct requirements of a module, by path.
+// direct returns the paths of the modules that a module requires directly.
 func direct(m *modfile.File) []string {
 	var out []string
 	for _, r := range m.Require {
