@@ -12,20 +12,21 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// featureGateFiles list the feature gates of kubelets, a file for each minor version that Drover is tested
-// with: a name on each line, and "true" or "false" after it if that is the only value. A test of
-// cluster/kubernetes writes them.
+// featureGateFiles have the feature gates of kubelets, one file per minor version that Drover is tested
+// with. Each line is the name of a gate, followed by "true" or "false" if the gate is locked to that value.
+// A test of cluster/kubernetes/tables compares the files with Kubernetes, and writes them.
 //
 //go:embed featuregates/*.txt
 var featureGateFiles embed.FS
 
-// A gateTable has the feature gates of one minor version, with their only value if they have one.
+// A gateTable is the content of one file.
 type gateTable struct {
 	minor uint
+	// gates are the values that gates are locked to, by name. "" means that the gate is not locked.
 	gates map[string]string
 }
 
-// gateTables are those of all files, the oldest first.
+// gateTables returns the tables of all files, the oldest version first.
 var gateTables = sync.OnceValues(func() ([]gateTable, error) {
 	files, err := featureGateFiles.ReadDir("featuregates")
 	if err != nil {
@@ -42,8 +43,8 @@ var gateTables = sync.OnceValues(func() ([]gateTable, error) {
 			return nil, err
 		}
 		for line := range strings.Lines(string(b)) {
-			name, only, _ := strings.Cut(strings.TrimSpace(line), " ")
-			t.gates[name] = only
+			name, locked, _ := strings.Cut(strings.TrimSpace(line), " ")
+			t.gates[name] = locked
 		}
 		out = append(out, t)
 	}
@@ -51,9 +52,10 @@ var gateTables = sync.OnceValues(func() ([]gateTable, error) {
 	return out, nil
 })
 
-// checkFeatureGates finds those with which a kubelet of a minor version does not start: they were removed,
-// or are locked to another value. A gate that no version has may be one of a vendor. A kubelet that is
-// newer than all tables has what the newest has, at most.
+// checkFeatureGates returns an error for each gate with which a kubelet of a minor version does not start:
+// the gate was removed, or is locked to another value. A gate that is in no table may be a vendor's. A
+// kubelet that is newer than all tables is held to the newest table: removed gates do not come back, and
+// locked gates are not unlocked.
 func checkFeatureGates(gates map[string]bool, minor uint, path *field.Path) field.ErrorList {
 	tables, err := gateTables()
 	if err != nil {
@@ -69,12 +71,12 @@ func checkFeatureGates(gates map[string]bool, minor uint, path *field.Path) fiel
 	last, older := tables[upTo-1], tables[:upTo-1]
 	var errs field.ErrorList
 	for _, name := range slices.Sorted(maps.Keys(gates)) {
-		only, known := last.gates[name]
+		locked, known := last.gates[name]
 		switch {
 		case !known && slices.ContainsFunc(older, func(t gateTable) bool { _, ok := t.gates[name]; return ok }):
-			errs = append(errs, field.Forbidden(path.Key(name), fmt.Sprintf("kubelets of v1.%d do not have this feature gate any more, and do not start with it", last.minor)))
-		case only != "" && only != fmt.Sprint(gates[name]):
-			errs = append(errs, field.Invalid(path.Key(name), gates[name], fmt.Sprintf("kubelets of v1.%d start only with the value %s", last.minor, only)))
+			errs = append(errs, field.Forbidden(path.Key(name), fmt.Sprintf("kubelets of v1.%d no longer have this feature gate, and do not start with it", last.minor)))
+		case locked != "" && locked != fmt.Sprint(gates[name]):
+			errs = append(errs, field.Invalid(path.Key(name), gates[name], fmt.Sprintf("kubelets of v1.%d lock this feature gate to %s, and do not start with another value", last.minor, locked)))
 		}
 	}
 	return errs

@@ -189,10 +189,10 @@ func TestAKubeletStartsWithTheFeatureGatesOfAClass(t *testing.T) {
 		version, gates, refused string
 	}{
 		"AGateOfItsVersion":                   {"v1.36.3", `{"SidecarContainers": true}`, ""},
-		"AGateThatWasRemoved":                 {"v1.37.2", `{"SidecarContainers": true}`, "class.spec.kubelet.configuration.featureGates[SidecarContainers]: Forbidden: kubelets of v1.37 do not have this feature gate any more, and do not start with it"},
-		"AGateThatWasRemovedBeforeTheNewest":  {"v1.40.0", `{"MemoryManager": true}`, "kubelets of v1.37 do not have this feature gate any more"},
+		"AGateThatWasRemoved":                 {"v1.37.2", `{"SidecarContainers": true}`, "class.spec.kubelet.configuration.featureGates[SidecarContainers]: Forbidden: kubelets of v1.37 no longer have this feature gate, and do not start with it"},
+		"AGateThatWasRemovedBeforeTheNewest":  {"v1.40.0", `{"MemoryManager": true}`, "kubelets of v1.37 no longer have this feature gate"},
 		"AGateThatIsNotLockedYet":             {"v1.35.4", `{"UserNamespacesSupport": false}`, ""},
-		"AGateThatIsLockedToAnotherValue":     {"v1.36.3", `{"UserNamespacesSupport": false}`, "class.spec.kubelet.configuration.featureGates[UserNamespacesSupport]: Invalid value: false: kubelets of v1.36 start only with the value true"},
+		"AGateThatIsLockedToAnotherValue":     {"v1.36.3", `{"UserNamespacesSupport": false}`, "class.spec.kubelet.configuration.featureGates[UserNamespacesSupport]: Invalid value: false: kubelets of v1.36 lock this feature gate to true"},
 		"AGateThatIsLockedToItsValue":         {"v1.36.3", `{"UserNamespacesSupport": true}`, ""},
 		"AGateThatNoVersionHas":               {"v1.37.2", `{"VendorsOwn": true}`, ""},
 		"AGateThatIsLockedInALaterVersion":    {"v1.34.0", `{"UserNamespacesSupport": false}`, ""},

@@ -12,8 +12,6 @@ import (
 	"k8s.io/utils/ptr"
 	kjson "sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
-
-	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 )
 
 const kubeletKind = "KubeletConfiguration"

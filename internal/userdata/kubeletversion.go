@@ -10,8 +10,8 @@ import (
 	kubeletv1 "k8s.io/kubelet/config/v1beta1"
 )
 
-// A laterConfiguration is a KubeletConfiguration with the fields that it got after the release of
-// k8s.io/kubelet that Drover is built with. A field that both have is decoded into this one.
+// A laterConfiguration is a KubeletConfiguration with the fields of later releases of k8s.io/kubelet than the
+// one that Drover is built with. If both types have a field, it is decoded into this one.
 type laterConfiguration struct {
 	kubeletv1.KubeletConfiguration `json:",inline"`
 
@@ -20,16 +20,16 @@ type laterConfiguration struct {
 	DefaultPodSysctls       map[string]string `json:"defaultPodSysctls,omitempty"`
 }
 
-// firstMinors are the minor versions of Kubernetes whose kubelets were the first to have a field of a
-// KubeletConfiguration. An older kubelet would ignore it.
+// firstMinors has the first minor version of Kubernetes with a field of a KubeletConfiguration. An older
+// kubelet would ignore the field.
 var firstMinors = map[string]uint{
 	"tlsCurvePreferences":     36,
 	"memoryReservationPolicy": 36,
 	"defaultPodSysctls":       37,
 }
 
-// checkVersion finds what the kubelet of a version ignores, or does not start with, in the configuration
-// of a class.
+// checkVersion returns an error for each field of a configuration that a kubelet of the version would ignore,
+// and for each feature gate that it would not start with.
 func checkVersion(kubelet string, configuration map[string]any, gates map[string]bool, path *field.Path) field.ErrorList {
 	v, err := version.ParseSemantic(kubelet)
 	if err != nil {

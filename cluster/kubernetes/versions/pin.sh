@@ -1,9 +1,9 @@
 #!/bin/sh
-# Writes VERSION.mod and VERSION.sum: the modules that the sources of drover-kube are built from
-# with another version of Kubernetes, by "go build -modfile=versions/VERSION.mod".
+# Writes VERSION.mod and VERSION.sum: the modules with which drover-kube and the kubelet are built as another
+# version of Kubernetes, by "go build -modfile=versions/VERSION.mod".
 #
-# Kubernetes replaces its staging modules by folders of its repository. They are published as
-# v0.X.Y for Kubernetes v1.X.Y, and are replaced by these.
+# The go.mod of Kubernetes v1.X.Y replaces the staging modules by folders of its repository. VERSION.mod
+# replaces them by their releases v0.X.Y.
 set -eu
 version=${1:-}
 case $version in

@@ -1,4 +1,4 @@
-package main
+package kubelet
 
 import (
 	"io"
@@ -18,12 +18,12 @@ import (
 	"k8s.io/kubernetes/pkg/kubelet/apis/config/validation"
 )
 
-// rendered are documents of cloud-init that Drover renders.
-const rendered = "../../internal/userdata/testdata/*.yaml"
+// rendered matches the golden files of cloud-init documents.
+const rendered = "../../../internal/userdata/testdata/*.yaml"
 
-// A kubelet ends if it does not know a flag, or if a value of its configuration is not valid. Kubelets of
-// other versions are tested by -modfile.
-func TestAKubeletTakesTheConfigurationAndTheFlagsThatDroverRenders(t *testing.T) {
+// A kubelet does not start with an unknown flag or with an invalid value in its configuration. With -modfile
+// the test has the kubelet of another version.
+func TestAKubeletAcceptsTheConfigurationAndTheFlagsThatDroverRenders(t *testing.T) {
 	documents, err := filepath.Glob(rendered)
 	if err != nil || len(documents) == 0 {
 		t.Fatalf("no documents in %s: %v", rendered, err)
@@ -57,7 +57,8 @@ func writtenBy(t *testing.T, document string) map[string]string {
 	return out
 }
 
-// checkConfiguration decodes it more strictly than a kubelet, which ignores a field that it does not know.
+// checkConfiguration decodes and validates a KubeletConfiguration. Unlike a kubelet, which ignores unknown
+// fields, it fails for them.
 func checkConfiguration(t *testing.T, text string) {
 	t.Helper()
 	_, codecs, err := kubeletscheme.NewSchemeAndCodecs(serializer.EnableStrict)
@@ -73,7 +74,7 @@ func checkConfiguration(t *testing.T, text string) {
 	}
 }
 
-// checkFlags parses those of kubelet.service, and those of its environment file.
+// checkFlags parses the flags of kubelet.service, and those of its environment file.
 func checkFlags(t *testing.T, unit, environment string) {
 	t.Helper()
 	_, command, found := strings.Cut(unit, "/kubelet ")
