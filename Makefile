@@ -18,8 +18,8 @@ NETWORK_PLUGINS_VERSION := v1.9.1
 PAUSE_IMAGES := registry.k8s.io/pause:3.6 registry.k8s.io/pause:3.10 registry.example.org/pause:3.10
 CROSSPLANE_VERSION := v2.4.2
 
-# Kubernetes of other target clusters: the same sources as $(KUBERNETES_VERSION), built with the
-# modules that versions/VERSION.mod pins.
+# The other versions of Kubernetes that target clusters are tested with. They are built from the sources of
+# cluster/kubernetes with the modules that versions/VERSION.mod pins.
 KUBERNETES_PINS := cluster/kubernetes/versions
 TARGET_VERSIONS := $(patsubst $(KUBERNETES_PINS)/%.mod,%,$(wildcard $(KUBERNETES_PINS)/*.mod))
 
@@ -98,21 +98,21 @@ $(BIN)/drover-kube: $(wildcard cluster/kubernetes/*.go) cluster/kubernetes/go.mo
 	@cd cluster/kubernetes && $(STEP) "Kubernetes $(KUBERNETES_VERSION)" 300 go build -v -ldflags "$(call kube_ldflags,$(KUBERNETES_VERSION))" -o $@ .
 
 .PHONY: target-versions
-target-versions: $(foreach v,$(TARGET_VERSIONS),$(BIN)/kubernetes/$(v)/drover-kube $(BIN)/kubernetes/$(v)/kubelet) ## Build the control planes and kubelets of the other versions of Kubernetes that target clusters are tested with (minutes, the first time).
+target-versions: $(foreach v,$(TARGET_VERSIONS),$(BIN)/kubernetes/$(v)/drover-kube $(BIN)/kubernetes/$(v)/kubelet) ## Build the other versions of Kubernetes that target clusters are tested with (many minutes, the first time).
 
 $(BIN)/kubernetes/%/drover-kube: $(KUBERNETES_PINS)/%.mod $(wildcard cluster/kubernetes/*.go)
 	@mkdir -p $(@D)
-	cd cluster/kubernetes && go build -modfile=versions/$*.mod -ldflags "$(call kube_ldflags,$*)" -o $@ .
+	@cd cluster/kubernetes && $(STEP) "Kubernetes $*" 300 go build -v -modfile=versions/$*.mod -ldflags "$(call kube_ldflags,$*)" -o $@ .
 
 $(BIN)/kubernetes/%/kubelet: $(KUBERNETES_PINS)/%.mod
 	@mkdir -p $(@D)
 	cd cluster/kubernetes && go build -modfile=versions/$*.mod -ldflags "$(call kube_ldflags,$*)" -o $@ k8s.io/kubernetes/cmd/kubelet
 
-# The modules of a version are those that it names itself, as its own go.mod replaces them by folders.
 PIN ?=
 .PHONY: pin-kubernetes
-pin-kubernetes: ## Pin the modules of another version of Kubernetes for target clusters, PIN=v1.37.2.
-	cd $(KUBERNETES_PINS) && ./pin.sh "$(PIN)"
+pin-kubernetes: ## Pin another version of Kubernetes for target clusters, PIN=v1.37.2, and write the tables of its feature gates and of its kubelet's fields.
+	$(KUBERNETES_PINS)/pin.sh "$(PIN)"
+	cd cluster/kubernetes && go test -modfile=versions/$(PIN).mod ./tables -update
 
 $(BIN)/crossplane: cluster/go.mod
 	@mkdir -p $(BIN)
@@ -323,10 +323,10 @@ RECOVERY ?=
 recovery: build packages ## Restore, move and lose control clusters whose Nodes are in use; RECOVERY="-away=1h -snapshots=20".
 	DROVER_BIN=$(BIN) DROVER_PACKAGES=$(PACKAGES) go test -count=1 -timeout $(if $(RECOVERY),6h,20m) ./test/recovery $(RECOVERY)
 
-# It builds Kubernetes twice more, so it is no part of "make test". Where there are no real VMs, only
-# simulated ones join.
+# It compiles each version of Kubernetes, so it is no part of "make test". If the images of real VMs cannot be
+# built, only simulated VMs join.
 .PHONY: versions
-versions: build packages target-versions real-vms-if-possible ## Let Nodes of other versions of Kubernetes join target clusters of these, upgrade, drain and go.
+versions: build packages target-versions real-vms-if-possible ## Let Nodes of the other versions of Kubernetes join a target cluster, roll with its upgrade and drain (minutes to compile, the first time).
 	@for v in $(TARGET_VERSIONS); do echo "test cluster/kubernetes with $$v"; (cd cluster/kubernetes && go test -modfile=versions/$$v.mod ./...) || exit 1; done
 	@[ ! -d $(REAL_VMS) ] || for v in $(TARGET_VERSIONS); do \
 		$(BIN)/vm-image mirror --dir $(REAL_VMS)/mirror --release $$v $(BIN)/kubernetes/$$v/kubelet || exit 1; done

@@ -82,7 +82,7 @@ func checkVersion(t *testing.T, version string) {
 }
 
 // checkEvictions checks that drains removed the pods of a pool by evictions only: the API server rejected
-// some because of the budget, and accepted others.
+// at least one because of the budget.
 func checkEvictions(t *testing.T, journal *kit.Journal, p *pool) {
 	t.Helper()
 	writes, _, err := journal.Since(0)
