@@ -18,9 +18,14 @@ NETWORK_PLUGINS_VERSION := v1.9.1
 PAUSE_IMAGES := registry.k8s.io/pause:3.6 registry.k8s.io/pause:3.10 registry.example.org/pause:3.10
 CROSSPLANE_VERSION := v2.4.2
 
+# The other versions of Kubernetes that target clusters are tested with. They are built from the sources of
+# cluster/kubernetes with the modules that versions/VERSION.mod pins.
+KUBERNETES_PINS := cluster/kubernetes/versions
+TARGET_VERSIONS := $(patsubst $(KUBERNETES_PINS)/%.mod,%,$(wildcard $(KUBERNETES_PINS)/*.mod))
+
 kube_version := k8s.io/component-base/version
-KUBE_LDFLAGS := -s -w -X $(kube_version).gitVersion=$(KUBERNETES_VERSION) -X $(kube_version).gitMajor=1 \
-	-X $(kube_version).gitMinor=35 -X $(kube_version).gitTreeState=clean
+kube_ldflags = -s -w -X $(kube_version).gitVersion=$(1) -X $(kube_version).gitMajor=1 \
+	-X $(kube_version).gitMinor=$(word 2,$(subst ., ,$(1))) -X $(kube_version).gitTreeState=clean
 # The RBAC manager has no flag for its metrics: without the second setting each
 # instance wants port 8080.
 CROSSPLANE_LDFLAGS := -s -w -X github.com/crossplane/crossplane-runtime/v2/pkg/version.version=$(CROSSPLANE_VERSION) \
@@ -94,7 +99,24 @@ binaries: vm-tools
 
 $(BIN)/drover-kube: $(wildcard cluster/kubernetes/*.go) cluster/kubernetes/go.mod
 	@mkdir -p $(BIN)
-	@cd cluster/kubernetes && $(STEP) "Kubernetes $(KUBERNETES_VERSION)" 300 go build -v -ldflags "$(KUBE_LDFLAGS)" -o $@ .
+	@cd cluster/kubernetes && $(STEP) "Kubernetes $(KUBERNETES_VERSION)" 300 go build -v -ldflags "$(call kube_ldflags,$(KUBERNETES_VERSION))" -o $@ .
+
+.PHONY: target-versions
+target-versions: $(foreach v,$(TARGET_VERSIONS),$(BIN)/kubernetes/$(v)/drover-kube $(BIN)/kubernetes/$(v)/kubelet) ## Build the other versions of Kubernetes that target clusters are tested with (many minutes, the first time).
+
+$(BIN)/kubernetes/%/drover-kube: $(KUBERNETES_PINS)/%.mod $(wildcard cluster/kubernetes/*.go)
+	@mkdir -p $(@D)
+	@cd cluster/kubernetes && $(STEP) "Kubernetes $*" 300 go build -v -modfile=versions/$*.mod -ldflags "$(call kube_ldflags,$*)" -o $@ .
+
+$(BIN)/kubernetes/%/kubelet: $(KUBERNETES_PINS)/%.mod
+	@mkdir -p $(@D)
+	cd cluster/kubernetes && go build -modfile=versions/$*.mod -ldflags "$(call kube_ldflags,$*)" -o $@ k8s.io/kubernetes/cmd/kubelet
+
+PIN ?=
+.PHONY: pin-kubernetes
+pin-kubernetes: ## Pin another version of Kubernetes for target clusters, PIN=v1.37.2, and write the tables of its feature gates and of its kubelet's fields.
+	$(KUBERNETES_PINS)/pin.sh "$(PIN)"
+	cd cluster/kubernetes && go test -modfile=versions/$(PIN).mod ./tables -update
 
 $(BIN)/crossplane: cluster/go.mod
 	@mkdir -p $(BIN)
@@ -134,7 +156,7 @@ vm-tools:
 
 $(BIN)/kubelet: cluster/kubernetes/go.mod
 	@mkdir -p $(BIN)
-	cd cluster/kubernetes && go build -ldflags "$(KUBE_LDFLAGS)" -o $@ k8s.io/kubernetes/cmd/kubelet
+	cd cluster/kubernetes && go build -ldflags "$(call kube_ldflags,$(KUBERNETES_VERSION))" -o $@ k8s.io/kubernetes/cmd/kubelet
 
 network_plugins := ipam/host-local main/bridge main/loopback meta/portmap
 $(BIN)/plugins: cluster/cloud/go.mod
@@ -313,13 +335,23 @@ LONG ?=
 .PHONY: e2e
 e2e: build packages $(BIN)/crossplane-cli $(if $(LONG),previous-if-possible) real-vms-if-possible ## Run the end-to-end tests, conformance and the golden renders on a local control plane: the short form, or with LONG=1 all.
 	DROVER_SHORT=$(if $(LONG),,1) DROVER_BIN=$(BIN) DROVER_PACKAGES=$(PACKAGES) DROVER_PREVIOUS=$$(ls -d $(previous_dir)/packages 2>/dev/null) DROVER_REAL_VMS=$$(ls -d $(REAL_VMS) 2>/dev/null) \
-		go test -count=1 -p 2 -parallel 4 -timeout $(if $(LONG),3h,60m) ./test/e2e ./test/conformance ./test/docs $$(go list ./test/... | grep -vE '/(recovery|gitops|e2e|conformance|docs)$$')
+		go test -count=1 -p 2 -parallel 4 -timeout $(if $(LONG),3h,60m) ./test/e2e ./test/conformance ./test/docs $$(go list ./test/... | grep -vE '/(recovery|gitops|versions|e2e|conformance|docs)$$')
 
 # It has two control planes of its own, so it runs alone.
 RECOVERY ?=
 .PHONY: recovery
 recovery: build packages ## Restore, move and lose control clusters whose Nodes are in use; RECOVERY="-away=1h -snapshots=20".
 	DROVER_BIN=$(BIN) DROVER_PACKAGES=$(PACKAGES) go test -count=1 -timeout $(if $(RECOVERY),6h,20m) ./test/recovery $(RECOVERY)
+
+# It compiles each version of Kubernetes, so it is no part of "make test". If the images of real VMs cannot be
+# built, only simulated VMs join.
+.PHONY: versions
+versions: build packages target-versions real-vms-if-possible ## Let Nodes of the other versions of Kubernetes join a target cluster, roll with its upgrade and drain (minutes to compile, the first time).
+	@for v in $(TARGET_VERSIONS); do echo "test cluster/kubernetes with $$v"; (cd cluster/kubernetes && go test -modfile=versions/$$v.mod ./...) || exit 1; done
+	@[ ! -d $(REAL_VMS) ] || for v in $(TARGET_VERSIONS); do \
+		$(BIN)/vm-image mirror --dir $(REAL_VMS)/mirror --release $$v $(BIN)/kubernetes/$$v/kubelet || exit 1; done
+	DROVER_BIN=$(BIN) DROVER_PACKAGES=$(PACKAGES) DROVER_REAL_VMS=$$(ls -d $(REAL_VMS) 2>/dev/null) \
+		go test -count=1 -timeout 60m -v ./test/versions
 
 VELERO := $(CURDIR)/.work/velero
 .PHONY: velero

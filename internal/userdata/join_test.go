@@ -3,6 +3,7 @@ package userdata
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"flag"
 	"os"
 	"path/filepath"
@@ -35,6 +36,10 @@ func input(change ...func(*Input)) Input {
 
 func configuration(json string) func(*Input) {
 	return func(in *Input) { in.Kubelet.Configuration = &runtime.RawExtension{Raw: []byte(json)} }
+}
+
+func ofVersion(kubelet string) func(*Input) {
+	return func(in *Input) { in.Version = kubelet }
 }
 
 func TestDocumentsAreThoseOfTheGoldenFiles(t *testing.T) {
@@ -146,6 +151,64 @@ func TestConfigurationOfTheClassWinsOverTheDefaults(t *testing.T) {
 	}
 }
 
+func TestAKubeletHasTheFieldsOfItsVersion(t *testing.T) {
+	cases := map[string]struct {
+		version, configuration, refused string
+	}{
+		"AFieldOfV136IsRefusedInV135":     {"v1.35.4", `{"tlsCurvePreferences": [29]}`, "from v1.36 on, and spec.version is v1.35.4"},
+		"AFieldOfV136IsTakenInV136":       {"v1.36.0", `{"tlsCurvePreferences": [29]}`, ""},
+		"AnotherFieldOfV136IsTakenInV137": {"v1.37.2", `{"memoryReservationPolicy": "TieredReservation"}`, ""},
+		"AFieldOfV137IsRefusedInV136":     {"v1.36.3", `{"defaultPodSysctls": {"net.ipv4.ip_forward": "1"}}`, "from v1.37 on, and spec.version is v1.36.3"},
+		"AFieldOfV137IsTakenInV137":       {"v1.37.0-rc.1", `{"defaultPodSysctls": {"net.ipv4.ip_forward": "1"}}`, ""},
+		"AnOldFieldIsTakenInEachVersion":  {"v1.37.2", `{"maxPods": 20}`, ""},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			in := input(ofVersion(tc.version), configuration(tc.configuration))
+			if tc.refused != "" {
+				if _, err := New(in); err == nil || !strings.Contains(err.Error(), tc.refused) {
+					t.Errorf("want an error with %q, got %v", tc.refused, err)
+				}
+				return
+			}
+			var want, got map[string]any
+			if err := errors.Join(yaml.Unmarshal([]byte(tc.configuration), &want), yaml.Unmarshal([]byte(files(t, in)[pathKubeletConfig]), &got)); err != nil {
+				t.Fatal(err)
+			}
+			for field, value := range want {
+				if diff := cmp.Diff(value, got[field]); diff != "" {
+					t.Errorf("%s -want +got:\n%s", field, diff)
+				}
+			}
+		})
+	}
+}
+
+func TestAKubeletStartsWithTheFeatureGatesOfAClass(t *testing.T) {
+	cases := map[string]struct {
+		version, gates, refused string
+	}{
+		"AGateOfItsVersion":                   {"v1.36.3", `{"SidecarContainers": true}`, ""},
+		"AGateThatWasRemoved":                 {"v1.37.2", `{"SidecarContainers": true}`, "class.spec.kubelet.configuration.featureGates[SidecarContainers]: Forbidden: kubelets of v1.37 no longer have this feature gate, and do not start with it"},
+		"AGateThatWasRemovedBeforeTheNewest":  {"v1.40.0", `{"MemoryManager": true}`, "kubelets of v1.37 no longer have this feature gate"},
+		"AGateThatIsNotLockedYet":             {"v1.35.4", `{"UserNamespacesSupport": false}`, ""},
+		"AGateThatIsLockedToAnotherValue":     {"v1.36.3", `{"UserNamespacesSupport": false}`, "class.spec.kubelet.configuration.featureGates[UserNamespacesSupport]: Invalid value: false: kubelets of v1.36 lock this feature gate to true"},
+		"AGateThatIsLockedToItsValue":         {"v1.36.3", `{"UserNamespacesSupport": true}`, ""},
+		"AGateThatNoVersionHas":               {"v1.37.2", `{"VendorsOwn": true}`, ""},
+		"AGateThatIsLockedInALaterVersion":    {"v1.34.0", `{"UserNamespacesSupport": false}`, ""},
+		"AGateThatWasRemovedInALaterVersion":  {"v1.34.0", `{"SidecarContainers": true}`, ""},
+		"AGateThatIsNewInALaterVersionIsLeft": {"v1.35.4", `{"DefaultPodSysctls": true}`, ""},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			_, err := New(input(ofVersion(tc.version), configuration(`{"featureGates": `+tc.gates+`}`)))
+			if tc.refused == "" && err != nil || tc.refused != "" && (err == nil || !strings.Contains(err.Error(), tc.refused)) {
+				t.Errorf("want an error with %q, got %v", tc.refused, err)
+			}
+		})
+	}
+}
+
 func TestBadInputIsNamed(t *testing.T) {
 	cases := map[string]struct {
 		in   Input
@@ -154,6 +217,14 @@ func TestBadInputIsNamed(t *testing.T) {
 		"AFieldThatKubeletsDoNotHave": {
 			in:   input(configuration(`{"maxPodz": 3}`)),
 			want: []string{"class.spec.kubelet.configuration", `unknown field "maxPodz"`, "kubelet.config.k8s.io/v1beta1"},
+		},
+		"AFieldOfLaterKubelets": {
+			in:   input(configuration(`{"memoryReservationPolicy": "None"}`)),
+			want: []string{"class.spec.kubelet.configuration.memoryReservationPolicy: Forbidden: kubelets have this field from v1.36 on, and spec.version is v1.35.4"},
+		},
+		"AFieldOfLaterKubeletsOfAnotherType": {
+			in:   input(ofVersion("v1.37.2"), configuration(`{"tlsCurvePreferences": ["X25519"]}`)),
+			want: []string{"class.spec.kubelet.configuration", "tlsCurvePreferences", "int32"},
 		},
 		"AFieldOfAnotherType": {
 			in:   input(configuration(`{"maxPods": "many"}`)),

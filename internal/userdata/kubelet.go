@@ -12,8 +12,6 @@ import (
 	"k8s.io/utils/ptr"
 	kjson "sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
-
-	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 )
 
 const kubeletKind = "KubeletConfiguration"
@@ -74,7 +72,7 @@ func kubeletConfiguration(in Input, path *field.Path) (string, field.ErrorList) 
 	base["apiVersion"] = kubeletv1.SchemeGroupVersion.String()
 	base["kind"] = kubeletKind
 
-	over, ofClass, errs := overlay(k, path.Child("configuration"))
+	over, ofClass, errs := overlay(in, path.Child("configuration"))
 	register, terrs := registerWithTaints(ofClass, in)
 	if errs = append(errs, terrs...); len(errs) > 0 {
 		return "", errs
@@ -93,12 +91,14 @@ func kubeletConfiguration(in Input, path *field.Path) (string, field.ErrorList) 
 	return string(b), nil
 }
 
-// overlay returns the class's configuration, which must be fields of a KubeletConfiguration.
-func overlay(k machinev1alpha1.Kubelet, path *field.Path) (map[string]any, []corev1.Taint, field.ErrorList) {
+// overlay returns the class's configuration, which must be fields of the KubeletConfiguration of the
+// kubelet's version.
+func overlay(in Input, path *field.Path) (map[string]any, []corev1.Taint, field.ErrorList) {
+	k := in.Kubelet
 	if k.Configuration == nil || len(k.Configuration.Raw) == 0 {
 		return nil, nil, nil
 	}
-	c := &kubeletv1.KubeletConfiguration{}
+	c := &laterConfiguration{}
 	strict, err := kjson.UnmarshalStrict(k.Configuration.Raw, c)
 	if err != nil {
 		return nil, nil, field.ErrorList{field.Invalid(path, field.OmitValueType{}, fmt.Sprintf("must be fields of a %s of %s: %v", kubeletKind, kubeletv1.SchemeGroupVersion, err))}
@@ -124,7 +124,7 @@ func overlay(k machinev1alpha1.Kubelet, path *field.Path) (map[string]any, []cor
 	if err := checkContent(string(b), path); err != nil {
 		return nil, nil, field.ErrorList{err}
 	}
-	return m, c.RegisterWithTaints, nil
+	return m, c.RegisterWithTaints, checkVersion(in.Version, m, c.FeatureGates, path)
 }
 
 // encode leaves out fields that are not set but encoded nevertheless, such as syncFrequency: 0s.

@@ -69,6 +69,9 @@ type Options struct {
 	Args []string
 	// Target requests a separate target cluster.
 	Target bool
+	// TargetVersion is the version of Kubernetes of the target cluster, one of TargetVersions. The
+	// default is that of the control cluster.
+	TargetVersion string
 	// CloudOf is another Plane whose local cloud and target cluster this one shares, as a second
 	// control cluster of the same account. Nil means that this Plane has its own.
 	CloudOf *Plane
@@ -111,6 +114,12 @@ func Up(ctx context.Context, o Options) (*Plane, error) {
 	args = append(args, realVMArgs()...)
 	if o.Target {
 		args = append(args, "--target")
+	}
+	if o.TargetVersion != "" {
+		if err := p.linkTarget(o.TargetVersion); err != nil {
+			return p, err
+		}
+		args = append(args, "--target-kube="+p.targetKube())
 	}
 	if o.Audit || o.Witness {
 		args = append(args, "--audit="+auditLevel)

@@ -32,6 +32,9 @@ func realVMArgs() []string {
 	return nil
 }
 
+// HasRealVMs reports whether the local cloud of a Plane boots real VMs.
+func HasRealVMs() bool { return os.Getenv(envRealVMs) != "" }
+
 // realSlots limits the number of tests that have real VMs at the same time: each VM keeps a
 // processor busy.
 var realSlots = make(chan struct{}, 2)

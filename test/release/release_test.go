@@ -119,6 +119,17 @@ func TestTheCompatibilityTableIsThatOfTheBuild(t *testing.T) {
 			t.Errorf("docs/releases.md does not have %s %s", what, want)
 		}
 	}
+	pins, err := filepath.Glob(filepath.Join(root, "cluster", "kubernetes", "versions", "*.mod"))
+	if err != nil || len(pins) == 0 {
+		t.Fatalf("no other version of Kubernetes is pinned: %v", err)
+	}
+	_, targets, _ := strings.Cut(page, "with target clusters of Kubernetes ")
+	targets, _, _ = strings.Cut(targets, ". ")
+	for _, p := range pins {
+		if v := strings.TrimSuffix(filepath.Base(p), ".mod"); !strings.Contains(targets, v) {
+			t.Errorf("docs/releases.md does not have target clusters of Kubernetes %s", v)
+		}
+	}
 	minor := regexp.MustCompile(`^v\d+\.\d+`).FindString(variable(t, "VERSION"))
 	if !strings.Contains(page, "| "+minor+" | ") {
 		t.Errorf("docs/releases.md: the table of compatibility has no row of %s", minor)

@@ -29,6 +29,7 @@ const (
 type runFlags struct {
 	Bin                      string  `default:".work/bin" help:"Folder with the binaries." placeholder:"DIR"`
 	Target                   bool    `help:"Start a second API server as a separate target cluster."`
+	TargetKube               string  `type:"path" help:"The drover-kube of the target cluster, of another version of Kubernetes; only with --target. If the file or link is replaced, restart the component target." placeholder:"FILE"`
 	CircuitBreakerBurst      float64 `help:"Crossplane's --circuit-breaker-burst; 0 is its default." placeholder:"N"`
 	CircuitBreakerRefillRate float64 `help:"Crossplane's --circuit-breaker-refill-rate; 0 is its default." placeholder:"R"`
 	MaxConcurrentReconciles  int     `help:"Crossplane's --max-concurrent-reconciles; 0 is its default." placeholder:"N"`
@@ -111,6 +112,9 @@ func (c *upCommand) spawn(dir layout.Dir) (child, error) {
 		fmt.Sprintf("--circuit-breaker-refill-rate=%g", c.CircuitBreakerRefillRate),
 		fmt.Sprintf("--max-concurrent-reconciles=%d", c.MaxConcurrentReconciles),
 		"--audit="+c.Audit)
+	if c.TargetKube != "" {
+		cmd.Args = append(cmd.Args, "--target-kube="+c.TargetKube)
+	}
 	if c.RealVMs != "" {
 		cmd.Args = append(cmd.Args, "--real-vms="+c.RealVMs)
 	}
@@ -180,7 +184,7 @@ func (c *superviseCommand) Run(ctx context.Context) error {
 		return err
 	}
 	return supervisor.Run(ctx, supervisor.Options{
-		Dir: dir, Bin: c.Bin, Target: c.Target,
+		Dir: dir, Bin: c.Bin, Target: c.Target, TargetKube: c.TargetKube,
 		CircuitBreakerBurst: c.CircuitBreakerBurst, CircuitBreakerRefillRate: c.CircuitBreakerRefillRate,
 		MaxConcurrentReconciles: c.MaxConcurrentReconciles, RealVMs: c.RealVMs, Audit: c.Audit,
 	}, log.New(os.Stderr, "", log.LstdFlags|log.Lmicroseconds))

@@ -3,6 +3,7 @@ package supervisor
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"log"
 	"net"
@@ -37,6 +38,15 @@ func (s *supervisor) prepare() error {
 			return &stepError{step: "binaries", err: fmt.Errorf("%s is missing: build it, or name its folder with --bin", s.binary(name))}
 		}
 	}
+	if s.TargetKube != "" && !s.Target {
+		return &stepError{step: "binaries", err: errors.New("--target-kube must be together with --target: there is no other target cluster")}
+	}
+	if s.TargetKube == "" {
+		s.TargetKube = s.binary("drover-kube")
+	}
+	if s.Target && !files.Exists(s.TargetKube) {
+		return &stepError{step: "binaries", err: fmt.Errorf("%s is missing: build it, or name another one with --target-kube", s.TargetKube)}
+	}
 	s.hasLocalCloud = files.Exists(s.binary("local-cloud"))
 	if err := s.choosePorts(); err != nil {
 		return &stepError{step: "ports", err: err}
@@ -58,7 +68,7 @@ func (s *supervisor) boot(ctx context.Context) error {
 	if s.Target {
 		g.Go(func() error {
 			return s.step(gctx, Target, func(ctx context.Context) (string, error) {
-				_, err := s.bootKubernetes(ctx, s.target)
+				_, err := s.bootKubernetes(ctx, s.target, s.TargetKube)
 				return "API server is ready on " + s.target.Server(), err
 			})
 		})
@@ -86,7 +96,7 @@ func (s *supervisor) step(ctx context.Context, name string, run func(context.Con
 func (s *supervisor) bootControl(ctx, life context.Context) error {
 	var x crossplane.Installation
 	if err := s.step(ctx, Kubernetes, func(ctx context.Context) (string, error) {
-		c, err := s.bootKubernetes(ctx, s.control)
+		c, err := s.bootKubernetes(ctx, s.control, s.binary("drover-kube"))
 		if err != nil {
 			return "", err
 		}
@@ -109,11 +119,11 @@ func (s *supervisor) bootControl(ctx, life context.Context) error {
 	return s.step(ctx, packages, func(ctx context.Context) (string, error) { return s.bootPackages(ctx, life, x) })
 }
 
-func (s *supervisor) bootKubernetes(ctx context.Context, k kube.ControlPlane) (client.Client, error) {
+func (s *supervisor) bootKubernetes(ctx context.Context, k kube.ControlPlane, binary string) (client.Client, error) {
 	if err := k.Prepare(time.Now()); err != nil {
 		return nil, err
 	}
-	spec, err := k.Spec(s.binary("drover-kube"), s.Dir.Log(k.Name))
+	spec, err := k.Spec(binary, s.Dir.Log(k.Name))
 	if err != nil {
 		return nil, err
 	}

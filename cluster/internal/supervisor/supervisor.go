@@ -42,6 +42,9 @@ type Options struct {
 	Bin string
 	// Target requests a second API server.
 	Target bool
+	// TargetKube is the drover-kube of the second API server. The default is the one in Bin. If it is a
+	// link, each start of the second API server follows it anew.
+	TargetKube string
 	// CircuitBreakerBurst and CircuitBreakerRefillRate are Crossplane's flags. 0 means Crossplane's
 	// default.
 	CircuitBreakerBurst, CircuitBreakerRefillRate float64

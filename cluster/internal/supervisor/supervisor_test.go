@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"log"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -28,6 +29,33 @@ func TestAStartWithoutBinariesNamesWhatIsMissing(t *testing.T) {
 	failed := &stepError{}
 	if !errors.As(err, &failed) || failed.step != "binaries" || !strings.Contains(err.Error(), filepath.Join(bin, "drover-kube")) {
 		t.Errorf("got %v, want an error of step binaries that names drover-kube's path", err)
+	}
+}
+
+func TestABadBinaryOfTheTargetClusterIsNamed(t *testing.T) {
+	bin := t.TempDir()
+	for _, name := range []string{"drover-kube", "crossplane", "crossplane-manifests"} {
+		if err := os.WriteFile(filepath.Join(bin, name), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	missing := filepath.Join(bin, "v1.37.2", "drover-kube")
+	cases := map[string]struct {
+		target bool
+		kube   string
+		want   string
+	}{
+		"Missing":               {target: true, kube: missing, want: missing + " is missing"},
+		"WithoutATargetCluster": {kube: filepath.Join(bin, "drover-kube"), want: "--target-kube must be together with --target"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			err := Run(context.Background(), Options{Dir: testDir(t), Bin: bin, Target: tc.target, TargetKube: tc.kube}, log.New(io.Discard, "", 0))
+			failed := &stepError{}
+			if !errors.As(err, &failed) || failed.step != "binaries" || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("got %v, want an error of step binaries with %q", err, tc.want)
+			}
+		})
 	}
 }
 

@@ -11,22 +11,32 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Defaults of a kubelet of v1.35.
+// Defaults of the kubelets of v1.35 to v1.37.
 const (
 	defaultMaxPods      = 110
 	defaultLeaseSeconds = 40
 	defaultStatusReport = 5 * time.Minute
 )
 
-// applyConfig reads the KubeletConfiguration, as strictly as a kubelet does.
+// A laterConfiguration is a KubeletConfiguration with the fields of later releases of k8s.io/kubelet than
+// the one that the local cloud is built with.
+type laterConfiguration struct {
+	kubeletv1.KubeletConfiguration `json:",inline"`
+
+	// DefaultPodSysctls exists since v1.37.
+	DefaultPodSysctls map[string]string `json:"defaultPodSysctls,omitempty"`
+}
+
+// applyConfig reads the KubeletConfiguration more strictly than a kubelet, which ignores unknown fields.
 func (p *Plan) applyConfig(flags map[string]string, files map[string]string) error {
-	c := &kubeletv1.KubeletConfiguration{}
+	later := &laterConfiguration{}
+	c := &later.KubeletConfiguration
 	if file := flags["config"]; file != "" {
 		text, ok := files[path.Clean(file)]
 		if !ok {
 			return fmt.Errorf("kubelet: --config: %s is missing", file)
 		}
-		if err := yaml.UnmarshalStrict([]byte(text), c); err != nil {
+		if err := yaml.UnmarshalStrict([]byte(text), later); err != nil {
 			return fmt.Errorf("kubelet: %s: %w", file, err)
 		}
 		if gv := kubeletv1.SchemeGroupVersion.String(); c.Kind != "KubeletConfiguration" || c.APIVersion != gv {

@@ -1,6 +1,6 @@
 package kubelet
 
-// The flags of a kubelet of v1.35. An unknown flag ends it, as it ends a real one.
+// The flags of the kubelets of v1.35 to v1.37. An unknown flag ends the kubelet, as it ends a real one.
 var (
 	boolFlags = flagNames(`
 	anonymous-auth authentication-token-webhook cgroups-per-qos contention-profiling

@@ -92,6 +92,12 @@ func TestPlan(t *testing.T) {
 				r.Taints = []corev1.Taint{{Key: "x", Effect: "NoSchedule"}}
 			}),
 		},
+		"FieldsOfLaterKubelets": {
+			change: func(in *userdata.Instance) {
+				in.Files[configFile] += "memoryReservationPolicy: None\ntlsCurvePreferences: [29]\ndefaultPodSysctls: {net.ipv4.ip_forward: \"1\"}\n"
+			},
+			want: base(nil),
+		},
 		"ADropInReplacesTheCommandLine": {
 			change: func(in *userdata.Instance) {
 				in.Files["/etc/systemd/system/kubelet.service.d/10-args.conf"] = "[Service]\nEnvironment=\"ARGS=--bootstrap-kubeconfig=" + bootstrapFile + " --kubeconfig=/k\"\n" +
