@@ -90,6 +90,14 @@ var clouds = []cloud{
 		GroupVersion: handWritten,
 	},
 	{
+		Name: "proxmox", What: "Proxmox VE", Account: "a cluster of Proxmox VE", SecretRef: "the API token",
+		Secret:       `Its value is a JSON object, like {"tokenID": "drover@pve!drover", "secret": "..."}.`,
+		Fields:       proxmoxServer + bundle("the certificates of the cluster are") + proxmoxInsecure,
+		SpecMarkers:  `+kubebuilder:validation:XValidation:rule="!(has(self.insecureSkipVerify) && self.insecureSkipVerify && has(self.caBundle))",message="caBundle is not used with insecureSkipVerify: set one of them"`,
+		Columns:      [][2]string{{"Server", ".spec.server"}},
+		GroupVersion: handWritten,
+	},
+	{
 		Name: "aws", What: "AWS", Account: "an account at AWS", ClusterOnly: true, Identity: true,
 		Secret: `Its value is a file of credentials with the profile default, as the aws command has in ~/.aws/credentials.`,
 		Fields: defaultEndpoint("The default is that of EC2 in the region of the inventory."),
@@ -149,5 +157,21 @@ Server string ` + "`json:\"server\"`"
 const vsphereInsecure = `
 // InsecureSkipVerify does not check the vCenter's certificate: who is on the way to
 // it can read the password. Default false.
+// +optional
+InsecureSkipVerify *bool ` + "`json:\"insecureSkipVerify,omitempty\"`"
+
+const proxmoxServer = `
+// Server is a node of the cluster, or a load balancer before its nodes, as a URL like
+// https://pve.example.org:8006. The port is 8006 if there is none.
+//
+// A VM is never looked for in another cluster than the one that it was created in: to
+// move VMs to another, make a new configuration.
+// +kubebuilder:validation:MaxLength=253
+// +kubebuilder:validation:Pattern=` + "`^https?://[A-Za-z0-9.:\\[\\]-]+/?$`" + `
+Server string ` + "`json:\"server\"`"
+
+const proxmoxInsecure = `
+// InsecureSkipVerify does not check the certificate of the server: an attacker on the
+// way to it can read the API token and all user data. Default false.
 // +optional
 InsecureSkipVerify *bool ` + "`json:\"insecureSkipVerify,omitempty\"`"

@@ -18,7 +18,7 @@ type Resource interface {
 	resource.ModernManaged
 	client.Object
 
-	// Observation returns what is known of the VM, to be read and set.
+	// Observation returns the observed state of the VM, to be read and set.
 	Observation() *v1alpha1.Observation
 	// UserDataSource returns where the user data is.
 	UserDataSource() v1alpha1.UserData
@@ -58,20 +58,20 @@ type Account[T Resource] interface {
 	// region. It is the same with rotated credentials and another address of the same API.
 	Place(ctx context.Context) (string, error)
 
-	// Prepare validates what the schema cannot, before anything is created. It may set annotations,
+	// Prepare validates all that the schema cannot, before anything is created. It may set annotations,
 	// which are written before Create is called, such as an ID that it chose. While the result of
 	// the last creation is unknown (meta.ExternalCreateIncomplete), it must choose the same again,
 	// so that the cloud refuses a second creation.
 	Prepare(ctx context.Context, vm T) error
 
-	// FindLost returns the external name of what a creation of vm made that has no external name,
-	// by tags or by a token of idempotence. It returns "" if there is none.
+	// FindLost returns the external name of a VM that an earlier creation of vm made, by tags or by a
+	// token of idempotence. It returns "" if there is none.
 	FindLost(ctx context.Context, vm T) (string, error)
 
-	// Get the VM by its external name. What it returns is not older than since, the last change from
-	// here. If the VM is being deleted (meta.WasDeleted), what is deleted after the VM counts as a
-	// VM that is StateIncomplete. Get proves that a VM does not exist before it returns StateNone:
-	// a list leaves out what the account may not read. It may set fields of the status.
+	// Get the VM by its external name. The result is not older than since, the last change from here.
+	// If the VM is being deleted (meta.WasDeleted), a resource that is deleted after the VM counts as
+	// a VM that is StateIncomplete. Get proves that a VM does not exist before it returns StateNone:
+	// a list leaves out VMs that the account may not read. It may set fields of the status.
 	Get(ctx context.Context, vm T, since time.Time) (VM, error)
 
 	// Create begins to create the VM. It may set annotations, and it sets the external name if the
@@ -105,7 +105,7 @@ type Provider[T Resource, C any] struct {
 	// NamedByCloud means that the cloud chooses the external name. Otherwise the external name is
 	// the UID of the managed resource, known before anything is created.
 	NamedByCloud bool
-	// Settle is after which time the cloud certainly shows what a creation made. After a creation of
-	// unknown result nothing is created for so long.
+	// Settle is the time after which the cloud certainly shows a VM that it accepted. After a creation
+	// of unknown result nothing is created for so long.
 	Settle time.Duration
 }

@@ -12,7 +12,7 @@ import (
 // no secret.
 type Error struct {
 	Class fn.ErrorCode
-	// What was tried, such as "cannot clone template 9000".
+	// What names the call that failed, such as "cannot clone template 9000".
 	What string
 	Err  error
 	// Refused means that the call had no effect. Of an error of the class Transient that is not

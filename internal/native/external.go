@@ -78,7 +78,7 @@ func (x *external[T, C]) Observe(ctx context.Context, vm T) (managed.ExternalObs
 	return managed.ExternalObservation{ResourceExists: x.step != stepCreate}, nil
 }
 
-// look for the VM by its external name, or for what a creation made that has none yet.
+// look for the VM by its external name, or for a VM of an earlier creation that has none yet.
 func (x *external[T, C]) look(ctx context.Context, vm T) (VM, error) {
 	place, err := x.account.Place(ctx)
 	if err != nil {

@@ -19,7 +19,7 @@ var patience = map[fn.ErrorCode]struct{ first, most time.Duration }{
 	fn.ErrorPermissionDenied:  {30 * time.Second, 2 * time.Minute},
 }
 
-// A note is what is remembered of a VM between reconciles. A restart loses it: then an attempt is
+// A note remembers a VM between reconciles. A restart loses it: then an attempt is
 // repeated sooner. It carries no decision.
 type note struct {
 	// changed is when the VM was last changed from here.

@@ -28,7 +28,7 @@ type facts struct {
 	// finished means that the VM ran once. It is never created again.
 	finished bool
 	// settling means that the result of a creation is unknown, and that the cloud may not show
-	// yet what it made.
+	// its VM yet.
 	settling bool
 	// state of the VM, as it was observed.
 	state State
@@ -84,7 +84,7 @@ func plan(f facts) step {
 func planDeletion(f facts) step {
 	switch {
 	case f.state == StateNone && f.settling:
-		// What the creation made would be left behind.
+		// A VM that shows later would be left behind.
 		return stepWait
 	case f.state == StateNone:
 		return stepGone

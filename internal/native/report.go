@@ -27,7 +27,7 @@ func whileChanging(now, since time.Time) time.Duration {
 	return min(max(now.Sub(since)/share, soonest), latest)
 }
 
-// report what was observed.
+// report the observation in the status.
 func report[T Resource](vm T, next step, seen VM) {
 	at := vm.Observation()
 	at.State, at.StateText = string(seen.State), seen.Text

@@ -69,7 +69,7 @@ func (p Process[T, C]) Reconciler(mgr ctrl.Manager) *managed.Reconciler {
 	}, p.options()...)...)
 }
 
-// Lister returns what an inventory with the reference of mg lists with.
+// Lister returns the Lister of an inventory with the reference of mg.
 func (p Process[T, C]) Lister(ctx context.Context, mg resource.ModernManaged) (inventory.Lister, error) {
 	return p.lister(ctx, mg)
 }
@@ -86,7 +86,7 @@ func (s *shared[T, C]) options() []managed.ReconcilerOption {
 	return []managed.ReconcilerOption{
 		managed.WithInitializers(initializers...),
 		managed.WithCriticalAnnotationUpdater(s.records),
-		// What a creation of unknown result made is found again.
+		// The VM of a creation of unknown result is found again.
 		managed.WithDeterministicExternalName(true),
 		managed.WithCreationGracePeriod(0),
 	}

@@ -23,7 +23,7 @@ import (
 )
 
 // clouds that the suite holds against its cases, in the order of the table.
-var clouds = append([]Cloud{local{}, &hetzner{}, &openStack{}, &vSphere{}, terraformLocal{}, &terraformHetzner{}, &terraformOpenStack{}}, described()...)
+var clouds = append([]Cloud{local{}, &hetzner{}, &openStack{}, &vSphere{}, &proxmoxVE{}, terraformLocal{}, &terraformHetzner{}, &terraformOpenStack{}}, described()...)
 
 // described clouds are the files in the folder clouds.
 func described() []Cloud {

@@ -1,5 +1,5 @@
-// Package v1alpha1 holds what the VMs of all native providers have in common: the source of
-// their user data, and what is known of each at any cloud. The kinds themselves are in the group
+// Package v1alpha1 holds the fields that the VMs of all native providers have: the source of
+// their user data, and their observed state. The kinds themselves are in the group
 // of each cloud's provider.
 //
 // +kubebuilder:object:generate=true

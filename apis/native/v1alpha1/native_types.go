@@ -4,7 +4,7 @@ import (
 	xpv1 "github.com/crossplane/crossplane-runtime/v2/apis/common/v1"
 )
 
-// UserData is what a VM reads at its first boot.
+// UserData is read by a VM at its first boot.
 //
 // +kubebuilder:validation:XValidation:rule="!(has(self.userData) && has(self.userDataSecretRef))",message="set userData or userDataSecretRef, not both"
 type UserData struct {
@@ -31,7 +31,7 @@ const (
 	AddressExternal = "ExternalIP"
 )
 
-// Observation is what is known of a VM at any cloud.
+// Observation is the observed state of a VM at any cloud.
 type Observation struct {
 	// Place is the account, cluster or region that the VM is in. The VM is never looked for in
 	// another one.

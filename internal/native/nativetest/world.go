@@ -88,7 +88,7 @@ type Cloud[T native.Resource, C any] struct {
 	CutAny func(probability float64, random *rand.Rand)
 	// Throttle refuses all calls of the next time.
 	Throttle func(time.Duration)
-	// Calls that were made, by what was called.
+	// Calls that were made, by method.
 	Calls func() map[string]int
 
 	// MostCalls for each VM of 50 that are created at once, and that are deleted at once.
@@ -272,7 +272,7 @@ func (w *world[T, C]) newVM(name string, attributes map[string]string) T {
 	return vm
 }
 
-// complete a VM with what the kit adds.
+// complete a VM with the fields that the kit adds.
 func (w *world[T, C]) complete(vm T) {
 	w.mu.Lock()
 	w.uids++
@@ -480,7 +480,7 @@ func (w *world[T, C]) callsSince(before map[string]int) (map[string]int, int) {
 	return out, sum
 }
 
-// table of calls, by what was called.
+// table of calls, by method.
 func table(calls map[string]int) string {
 	var b strings.Builder
 	for _, k := range slices.Sorted(maps.Keys(calls)) {

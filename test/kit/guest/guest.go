@@ -46,6 +46,8 @@ type Request struct {
 	// Metadata is the cloud's metadata service as this VM sees it. It answers for every
 	// host that the VM asks by plain HTTP. Nil answers nothing.
 	Metadata http.Handler
+	// SystemUUID is what the SMBIOS of this VM shows, as dmidecode prints it. Empty shows none.
+	SystemUUID string
 	// ProviderID is what the cloud-controller-manager writes on the Node, if the kubelet
 	// has registered none. Empty stands for a cluster that has none.
 	ProviderID string
