@@ -29,15 +29,16 @@ func TestLooks(t *testing.T) {
 		state  string
 		error  string
 		phase  machinev1alpha1.MachinePhase
-		// asked is when the provider was asked last, and notReady since when the Node is not.
+		// asked is the time of the last request, and notReady the time since which the Node is not
+		// Ready.
 		asked, notReady string
-		// tried is when a creation was tried that came to nothing.
+		// tried is the time of an attempt to create the VM that failed.
 		tried       string
 		deleted     bool
 		unreachable bool
-		// missing is whether an inventory reports that the cloud does not list the VM.
+		// missing means that an inventory reports that the cloud does not list the VM.
 		missing bool
-		// want is whether it is asked now, and next after which time.
+		// want means that a request is due now, and next is the time until the following one.
 		want bool
 		next string
 	}{

@@ -13,8 +13,8 @@ import (
 	"github.com/drover-dev/drover/internal/plan"
 )
 
-// intervalOf a managed resource, after which the provider looks at it again. Slow clouds have an old
-// provider.
+// intervalOf returns the interval after which the provider observes a managed resource again. In a
+// namespace with slow VMs, the provider is an old one that ignores the annotation.
 func (c *cloud) intervalOf(mg xpresource.Managed, interval time.Duration) time.Duration {
 	p := c.Poll
 	if p.UntilReady != nil && mg.GetCondition(xpv1.TypeReady).Status != corev1.ConditionTrue {
@@ -26,8 +26,8 @@ func (c *cloud) intervalOf(mg xpresource.Managed, interval time.Duration) time.D
 	return interval
 }
 
-// isReady reports whether the provider counts a thing as Ready. provider-kubernetes does so at once,
-// unless the Object asks it to look for a sign.
+// isReady reports whether the provider counts a thing as Ready. provider-kubernetes does so at
+// once, unless the readiness policy of the Object names a condition to wait for.
 func (c *cloud) isReady(kind *Resource, id string, m *managedResource) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -39,7 +39,7 @@ func (c *cloud) isReady(kind *Resource, id string, m *managedResource) bool {
 	return policy != "DeriveFromCelQuery" || t.waits == nil && !t.isStarting(time.Now())
 }
 
-// A tagger adds to the tags of a resource what upjet's does.
+// A tagger adds the tags to a resource that upjet's TagInitializer adds.
 type tagger struct {
 	kind   *Resource
 	client client.Client
