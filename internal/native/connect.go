@@ -13,7 +13,7 @@ import (
 	"github.com/drover-dev/drover/internal/creation"
 )
 
-// shared by all clients.
+// shared is the state that all external clients share.
 type shared[T Resource, C any] struct {
 	provider Provider[T, C]
 	kube     client.Reader
@@ -25,7 +25,8 @@ type shared[T Resource, C any] struct {
 	now      func() time.Time
 }
 
-// Connect reads the configuration and the credentials each time, so that a change counts at once.
+// Connect reads the configuration and the credentials each time, so that a change takes effect
+// immediately.
 func (s *shared[T, C]) Connect(ctx context.Context, vm T) (managed.TypedExternalClient[T], error) {
 	a, config, err := s.accountOf(ctx, vm)
 	if err != nil {
@@ -34,7 +35,7 @@ func (s *shared[T, C]) Connect(ctx context.Context, vm T) (managed.TypedExternal
 	return &external[T, C]{shared: s, config: config, account: a, userData: userDataOf(s.kube, vm)}, nil
 }
 
-// accountOf returns the account that mg's configuration names, and how errors name that.
+// accountOf returns the account of mg's configuration, and the name of the configuration in errors.
 func (s *shared[T, C]) accountOf(ctx context.Context, mg resource.ModernManaged) (*account[T], string, error) {
 	ref := mg.GetProviderConfigReference()
 	config := fmt.Sprintf("%s %q", ref.Kind, ref.Name)

@@ -1,13 +1,14 @@
-// Package native is what every provider of a cloud's VMs does that is written on the cloud's own
-// SDK. A cloud is an [Account]: how one VM is found, created, continued and deleted, and how all
-// are listed. The package does the rest: configurations and credentials, the order of steps, the
-// record of creations, classes of errors, waiting, polls, conditions, and inventories.
+// Package native is the frame of the providers that call a cloud by the cloud's own SDK. A cloud
+// implements [Account]: it finds, creates, continues and deletes one VM, and lists all VMs. The
+// package does the rest: configurations and credentials, the order of steps, the record of
+// creations, classes of errors, delays, polls, conditions, and inventories.
 //
 // # Steps
 //
-// No reconcile waits for a task of a cloud. Each observes the VM, plans one step from the facts
-// (plan), takes it, and asks to be called again. After a restart at any point the next reconcile
-// plans from the same facts, which are at the cloud and in the managed resource, never in memory.
+// No reconcile waits for a task of a cloud. Each one observes the VM, plans one step from the facts
+// (plan), carries it out, and requests the next reconcile. The facts are in the cloud and in the
+// managed resource, never in memory: after a restart at any point the next reconcile plans from the
+// same facts.
 //
 //	absent ──Create──> Creating ──> Incomplete ──Continue──> ... ──> Running ──> Stopped
 //	  ^                                                                │
@@ -17,15 +18,14 @@
 //
 // # Why there is no second VM
 //
-// A creation whose answer was lost, or whose provider was killed, may have made a VM. The VM is
-// found again by its external name, which is chosen before the creation and written with the
-// annotation external-create-pending; or, if the cloud chooses names, by [Account].FindLost. Until
-// the cloud certainly shows it (Provider.Settle), nothing is created. Then [Account].Prepare chooses
-// the same ID again, so that the cloud refuses the second of two creations that overtake each
-// other.
+// If the response of a creation is lost, or the provider is killed during it, a VM may exist. The VM
+// is found by its external name, which is chosen before the creation and written with the annotation
+// external-create-pending. If the cloud chooses names, [Account].FindLost finds it. Until the cloud
+// certainly shows the VM (Provider.Settle), nothing is created. Then [Account].Prepare chooses the
+// same ID again, so that the cloud refuses the second of two creations that overtake each other.
 //
 // # Tests
 //
-// The package nativetest runs the reconciler of any cloud against its fake: all of this holds for
-// a cloud when nativetest.Run passes.
+// The package nativetest runs the reconciler of any cloud against the fake of this cloud. A cloud
+// for which nativetest.Run passes behaves as described here.
 package native

@@ -8,18 +8,18 @@ import (
 	"github.com/drover-dev/drover/internal/ratelimit"
 )
 
-// An Error of a cloud. Its text begins with its class, which Compositions read, and must contain
-// no secret.
+// An Error is an error of a cloud. Its text begins with its class, which Compositions read. It must
+// not contain a secret.
 type Error struct {
 	Class fn.ErrorCode
-	// What names the call that failed, such as "cannot clone template 9000".
+	// What describes the failed call or names the wrong field, such as "cannot clone template 9000".
 	What string
 	Err  error
-	// Refused means that the call had no effect. Of an error of the class Transient that is not
-	// known otherwise: a creation that ends with it may have made a VM.
+	// Refused means that the call had no effect. It matters for the class Transient only: without it,
+	// a creation that ends with the error may have created a VM.
 	Refused bool
-	// Credentials means that the cloud does not accept the credentials at all. Then no other call
-	// is made with them for some time: many clouds lock an account after some wrong passwords.
+	// Credentials means that the cloud does not accept the credentials at all. For some time no other
+	// call is made with them: many clouds lock an account after several wrong passwords.
 	Credentials bool
 }
 
@@ -32,13 +32,13 @@ func (e *Error) Error() string {
 
 func (e *Error) Unwrap() error { return e.Err }
 
-// Invalid is an error of the VM's spec. The field is below spec.forProvider.
+// Invalid returns an error of the VM's spec. The field is below spec.forProvider.
 func Invalid(field, format string, args ...any) error {
 	return &Error{Class: fn.ErrorInvalidRequest, What: "forProvider." + field, Err: fmt.Errorf(format, args...)}
 }
 
-// asError returns err as an Error. One that a cloud did not classify is Transient, or Throttled if
-// it was not sent.
+// asError returns err as an Error. An error without a class is Throttled if the request was not sent,
+// and Transient otherwise.
 func asError(what string, err error) *Error {
 	var e *Error
 	switch {
@@ -50,11 +50,11 @@ func asError(what string, err error) *Error {
 	return &Error{Class: fn.ErrorTransient, What: what, Err: err}
 }
 
-// classOf an error.
+// classOf returns the class of an error.
 func classOf(err error) fn.ErrorCode { return asError("", err).Class }
 
-// hasUnknownResult reports whether a creation that ended with the error may have made a VM. All
-// classes but Transient are refusals.
+// hasUnknownResult reports whether a creation that ended with the error may have created a VM. Each
+// class except Transient is a refusal.
 func hasUnknownResult(err error) bool {
 	e := asError("", err)
 	return e.Class == fn.ErrorTransient && !e.Refused

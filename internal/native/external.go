@@ -12,10 +12,10 @@ import (
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 )
 
-// createTimeout bounds one call of Create, which goes on while the provider is stopped.
+// createTimeout bounds one call of Create, which continues while the provider is stopped.
 const createTimeout = 25 * time.Second
 
-// An external is used for one reconcile.
+// An external is the external client of one reconcile.
 type external[T Resource, C any] struct {
 	*shared[T, C]
 	// config names the configuration in errors.
@@ -29,7 +29,7 @@ type external[T Resource, C any] struct {
 
 func (x *external[T, C]) Disconnect(context.Context) error { return nil }
 
-// do calls f, and names the configuration in its error.
+// do calls f, and adds the name of the configuration to its error.
 func (x *external[T, C]) do(what string, f func() error) error {
 	if err := x.account.do(f); err != nil {
 		return fmt.Errorf("%s: %w", x.config, asError(what, err))
@@ -37,7 +37,7 @@ func (x *external[T, C]) do(what string, f func() error) error {
 	return nil
 }
 
-// Observe the VM, and plan the next step.
+// Observe observes the VM and plans the next step.
 func (x *external[T, C]) Observe(ctx context.Context, vm T) (managed.ExternalObservation, error) {
 	x.note = x.memory.of(vm.GetUID())
 	var seen VM
@@ -78,7 +78,8 @@ func (x *external[T, C]) Observe(ctx context.Context, vm T) (managed.ExternalObs
 	return managed.ExternalObservation{ResourceExists: x.step != stepCreate}, nil
 }
 
-// look for the VM by its external name, or for a VM of an earlier creation that has none yet.
+// look finds the VM by its external name. If there is no external name yet, it searches for the VM of
+// an earlier creation.
 func (x *external[T, C]) look(ctx context.Context, vm T) (VM, error) {
 	place, err := x.account.Place(ctx)
 	if err != nil {
@@ -97,7 +98,7 @@ func (x *external[T, C]) look(ctx context.Context, vm T) (VM, error) {
 			if err := x.records.Succeeded(ctx, vm, name); err != nil {
 				return VM{}, err
 			}
-			// The write brought the object as the API server has it, with the status of before.
+			// The write replaced the object, and its status, by that of the API server.
 			at = vm.Observation()
 		}
 	}
@@ -124,17 +125,17 @@ func (x *external[T, C]) factsOf(vm T, seen VM) facts {
 	}
 }
 
-// prepare the creation, before it is recorded to have begun.
+// prepare prepares the creation, before its start is recorded.
 func (x *external[T, C]) prepare(ctx context.Context, vm T) error {
-	// The Secret may come a moment after the VM.
+	// The Secret may be created a moment after the VM.
 	if _, err := x.userData(ctx); err != nil {
 		return fmt.Errorf("%s: %w", x.config, err)
 	}
 	return x.do("cannot prepare the creation of the VM", func() error { return x.account.Prepare(ctx, vm) })
 }
 
-// Create begins the creation. It is not interrupted when the provider is stopped, so that the
-// cloud's answer is recorded.
+// Create starts the creation. A stop of the provider does not interrupt it, so that the response of
+// the cloud is recorded.
 func (x *external[T, C]) Create(ctx context.Context, vm T) (managed.ExternalCreation, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), createTimeout)
 	defer cancel()
@@ -148,11 +149,11 @@ func (x *external[T, C]) Create(ctx context.Context, vm T) (managed.ExternalCrea
 		return managed.ExternalCreation{}, x.tried(vm, err)
 	}
 	x.again.After(vm, soonest)
-	x.record.Event(vm, event.Normal(machinev1alpha1.EventCreating, "Creation of the VM began"))
+	x.record.Event(vm, event.Normal(machinev1alpha1.EventCreating, "Started the creation of the VM"))
 	return managed.ExternalCreation{}, nil
 }
 
-// Update takes the next step of the creation.
+// Update carries out the next step of the creation.
 func (x *external[T, C]) Update(ctx context.Context, vm T) (managed.ExternalUpdate, error) {
 	if x.step != stepContinue {
 		return managed.ExternalUpdate{}, nil
@@ -162,7 +163,7 @@ func (x *external[T, C]) Update(ctx context.Context, vm T) (managed.ExternalUpda
 	return managed.ExternalUpdate{}, x.tried(vm, err)
 }
 
-// Delete takes the next step of the deletion.
+// Delete carries out the next step of the deletion.
 func (x *external[T, C]) Delete(ctx context.Context, vm T) (managed.ExternalDelete, error) {
 	if x.step != stepDelete {
 		return managed.ExternalDelete{}, nil
@@ -172,7 +173,7 @@ func (x *external[T, C]) Delete(ctx context.Context, vm T) (managed.ExternalDele
 	return managed.ExternalDelete{}, x.tried(vm, err)
 }
 
-// tried notes how an attempt ended.
+// tried records the failure of an attempt, if it failed, and returns it.
 func (x *external[T, C]) tried(vm T, err error) error {
 	if err == nil {
 		return nil

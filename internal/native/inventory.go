@@ -40,7 +40,7 @@ func (s *shared[T, C]) lister(ctx context.Context, mg resource.ModernManaged) (i
 	return l, nil
 }
 
-// A lister lists and finds VMs as its account does, and classifies errors.
+// A lister lists and finds the VMs of an account, and classifies errors.
 type lister[T Resource] struct {
 	account *account[T]
 	config  string
@@ -69,7 +69,7 @@ func (l lister[T]) Find(ctx context.Context, externalNames []string) (vms []inve
 	return vms, complete, err
 }
 
-// A resourceLister lists resources beside VMs too.
+// A resourceLister also lists resources that are not VMs.
 type resourceLister[T Resource] struct {
 	lister[T]
 	resources inventory.ResourceLister

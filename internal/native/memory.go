@@ -9,7 +9,8 @@ import (
 	fn "github.com/drover-dev/drover/apis/fn/v1alpha1"
 )
 
-// patience is how long the next attempt waits after a failure, and how long at most.
+// patience is the first and the longest delay after a failure, by class. Errors that only a user or a
+// larger quota can fix are not retried every few seconds.
 var patience = map[fn.ErrorCode]struct{ first, most time.Duration }{
 	fn.ErrorTransient:         {2 * time.Second, 2 * time.Minute},
 	fn.ErrorThrottled:         {10 * time.Second, 2 * time.Minute},
@@ -19,27 +20,27 @@ var patience = map[fn.ErrorCode]struct{ first, most time.Duration }{
 	fn.ErrorPermissionDenied:  {30 * time.Second, 2 * time.Minute},
 }
 
-// A note remembers a VM between reconciles. A restart loses it: then an attempt is
-// repeated sooner. It carries no decision.
+// A note is the state of a VM that is kept in memory between reconciles. No decision depends on it:
+// after a restart an attempt is repeated sooner.
 type note struct {
-	// changed is when the VM was last changed from here.
+	// changed is the time of the provider's last change of the VM.
 	changed time.Time
-	// failure of the last attempt, and how many of its class there were one after the other.
+	// failure of the last attempt.
 	failure  error
-	failures int
-	// until then nothing is tried, unless the object or its account changes.
+	failures int // consecutive failures of this class
+	// until is the time of the next attempt, unless the object or its account changes before.
 	until      time.Time
 	generation int64
 	account    any
 }
 
-// memory has the notes of all VMs: one for each that exists.
+// A memory has the notes of all VMs: one per existing VM.
 type memory struct {
 	mu    sync.Mutex
 	notes map[types.UID]*note
 }
 
-// of an object. A note is used by one reconcile at a time.
+// of returns the note of an object. Only one reconcile at a time uses a note.
 func (m *memory) of(uid types.UID) *note {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -60,7 +61,7 @@ func (m *memory) forget(uid types.UID) {
 	delete(m.notes, uid)
 }
 
-// fail notes a failure. It returns how long to wait.
+// fail records a failure. It returns the delay until the next attempt.
 func (n *note) fail(now time.Time, err error, generation int64, account any) time.Duration {
 	class := classOf(err)
 	if n.failure == nil || classOf(n.failure) != class {
@@ -73,7 +74,7 @@ func (n *note) fail(now time.Time, err error, generation int64, account any) tim
 	return wait
 }
 
-// waits returns for how long, because of a failure.
+// waits returns how long to wait because of a failure.
 func (n *note) waits(now time.Time, generation int64, account any) time.Duration {
 	if n.failure == nil || n.generation != generation || n.account != account {
 		return 0
@@ -83,7 +84,7 @@ func (n *note) waits(now time.Time, generation int64, account any) time.Duration
 
 func (n *note) succeed() { n.failure, n.failures, n.until = nil, 0, time.Time{} }
 
-// backoff after some failures before this one.
+// backoff returns the delay after a failure that follows a number of others.
 func backoff(first, most time.Duration, failures int) time.Duration {
 	return min(first<<min(failures, 16), most)
 }

@@ -1,15 +1,15 @@
 package native
 
-// A State of a VM at its cloud.
+// A State is the state of a VM in its cloud.
 type State string
 
 // States of VMs.
 const (
-	// StateNone means that the cloud has no such VM, nor anything that is deleted with it.
+	// StateNone means that the cloud has neither the VM nor a resource that is deleted with it.
 	StateNone State = ""
-	// StateCreating means that the cloud is busy with the VM, and that there is nothing to do.
+	// StateCreating means that the cloud creates the VM, and that there is nothing to do.
 	StateCreating State = "Creating"
-	// StateIncomplete means that the VM exists, and that a step of its creation is left.
+	// StateIncomplete means that the VM exists, and that its creation needs another step.
 	StateIncomplete State = "Incomplete"
 	// StateStopped means that the VM is complete and powered off.
 	StateStopped State = "Stopped"
@@ -21,41 +21,41 @@ const (
 	StateDeleting State = "Deleting"
 )
 
-// facts are all that a decision rests on.
+// facts are the input of the plan.
 type facts struct {
-	// deleting means that the VM shall be deleted.
+	// deleting reports whether the VM is to be deleted.
 	deleting bool
-	// finished means that the VM ran once. It is never created again.
+	// finished reports whether the VM ran once. Then it is never created again.
 	finished bool
-	// settling means that the result of a creation is unknown, and that the cloud may not show
-	// its VM yet.
+	// settling reports whether the result of a creation is unknown, and the cloud may not show its VM
+	// yet.
 	settling bool
-	// state of the VM, as it was observed.
+	// state is the observed state of the VM.
 	state State
 }
 
-// A step is the next one.
+// A step is the next action.
 type step string
 
 const (
-	// stepCreate begins the creation.
+	// stepCreate starts the creation.
 	stepCreate step = "Create"
-	// stepContinue takes the next step of a creation.
+	// stepContinue carries out the next step of a creation.
 	stepContinue step = "Continue"
-	// stepDelete takes the next step of a deletion.
+	// stepDelete carries out the next step of a deletion.
 	stepDelete step = "Delete"
-	// stepWait for the cloud.
+	// stepWait waits for the cloud.
 	stepWait step = "Wait"
-	// stepNone means that the VM is at rest.
+	// stepNone: there is nothing to do.
 	stepNone step = "None"
-	// stepLost means that the VM existed, and is not created again.
+	// stepLost: the VM existed, and is not created again.
 	stepLost step = "Lost"
-	// stepGone means that there is no VM, and that there shall be none.
+	// stepGone: there is no VM, as desired.
 	stepGone step = "Gone"
 )
 
-// plan the next step. It is the same for the same facts: after a restart at any point, the next
-// reconcile continues from what exists.
+// plan returns the next step. It depends on the facts only: after a restart at any point, the next
+// reconcile continues from the observed state.
 func plan(f facts) step {
 	if f.deleting {
 		return planDeletion(f)
@@ -70,7 +70,7 @@ func plan(f facts) step {
 		}
 		return stepCreate
 	case StateIncomplete:
-		// A VM that ran is never changed, whatever its cloud makes of it: docs/decisions/0006.
+		// A VM that ran is never changed: docs/decisions/0006.
 		if f.finished {
 			return stepNone
 		}
@@ -84,13 +84,13 @@ func plan(f facts) step {
 func planDeletion(f facts) step {
 	switch {
 	case f.state == StateNone && f.settling:
-		// A VM that shows later would be left behind.
+		// If the VM shows later, it would be left behind.
 		return stepWait
 	case f.state == StateNone:
 		return stepGone
 	case f.state == StateDeleting:
 		return stepWait
 	}
-	// A creation in progress is the cloud's to cancel, or to be waited for by it.
+	// A creation in progress: the account cancels it, or waits for its end.
 	return stepDelete
 }

@@ -42,7 +42,7 @@ func TestPlan(t *testing.T) {
 	}
 }
 
-// TestNoHistoryCreatesASecondVM plans all facts there are.
+// TestNoHistoryCreatesASecondVM plans all combinations of facts.
 func TestNoHistoryCreatesASecondVM(t *testing.T) {
 	states := []State{StateNone, StateCreating, StateIncomplete, StateStopped, StateRunning, StateFailed, StateDeleting}
 	for _, s := range states {
@@ -53,7 +53,7 @@ func TestNoHistoryCreatesASecondVM(t *testing.T) {
 				t.Errorf("%+v: a VM is created", f)
 			}
 			if (got == stepDelete) && !f.deleting {
-				t.Errorf("%+v: a VM is deleted that shall exist", f)
+				t.Errorf("%+v: a VM is deleted that is to exist", f)
 			}
 			if got == stepGone && (s != StateNone || f.settling) {
 				t.Errorf("%+v: a VM that may exist counts as gone", f)

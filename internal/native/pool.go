@@ -14,18 +14,20 @@ import (
 )
 
 const (
-	// idleAfter is how long an account is kept that is not used. Rotated credentials leave one behind.
+	// idleAfter is how long an unused account is kept: each rotation of credentials leaves one behind.
 	idleAfter = 10 * time.Minute
-	// sweepEvery is how often idle accounts are looked for.
+	// sweepEvery is the interval between searches for idle accounts.
 	sweepEvery = time.Minute
 
-	// refusedMin and refusedMax bound how long credentials are not used that a cloud refused.
+	// Refused credentials are used again after the minimum, and then after twice as long, up to the
+	// maximum: a cloud may lock an account after several wrong passwords.
 	refusedMin, refusedMax = time.Minute, 5 * time.Minute
 )
 
 type key [sha256.Size]byte
 
-// keyOf a configuration and its credentials: a change of either is another account.
+// keyOf returns the key of a configuration and its credentials: a change of either opens another
+// account.
 func keyOf(config client.Object, credentials any) (key, error) {
 	u, err := runtime.DefaultUnstructuredConverter.ToUnstructured(config)
 	if err != nil {
@@ -35,7 +37,7 @@ func keyOf(config client.Object, credentials any) (key, error) {
 	return sha256.Sum256(b), err
 }
 
-// A pool has one account for each configuration with its credentials.
+// A pool has one account per configuration and credentials. It closes unused ones.
 type pool[T Resource] struct {
 	now func() time.Time
 
@@ -47,7 +49,7 @@ func newPool[T Resource](now func() time.Time) *pool[T] {
 	return &pool[T]{now: now, accounts: map[key]*account[T]{}}
 }
 
-// get the account, opened with open if it is new.
+// get returns the account of a key. It opens a new one.
 func (p *pool[T]) get(k key, open func() (Account[T], error)) (*account[T], error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -79,7 +81,7 @@ func (p *pool[T]) Start(ctx context.Context) error {
 	}
 }
 
-// sweep closes the accounts that were not used for so long.
+// sweep closes the accounts that were unused for this time.
 func (p *pool[T]) sweep(idle time.Duration) {
 	var unused []io.Closer
 	p.mu.Lock()
@@ -98,7 +100,7 @@ func (p *pool[T]) sweep(idle time.Duration) {
 	}
 }
 
-// An account keeps credentials that its cloud refused from being used again and again.
+// An account is an Account that pauses after its cloud refused the credentials.
 type account[T Resource] struct {
 	Account[T]
 	now  func() time.Time
@@ -110,7 +112,7 @@ type account[T Resource] struct {
 	retryAt  time.Time
 }
 
-// do calls f, unless the credentials were refused a short while ago.
+// do calls f. During the pause after a refusal it returns the error of the refusal instead.
 func (a *account[T]) do(f func() error) error {
 	if err := a.admit(); err != nil {
 		return err
@@ -120,7 +122,7 @@ func (a *account[T]) do(f func() error) error {
 	return err
 }
 
-// admit one call after each pause: all VMs of the account wait for the same.
+// admit admits one call after each pause: its result counts for all VMs of the account.
 func (a *account[T]) admit() error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -134,10 +136,11 @@ func (a *account[T]) admit() error {
 	return nil
 }
 
+// learn records whether a call with the result err was refused because of the credentials.
 func (a *account[T]) learn(err error) {
 	var e *Error
 	refused := errors.As(err, &e) && e.Credentials
-	// A call that did not reach the cloud proves nothing.
+	// A call that did not reach the cloud proves nothing about the credentials.
 	if !refused && err != nil && hasUnknownResult(err) {
 		return
 	}

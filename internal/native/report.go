@@ -12,22 +12,22 @@ import (
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 )
 
-// When a VM is observed again.
+// Delays until a VM is observed again.
 const (
-	// soonest and latest bound it while the VM changes. In between it is a share of the time that
-	// the change takes already: a creation of minutes is not polled every second.
+	// soonest and latest bound the delay while the VM changes. In between, the delay is one part in
+	// share of the duration of the change so far: a creation of minutes is not polled every second.
 	soonest, latest = time.Second, 15 * time.Second
 	share           = 3
-	// untilAddresses of a VM that runs, and for how long.
+	// untilAddresses is the delay while a running VM has no addresses, during patienceForAddresses.
 	untilAddresses, patienceForAddresses = 10 * time.Second, 10 * time.Minute
 )
 
-// whileChanging is when to observe something that began to change at since.
+// whileChanging returns the delay of a VM that has been changing since a time.
 func whileChanging(now, since time.Time) time.Duration {
 	return min(max(now.Sub(since)/share, soonest), latest)
 }
 
-// report the observation in the status.
+// report writes the observation to the status.
 func report[T Resource](vm T, next step, seen VM) {
 	at := vm.Observation()
 	at.State, at.StateText = string(seen.State), seen.Text
@@ -39,7 +39,7 @@ func report[T Resource](vm T, next step, seen VM) {
 		vm.SetConditions(xpv1.Deleting())
 	case next == stepLost:
 		at.Addresses = nil
-		vm.SetConditions(missing(fmt.Sprintf("VM %s does not exist any more", meta.GetExternalName(vm))))
+		vm.SetConditions(missing(fmt.Sprintf("VM %s no longer exists", meta.GetExternalName(vm))))
 	case seen.State == StateRunning:
 		if at.ProviderID == "" {
 			at.ProviderID = seen.ProviderID
@@ -56,7 +56,7 @@ func report[T Resource](vm T, next step, seen VM) {
 	}
 }
 
-// wake asks for a reconcile sooner than the poll interval while something changes.
+// wake requests a reconcile before the end of the poll interval while the VM changes.
 func (x *external[T, C]) wake(vm T, seen VM) {
 	switch x.step {
 	case stepWait, stepContinue, stepDelete:
@@ -76,6 +76,7 @@ func (x *external[T, C]) wake(vm T, seen VM) {
 	}
 }
 
+// missing is the condition Ready of a VM that is lost.
 func missing(message string) xpv1.Condition {
 	return xpv1.Condition{
 		Type: xpv1.TypeReady, Status: corev1.ConditionFalse, LastTransitionTime: metav1.Now(),

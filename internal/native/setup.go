@@ -20,8 +20,7 @@ import (
 	"github.com/drover-dev/drover/internal/operator"
 )
 
-// Setup adds all controllers of a provider: those of its VMs, its configurations and its
-// inventories.
+// Setup adds all controllers of a provider: of its VMs, its configurations and its inventories.
 func Setup[T Resource, C any, I inventory.Inventory](mgr ctrl.Manager, o controller.Options, p Provider[T, C], inventories InventoryKind[I]) error {
 	if err := providerconfig.Setup(mgr, o, p.Configs, p.List); err != nil {
 		return fmt.Errorf("cannot set up the controllers of provider configs: %w", err)
@@ -42,15 +41,15 @@ func Setup[T Resource, C any, I inventory.Inventory](mgr ctrl.Manager, o control
 	return nil
 }
 
-// A Requeuer asks for a reconcile of an object after some time, as [mr.Again] does.
+// A Requeuer requests a reconcile of an object after a delay. [mr.Again] is one.
 type Requeuer interface {
 	After(obj client.Object, d time.Duration)
 }
 
-// A Process is what one process of a provider remembers.
+// A Process is the state of one process of a provider.
 type Process[T Resource, C any] struct{ *shared[T, C] }
 
-// NewProcess returns a process that has seen nothing.
+// NewProcess returns the state of a process that has just started.
 func NewProcess[T Resource, C any](p Provider[T, C], c client.Client, record event.Recorder, again Requeuer) Process[T, C] {
 	records := creation.New(managed.NewRetryingCriticalAnnotationUpdater(c))
 	records.Findable = true
@@ -69,12 +68,12 @@ func (p Process[T, C]) Reconciler(mgr ctrl.Manager) *managed.Reconciler {
 	}, p.options()...)...)
 }
 
-// Lister returns the Lister of an inventory with the reference of mg.
+// Lister returns the Lister of the account of mg's configuration.
 func (p Process[T, C]) Lister(ctx context.Context, mg resource.ModernManaged) (inventory.Lister, error) {
 	return p.lister(ctx, mg)
 }
 
-// Idle closes the accounts that were not used for some minutes.
+// Idle closes the accounts that were unused for some minutes.
 func (p Process[T, C]) Idle() { p.pool.sweep(idleAfter) }
 
 // options of the managed reconciler.
@@ -86,14 +85,14 @@ func (s *shared[T, C]) options() []managed.ReconcilerOption {
 	return []managed.ReconcilerOption{
 		managed.WithInitializers(initializers...),
 		managed.WithCriticalAnnotationUpdater(s.records),
-		// The VM of a creation of unknown result is found again.
+		// If the result of a creation is unknown, its VM is found by the external name or by FindLost.
 		managed.WithDeterministicExternalName(true),
 		managed.WithCreationGracePeriod(0),
 	}
 }
 
-// nameByUID sets the external name. The reconciler writes it with the finalizer; until then it
-// comes out the same each time.
+// nameByUID sets the external name to the UID of the resource. The reconciler writes it together with
+// the finalizer.
 func nameByUID(_ context.Context, mg resource.Managed) error {
 	if meta.GetExternalName(mg) == "" {
 		meta.SetExternalName(mg, string(mg.GetUID()))

@@ -13,7 +13,7 @@ import (
 	fn "github.com/drover-dev/drover/apis/fn/v1alpha1"
 )
 
-// userDataOf a VM. The Secret is read once.
+// userDataOf returns a function that reads the user data of a VM. It reads the Secret once.
 func userDataOf[T Resource](c client.Reader, vm T) UserData {
 	var read bool
 	var data string

@@ -1,8 +1,8 @@
-// Package nocloud makes the image that the datasource NoCloud of cloud-init reads: a CD with the
+// Package nocloud builds the image that the datasource NoCloud of cloud-init reads: a CD with the
 // label cidata and the files user-data and meta-data.
 //
-// The image is built in memory. Libraries for ISO 9660 write the files to a directory first, and user
-// data holds a join token.
+// The image is built in memory. Libraries for ISO 9660 write the files to a directory first, but user
+// data contains a join token.
 package nocloud
 
 import (
@@ -13,20 +13,20 @@ import (
 	"unicode/utf16"
 )
 
-// MaxUserData is the most user data in bytes that an image is made of.
+// MaxUserData is the maximum size of the user data in bytes.
 const MaxUserData = 8 << 20
 
 // Label of the image, by which cloud-init finds it.
 const Label = "cidata"
 
-// Data of a VM for its first boot.
+// Data is the content of an image.
 type Data struct {
 	UserData, MetaData string
-	// NetworkConfig is left out if it is empty.
+	// NetworkConfig is optional.
 	NetworkConfig string
 }
 
-// Image returns the image, the same for the same data. It fails if the user data is larger than
+// Image returns an image, which depends on the data only. It fails if the user data is larger than
 // MaxUserData.
 func Image(d Data) ([]byte, error) {
 	if len(d.UserData) > MaxUserData {
@@ -40,7 +40,7 @@ func Image(d Data) ([]byte, error) {
 	return image(files), nil
 }
 
-// Sectors of the image, as ECMA-119 and the Joliet specification have them.
+// Sectors of the image, in the layout of ECMA-119 and the Joliet specification.
 const (
 	sector = 2048
 
@@ -56,7 +56,7 @@ const (
 	filesAt
 )
 
-// pathTableSize is that of the root directory alone.
+// pathTableSize is the size of a path table that has only the root directory.
 const pathTableSize = 10
 
 type file struct {
@@ -64,11 +64,11 @@ type file struct {
 	at         int
 }
 
-// A tree is one of the two directories of the same files: one with the names of 1988, and one with
-// those of Joliet, which Linux prefers.
+// A tree is one of the two directories of the same files: one has the short names of ECMA-119, the other
+// one the long names of Joliet, which Linux prefers.
 type tree struct {
 	descriptor, paths, pathsBig, root int
-	// escape is the escape sequence of the character set, "" for the primary one.
+	// escape is the escape sequence of the character set, "" for the primary directory.
 	escape string
 	text   func(s string, size int) []byte
 	name   func(string) []byte
@@ -136,14 +136,14 @@ func (t tree) write(out []byte, files []file, sectors int) {
 	copy(out[t.root*sector:(t.root+1)*sector], dir)
 }
 
-// sorted by the names of the tree, as ECMA-119 demands it.
+// sorted returns the files in the order of their names in the tree, which ECMA-119 requires.
 func (t tree) sorted(files []file) []file {
 	return slices.SortedFunc(slices.Values(files), func(a, b file) int {
 		return strings.Compare(string(t.name(a.name)), string(t.name(b.name)))
 	})
 }
 
-// record of a directory.
+// record returns an entry of a directory.
 func record(name []byte, at, size int, directory bool) []byte {
 	length := 33 + len(name)
 	length += length % 2
@@ -151,7 +151,7 @@ func record(name []byte, at, size int, directory bool) []byte {
 	r[0] = byte(length)
 	both32(r[2:], at)
 	both32(r[10:], size)
-	copy(r[18:], []byte{70, 1, 1, 0, 0, 0, 0}) // The same for the same data.
+	copy(r[18:], []byte{70, 1, 1, 0, 0, 0, 0}) // A constant date: the image depends on the data only.
 	if directory {
 		r[25] = 2
 	}
@@ -161,7 +161,7 @@ func record(name []byte, at, size int, directory bool) []byte {
 	return r
 }
 
-// primaryName has eight letters and digits.
+// primaryName returns a name of at most eight letters and digits.
 func primaryName(name string) []byte {
 	letters := strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' {
@@ -188,7 +188,7 @@ func paddedUCS2(s string, size int) []byte {
 	return append(ucs2(s+strings.Repeat(" ", size/2-len(s))), make([]byte, size%2)...)
 }
 
-// both32 and both16 write a number in both byte orders.
+// both32 and both16 write a number in both byte orders, as ECMA-119 requires.
 func both32(b []byte, n int) {
 	binary.LittleEndian.PutUint32(b, uint32(n))  //nolint:gosec // Images are small.
 	binary.BigEndian.PutUint32(b[4:], uint32(n)) //nolint:gosec // Images are small.

@@ -14,7 +14,7 @@ import (
 	"github.com/drover-dev/drover/internal/nocloud"
 )
 
-// read an image with a library that knows nothing of how it was made.
+// read reads an image with an independent library.
 func read(t *testing.T, image []byte) (label string, files map[string]string) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "image.iso")
@@ -49,7 +49,7 @@ func read(t *testing.T, image []byte) (label string, files map[string]string) {
 	return strings.TrimSpace(fs.Label()), files
 }
 
-func TestAnImageIsReadByOthers(t *testing.T) {
+func TestAnImageIsReadableByAnotherLibrary(t *testing.T) {
 	cases := map[string]struct {
 		d    nocloud.Data
 		want map[string]string

@@ -155,7 +155,7 @@ func run(t *testing.T, c Cloud, tc Case, l *life) {
 			results.note(c.Provider(), tc.Name, "-")
 			t.Skipf("%s cannot have it: %s", c.Provider(), reason)
 		}
-		if kit.IsShort() && onlyAtSome[tc.Name] && !standsFor[c.Provider()] {
+		if kit.IsShort() && isOnlyInLong(c, tc) {
 			results.note(c.Provider(), tc.Name, "long")
 			t.Skip("make conformance runs it")
 		}

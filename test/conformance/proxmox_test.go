@@ -29,14 +29,14 @@ import (
 	"github.com/drover-dev/drover/test/kit/guest"
 )
 
-// proxmoxVE is a cluster of Proxmox VE: the real provider, from its package, against a fake of the API.
+// proxmoxVE is a cluster of Proxmox VE: the provider from its package, and a fake of the API.
 type proxmoxVE struct {
 	guests
 	cluster *proxmox.Cluster
 	server  *httptest.Server
 
 	tasks sync.Mutex
-	// failing are the exit statuses of clones, by Machine.
+	// failing has the exit statuses of failing clones, by Machine.
 	failing map[string]string
 }
 
@@ -45,7 +45,7 @@ func (*proxmoxVE) Backing() Backing { return fakedAPI }
 
 func (*proxmoxVE) Cannot() map[string]string {
 	return map[string]string{
-		CaseAllocation: "The cloud refuses a VM that it has no room for, by its task: the case `CapacityExhausted` has it",
+		CaseAllocation: "The task that clones a VM fails if the cloud has no room for it: the case `CapacityExhausted` tests this",
 		CaseDualStack:  "The guest reports the addresses of a VM: certificates are given out for the networks that the owner of the target cluster names",
 	}
 }
@@ -58,7 +58,7 @@ func (v *proxmoxVE) Install(ctx context.Context, p *kit.Plane) error {
 	if err := installLifted(ctx, p, "proxmox"); err != nil {
 		return err
 	}
-	// The guests of the local cloud have their addresses there.
+	// The guests of the local cloud have addresses in this network.
 	pc := &clusterv1alpha1.ClusterProviderConfig{ObjectMeta: metav1.ObjectMeta{Name: "default"}}
 	return p.Client.Patch(ctx, pc, client.RawPatch(k8stypes.MergePatchType, []byte(`{"spec": {"certificates": {"guestCIDRs": ["10.200.0.0/16"]}}}`)))
 }
@@ -69,7 +69,7 @@ func (v *proxmoxVE) Close() {
 	}
 }
 
-// boot a guest, whose kubelet reads the UUID of its SMBIOS.
+// boot boots a guest, whose kubelet reads the UUID in its SMBIOS.
 func (v *proxmoxVE) boot(b proxmox.Booted) string {
 	return v.start(guest.Request{ID: "proxmox/" + b.UUID, Name: b.Name, UserData: []byte(b.UserData), SystemUUID: strings.ToUpper(b.UUID)})
 }
@@ -87,7 +87,7 @@ func (v *proxmoxVE) exitStatus(kind, vm string) string {
 	return ""
 }
 
-// Account is a token with a pool for its VMs, both with the name of the fleet.
+// Account returns a token and a pool with the name of the fleet.
 func (v *proxmoxVE) Account(t *testing.T, f kit.Fleet) Account {
 	t.Helper()
 	a := &proxmoxAccount{proxmoxVE: v}
@@ -108,7 +108,7 @@ type proxmoxAccount struct {
 
 var _ OrphanAccount = &proxmoxAccount{}
 
-// Class is that of the example, in the pool of the account.
+// Class returns the class of the example, with the pool of the account.
 func (a *proxmoxAccount) Class(t *testing.T) *machinev1alpha1.MachineClass {
 	t.Helper()
 	c := classOf(t, a.fleet, "examples/proxmox/machineclass.yaml", a.ProviderConfig())
@@ -131,7 +131,7 @@ func (a *proxmoxAccount) VMs(context.Context) ([]VM, error) {
 	return out, nil
 }
 
-// attributesOfNotes are lines like "drover-machine: workers-0".
+// attributesOfNotes returns the attributes in lines such as "drover-machine: workers-0".
 func attributesOfNotes(notes string) map[string]string {
 	out := map[string]string{}
 	for _, line := range strings.Split(notes, "\n") {
@@ -142,7 +142,7 @@ func attributesOfNotes(notes string) map[string]string {
 	return out
 }
 
-// proxmoxRefusals are what Proxmox VE answers, or its tasks end with, by class.
+// proxmoxRefusals are the error responses, or the exit statuses of tasks, by class.
 var proxmoxRefusals = map[fn.ErrorCode]struct {
 	fault proxmox.Fault
 	exit  string
@@ -175,7 +175,7 @@ func (a *proxmoxAccount) Refuse(_ *testing.T, machine string, code fn.ErrorCode)
 
 const cloneCall = "POST /nodes/{node}/qemu/{id}/clone"
 
-// Lose a VM. No controller manager deletes its Node: the provider sees the loss.
+// Lose deletes a VM. Its Node remains: there is no cloud-controller-manager that deletes it.
 func (a *proxmoxAccount) Lose(t *testing.T, id string) {
 	t.Helper()
 	for _, vm := range a.cluster.VMs() {
@@ -206,17 +206,17 @@ func (a *proxmoxAccount) CreateVM(_ *testing.T, name string, tags map[string]str
 	return id
 }
 
-// DieAtCreation kills the provider when its clone has begun.
+// DieAtCreation kills the provider when the clone has started.
 func (a *proxmoxAccount) DieAtCreation(*testing.T) {
 	a.cluster.Break(proxmox.Fault{Call: cloneCall, Times: 1, Lost: true, Then: a.kill, Match: func(project string, _ []byte) bool {
 		return project == a.fleet.Namespace
 	}})
 }
 
-// Leaks none: the VMID is recorded before the clone begins, and the VM is found by it.
+// Leaks returns 0: the VMID is recorded before the clone starts, and the provider finds the VM by it.
 func (*proxmoxVE) Leaks() int { return 0 }
 
-// Throttle all calls, as a proxy before Proxmox VE does.
+// Throttle makes all calls fail, as an overloaded proxy does it.
 func (a *proxmoxAccount) Throttle(*testing.T, string) (calls func() int, end func()) {
 	n := &atomic.Int64{}
 	end = a.cluster.Break(a.throttled(proxmoxRefusals[fn.ErrorThrottled].fault, n))

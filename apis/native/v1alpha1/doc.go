@@ -1,6 +1,5 @@
-// Package v1alpha1 holds the fields that the VMs of all native providers have: the source of
-// their user data, and their observed state. The kinds themselves are in the group
-// of each cloud's provider.
+// Package v1alpha1 holds the fields that the VM resources of all native providers have: the source
+// of the user data, and the observed state. The kinds are in the groups of the providers.
 //
 // +kubebuilder:object:generate=true
 // +groupName=native.drover.dev

@@ -42,11 +42,11 @@ type Credentials struct {
 //
 // +kubebuilder:validation:XValidation:rule="!(has(self.insecureSkipVerify) && self.insecureSkipVerify && has(self.caBundle))",message="caBundle is not used with insecureSkipVerify: set one of them"
 type ProviderConfigSpec struct {
-	// Server is a node of the cluster, or a load balancer before its nodes, as a URL like
-	// https://pve.example.org:8006. The port is 8006 if there is none.
+	// Server is the URL of a node of the cluster, or of a load balancer for its nodes, such as
+	// https://pve.example.org:8006. The default port is 8006.
 	//
-	// A VM is never looked for in another cluster than the one that it was created in: to
-	// move VMs to another, make a new configuration.
+	// The provider never searches for a VM in another cluster than the one that the VM was created in.
+	// For another cluster, create another configuration.
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:Pattern=`^https?://[A-Za-z0-9.:\[\]-]+/?$`
 	Server string `json:"server"`
@@ -54,8 +54,8 @@ type ProviderConfigSpec struct {
 	// default are the roots that the provider's image trusts.
 	// +optional
 	CABundle []byte `json:"caBundle,omitempty"`
-	// InsecureSkipVerify does not check the certificate of the server: an attacker on the
-	// way to it can read the API token and all user data. Default false.
+	// InsecureSkipVerify disables the verification of the server's certificate. An attacker
+	// between the provider and the server can then read the API token and all user data. Default false.
 	// +optional
 	InsecureSkipVerify *bool `json:"insecureSkipVerify,omitempty"`
 	// Credentials of a cluster of Proxmox VE.

@@ -8,18 +8,19 @@ import (
 	nativev1alpha1 "github.com/drover-dev/drover/apis/native/v1alpha1"
 )
 
-// Annotations of a VirtualMachine. They are written before its VM is cloned: a clone whose answer
-// was lost is found by them.
+// Annotations of a VirtualMachine. The provider writes them.
 const (
-	// AnnotationVMID is the VMID that was chosen for the VM.
+	// AnnotationVMID of a VirtualMachine is the VMID that the provider chose for the VM. It is written before the
+	// template is cloned: a clone whose response was lost is found by it.
 	AnnotationVMID = Group + "/vmid"
-	// AnnotationNode is the node that was chosen for the VM.
+	// AnnotationNode of a VirtualMachine is the node that the provider chose for the VM. It is written together
+	// with the VMID.
 	AnnotationNode = Group + "/node"
-	// AnnotationCloneTask is the UPID of the task that clones the template.
+	// AnnotationCloneTask of a VirtualMachine is the UPID of the task that clones the template.
 	AnnotationCloneTask = Group + "/clone-task"
 )
 
-// A CloneMode is a way to clone the disks of a template.
+// A CloneMode is how the disks of a template are cloned.
 // +kubebuilder:validation:Enum=Full;Linked
 type CloneMode string
 
@@ -27,8 +28,8 @@ type CloneMode string
 const (
 	// CloneFull copies the disks.
 	CloneFull CloneMode = "Full"
-	// CloneLinked makes disks that hold only what differs from those of the template. It needs a
-	// storage that can do so.
+	// CloneLinked creates disks that hold only the differences from the disks of the template. The
+	// storage must support it.
 	CloneLinked CloneMode = "Linked"
 )
 
@@ -36,7 +37,7 @@ const (
 // +kubebuilder:validation:Enum=virtio;e1000;e1000e;rtl8139;vmxnet3
 type Model string
 
-// A Network is one that a VM has a card in.
+// A Network is a network that a VM has a card in.
 type Network struct {
 	// Bridge on the node, or VNet of the software-defined network, such as vmbr0.
 	// +kubebuilder:validation:MinLength=1
@@ -51,7 +52,7 @@ type Network struct {
 	// Model of the card.
 	// +kubebuilder:default=virtio
 	Model Model `json:"model,omitempty"`
-	// MTU of the card, with model virtio. 1 is that of the bridge.
+	// MTU of the card, with model virtio only. 1 means the MTU of the bridge.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=65520
@@ -61,7 +62,7 @@ type Network struct {
 	Firewall *bool `json:"firewall,omitempty"`
 }
 
-// A Disk is created with the VM, beside those of its template, and deleted with it.
+// A Disk is a disk that the template does not have. It is created with the VM and deleted with it.
 type Disk struct {
 	// Storage that the disk is created on.
 	// +kubebuilder:validation:MinLength=1
@@ -74,16 +75,17 @@ type Disk struct {
 	SizeGiB int64 `json:"sizeGiB"`
 }
 
-// CloudInit describes the ISO image that the VM reads at its first boot. It has the label cidata, for the
-// datasource NoCloud of cloud-init. The provider uploads it by the API, and deletes it after the VM.
+// CloudInit describes the ISO image with the user data, which the VM reads at its first boot. The image
+// has the label cidata, for the datasource NoCloud of cloud-init. The provider uploads it by the API, and
+// deletes it after the VM.
 type CloudInit struct {
-	// Storage that the image is uploaded to. It must take content of the type iso, and be reachable
-	// from the node of the VM.
+	// Storage that the image is uploaded to. It must allow content of the type iso, and be available on
+	// the node of the VM.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=100
 	// +kubebuilder:validation:Pattern=`^[A-Za-z][A-Za-z0-9_.-]*$`
 	Storage string `json:"storage"`
-	// Device that the image is attached as.
+	// Device of the VM that the image is attached to.
 	// +kubebuilder:default=ide2
 	// +kubebuilder:validation:Pattern=`^(ide[0-3]|sata[0-5]|scsi([0-9]|[12][0-9]|30))$`
 	Device string `json:"device,omitempty"`
@@ -97,8 +99,8 @@ type CloudInit struct {
 	NetworkConfig *string `json:"networkConfig,omitempty"`
 }
 
-// VirtualMachineParameters are those of a VM that is created. A VM is created once: a change of
-// them does not change a VM that exists.
+// VirtualMachineParameters are the parameters of a VM. They are used when the VM is created: a later
+// change of them has no effect on the VM.
 //
 // +kubebuilder:validation:XValidation:rule="!(has(self.storage) && self.cloneMode == 'Linked')",message="storage: a linked clone is on the storage of its template; use cloneMode Full"
 type VirtualMachineParameters struct {
@@ -109,15 +111,15 @@ type VirtualMachineParameters struct {
 	// +kubebuilder:validation:Pattern=`^[a-zA-Z0-9]([a-zA-Z0-9.-]*[a-zA-Z0-9])?$`
 	Name *string `json:"name,omitempty"`
 
-	// Node that the VM runs on. It is the failure domain of a Machine, and takes precedence over
-	// nodes.
+	// Node that the VM is created on. It takes precedence over nodes. Drover sets it to the failure
+	// domain of the Machine.
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:Pattern=`^[a-zA-Z0-9]([a-zA-Z0-9-]*[a-zA-Z0-9])?$`
 	Node *string `json:"node,omitempty"`
 
-	// Nodes of which the provider chooses one: a node that is online and has the smallest part of its
-	// memory assigned to VMs. The default is all nodes of the cluster.
+	// Nodes from which the provider chooses one for the VM: the online node with the smallest share of
+	// its memory assigned to VMs. Default: all nodes of the cluster.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=64
@@ -125,18 +127,18 @@ type VirtualMachineParameters struct {
 	// +kubebuilder:validation:items:Pattern=`^[a-zA-Z0-9]([a-zA-Z0-9-]*[a-zA-Z0-9])?$`
 	Nodes []string `json:"nodes,omitempty"`
 
-	// Template that is cloned, by name or VMID. Of several with the name, that on the VM's node is
-	// cloned: templates on local storage exist once for each node.
+	// Template to clone, by name or VMID. If several templates have the name, the one on the VM's node
+	// is cloned: a template on local storage exists once per node.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	Template *string `json:"template,omitempty"`
 
-	// CloneMode Full copies the template's disks, and Linked refers to them.
+	// CloneMode of the template's disks: Full copies them, Linked refers to them.
 	// +kubebuilder:default=Full
 	CloneMode CloneMode `json:"cloneMode,omitempty"`
 
-	// Storage of the copied disks. The default is that of the template's disks.
+	// Storage of the copied disks. Default: the storage of the template's disks.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=100
@@ -150,52 +152,51 @@ type VirtualMachineParameters struct {
 	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9_./-]+$`
 	Pool *string `json:"pool,omitempty"`
 
-	// Cores of the VM, in one socket. The default is the number of the template.
+	// Cores of the VM, in one socket. Default: the cores and sockets of the template.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=512
 	Cores *int32 `json:"cores,omitempty"`
 
-	// CPUType that the guest sees, such as host or x86-64-v2-AES. The default is that of the
-	// template.
+	// CPUType that the guest sees, such as host or x86-64-v2-AES. Default: the type of the template.
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9_-]+$`
 	CPUType *string `json:"cpuType,omitempty"`
 
-	// MemoryMiB of the VM. The default is the size of the template.
+	// MemoryMiB is the memory of the VM in MiB. Default: the memory of the template.
 	// +optional
 	// +kubebuilder:validation:Minimum=16
 	// +kubebuilder:validation:Maximum=4194304
 	MemoryMiB *int64 `json:"memoryMiB,omitempty"`
 
-	// DiskSizeGiB is the size of the disk that the VM boots from, not less than the template's,
-	// which is the default.
+	// DiskSizeGiB is the size of the boot disk in GiB. It must not be less than the size in the
+	// template, which is the default.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=131072
 	DiskSizeGiB *int64 `json:"diskSizeGiB,omitempty"`
 
-	// Disks beside those of the template, as scsi devices.
+	// Disks that the VM has in addition to those of the template, as scsi devices.
 	// +optional
 	// +kubebuilder:validation:MaxItems=14
 	Disks []Disk `json:"disks,omitempty"`
 
-	// Networks that the VM has cards in, in this order, in place of the template's cards, which are
-	// the default.
+	// Networks that the VM has cards in, in this order. They replace the cards of the template, which
+	// are the default.
 	// +optional
 	// +kubebuilder:validation:MaxItems=8
 	Networks []Network `json:"networks,omitempty"`
 
-	// Agent means that the QEMU guest agent runs in the VM: the addresses of the VM are read from it.
+	// Agent means that the QEMU guest agent runs in the VM. The addresses of the VM are read from it.
 	// +kubebuilder:default=true
 	Agent *bool `json:"agent,omitempty"`
 
-	// StartOnBoot means that the node starts the VM when it boots itself.
+	// StartOnBoot means that the node starts the VM when the node boots.
 	// +kubebuilder:default=true
 	StartOnBoot *bool `json:"startOnBoot,omitempty"`
 
-	// Tags of the VM, beside those by which the provider finds it.
+	// Tags of the VM, in addition to those by which the provider finds it.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=32
@@ -203,14 +204,14 @@ type VirtualMachineParameters struct {
 	// +kubebuilder:validation:items:Pattern=`^[a-z0-9_][a-z0-9_.+-]*$`
 	Tags []string `json:"tags,omitempty"`
 
-	// Attributes of the VM, such as its installation and its Machine. They are written to the notes
-	// of the VM, since tags allow few characters. A name has letters, digits and ._/-, a value is one
-	// line of at most 256 characters.
+	// Attributes of the VM, such as its installation and its Machine. They are written to the notes of
+	// the VM, because tags allow few characters. A name has letters, digits and ._/- only. A value is
+	// one line of at most 256 characters.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=32
 	Attributes map[string]string `json:"attributes,omitempty"`
 
-	// CloudInit is required for user data.
+	// CloudInit configures the image with the user data. It is required for user data.
 	// +optional
 	CloudInit *CloudInit `json:"cloudInit,omitempty"`
 
@@ -224,27 +225,27 @@ type VirtualMachineObservation struct {
 	// VMID of the VM in its cluster.
 	// +optional
 	VMID int64 `json:"vmid,omitempty"`
-	// Node that the VM is on.
+	// Node of the VM.
 	// +optional
 	Node string `json:"node,omitempty"`
-	// Task that changes the VM, by its UPID.
+	// Task is the UPID of the running task that changes the VM.
 	// +optional
 	Task string `json:"task,omitempty"`
-	// LastTask is the last task that ended, by its UPID. Its log is in the web interface.
+	// LastTask is the UPID of the last task that ended. The web interface shows its log.
 	// +optional
 	LastTask string `json:"lastTask,omitempty"`
-	// CloneTask is the task that cloned the template, by its UPID.
+	// CloneTask is the UPID of the task that cloned the template.
 	// +optional
 	CloneTask string `json:"cloneTask,omitempty"`
 	// MACAddresses of the network cards.
 	// +optional
 	MACAddresses []string `json:"macAddresses,omitempty"`
-	// Image is the volume with the user data.
+	// Image is the volume ID of the image with the user data.
 	// +optional
 	Image string `json:"image,omitempty"`
 }
 
-// A VirtualMachineSpec has the parameters of a VM.
+// A VirtualMachineSpec is the desired state of a VM.
 //
 // +kubebuilder:validation:XValidation:rule="!('*' in self.managementPolicies || 'Create' in self.managementPolicies || 'Update' in self.managementPolicies) || has(self.forProvider.name)",message="spec.forProvider.name is required"
 // +kubebuilder:validation:XValidation:rule="!('*' in self.managementPolicies || 'Create' in self.managementPolicies || 'Update' in self.managementPolicies) || has(self.forProvider.template)",message="spec.forProvider.template is required"
@@ -255,7 +256,7 @@ type VirtualMachineSpec struct {
 	ForProvider VirtualMachineParameters `json:"forProvider"`
 }
 
-// VirtualMachineStatus is the status of the VM.
+// A VirtualMachineStatus is the observed state of a VM.
 type VirtualMachineStatus struct {
 	xpv1.ResourceStatus `json:",inline"`
 
@@ -263,8 +264,8 @@ type VirtualMachineStatus struct {
 	AtProvider VirtualMachineObservation `json:"atProvider,omitempty"`
 }
 
-// A VirtualMachine is a VM of Proxmox VE, cloned from a template. Its external name is the UUID that
-// its SMBIOS shows, which is the UID of this object unless it is set.
+// A VirtualMachine is a VM of Proxmox VE, cloned from a template. Its external name is the UUID in its
+// SMBIOS. Default: the UID of this object.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
@@ -293,12 +294,12 @@ type VirtualMachineList struct {
 	Items           []VirtualMachine `json:"items"`
 }
 
-// Observation returns the part of the status that VMs of all clouds have, to be read and set.
+// Observation returns the part of the status that the VMs of all clouds have, to read and to change.
 func (vm *VirtualMachine) Observation() *nativev1alpha1.Observation {
 	return &vm.Status.AtProvider.Observation
 }
 
-// UserDataSource returns where the user data is.
+// UserDataSource returns the source of the user data.
 func (vm *VirtualMachine) UserDataSource() nativev1alpha1.UserData {
 	return vm.Spec.ForProvider.UserData
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -17,34 +18,36 @@ import (
 )
 
 const (
-	// listingFor is how long a list counts: many VMs that are observed together share one call.
+	// listingFor is how long a list of VMs is used: VMs that are observed at the same time share one call.
 	listingFor = 2 * time.Second
-	// stockFor is how long a list of nodes and storages counts, and what is known of templates.
+	// stockFor is how long a list of nodes or storages and the configuration of a template are used.
 	stockFor = 30 * time.Second
-	// reservedFor is how long a VMID is kept for a VM whose clone does not show yet.
+	// reservedFor is how long a VMID is reserved for a VM whose clone is not listed yet.
 	reservedFor = 5 * time.Minute
 )
 
-// An account is a cluster, as one API token reaches it.
+// An account is a cluster that one API token accesses.
 type account struct {
 	client *pve.Client
 	now    func() time.Time
 
-	vms, nodes, storages listing
+	vms, nodes, storages *listing
 	templates            templates
 	choice               choice
 
 	mu sync.Mutex
 	// place of the cluster, once it is known.
 	place string
-	// views of VMs from their observation, for the step that follows it.
+	// views are the views of VMs by UUID, from the observation for the step that follows it.
 	views map[string]view
-	// known are the notes of VMs by UUID. They never change.
+	// known are the attributes of VMs by UUID. They never change.
 	known map[string]known
-	// ended is when the last task of a VM was seen to have ended: no older list counts.
+	// ended are the last tasks of VMs by UUID.
 	ended map[string]ended
 }
 
+// An ended is a task and the time when it was first observed to have ended. An older list may not show its
+// effect.
 type ended struct {
 	task string
 	at   time.Time
@@ -55,7 +58,8 @@ var (
 	_ inventory.ResourceLister                 = &account{}
 )
 
-// open returns a function that opens an account. Calls go through next, nil for the network.
+// open returns a function that opens an account. Its calls use the transport next, or the network if next
+// is nil.
 func open(next http.RoundTripper, now func() time.Time) func(client.Object, credentials) (native.Account[*v1alpha1.VirtualMachine], error) {
 	return func(pc client.Object, c credentials) (native.Account[*v1alpha1.VirtualMachine], error) {
 		p, err := newClient(specOf(pc), c, next)
@@ -64,14 +68,14 @@ func open(next http.RoundTripper, now func() time.Time) func(client.Object, cred
 		}
 		return &account{
 			client: p, now: now, views: map[string]view{}, known: map[string]known{}, ended: map[string]ended{},
-			vms: newListing(), nodes: newListing(), storages: newListing(),
+			vms: newListing("vm"), nodes: newListing("node"), storages: newListing("storage"),
 			templates: templates{configs: map[string]template{}},
 			choice:    choice{turn: make(chan struct{}, 1), reserved: map[string]reservation{}},
 		}, nil
 	}
 }
 
-// Place is the name of the cluster, or of the node that is in none.
+// Place is the name of the cluster, or the name of a node that is in no cluster.
 func (a *account) Place(ctx context.Context) (string, error) {
 	a.mu.Lock()
 	place := a.place
@@ -104,7 +108,7 @@ func (a *account) Place(ctx context.Context) (string, error) {
 	return place, nil
 }
 
-// An entry of /cluster/resources: a VM, a node, or a storage on a node.
+// An entry is an entry of /cluster/resources: a VM, a node, or a storage on a node.
 type entry struct {
 	Type     string `json:"type"`
 	Node     string `json:"node"`
@@ -120,63 +124,60 @@ type entry struct {
 	Shared   int    `json:"shared"`
 }
 
-// isVM reports whether it is a VM, and neither a container nor a template.
+// isVM reports whether the entry is a VM, and neither a container nor a template.
 func (e entry) isVM() bool { return e.Type == "qemu" && e.Template == 0 }
 
-func (e entry) takes(content string) bool {
-	for _, c := range strings.Split(e.Content, ",") {
-		if c == content {
-			return true
-		}
-	}
-	return false
+// allows reports whether a storage allows content of a type.
+func (e entry) allows(content string) bool {
+	return slices.Contains(strings.Split(e.Content, ","), content)
 }
 
-// A listing shares one call of a list among all that want it at the same time.
+// A listing is a list that concurrent reconciles share.
 type listing struct {
-	// turn is taken by a call in progress. It is no mutex, so that a caller can give up.
+	// kind of the entries, as the API names it.
+	kind string
+	// turn is held during a call, and guards the fields below. It is a channel, because a wait for a mutex
+	// cannot be canceled.
 	turn    chan struct{}
-	at      *time.Time
-	entries *[]entry
+	at      time.Time
+	entries []entry
 }
 
-func newListing() listing {
-	return listing{turn: make(chan struct{}, 1), at: &time.Time{}, entries: &[]entry{}}
-}
+func newListing(kind string) *listing { return &listing{kind: kind, turn: make(chan struct{}, 1)} }
 
-// list entries of a kind that are not older than since, nor than age.
-func (a *account) list(ctx context.Context, l listing, kind string, since time.Time, age time.Duration) ([]entry, error) {
+// list returns entries that are older neither than since nor than age.
+func (a *account) list(ctx context.Context, l *listing, since time.Time, age time.Duration) ([]entry, error) {
 	select {
 	case l.turn <- struct{}{}:
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
 	defer func() { <-l.turn }()
-	if now := a.now(); !l.at.IsZero() && l.at.After(since) && now.Sub(*l.at) <= age {
-		return *l.entries, nil
+	if now := a.now(); !l.at.IsZero() && l.at.After(since) && now.Sub(l.at) <= age {
+		return l.entries, nil
 	}
 	began := a.now()
 	var entries []entry
-	if err := a.client.Get(ctx, "/cluster/resources?type="+kind, &entries); err != nil {
-		return nil, classify("cannot list the "+kind+"s of the cluster", err)
+	if err := a.client.Get(ctx, "/cluster/resources?type="+l.kind, &entries); err != nil {
+		return nil, classify("cannot list the "+l.kind+"s of the cluster", err)
 	}
-	*l.at, *l.entries = began, entries
+	l.at, l.entries = began, entries
 	return entries, nil
 }
 
 func (a *account) listVMs(ctx context.Context, since time.Time) ([]entry, error) {
-	return a.list(ctx, a.vms, "vm", since, listingFor)
+	return a.list(ctx, a.vms, since, listingFor)
 }
 
 func (a *account) listNodes(ctx context.Context) ([]entry, error) {
-	return a.list(ctx, a.nodes, "node", time.Time{}, stockFor)
+	return a.list(ctx, a.nodes, time.Time{}, stockFor)
 }
 
 func (a *account) listStorages(ctx context.Context) ([]entry, error) {
-	return a.list(ctx, a.storages, "storage", time.Time{}, stockFor)
+	return a.list(ctx, a.storages, time.Time{}, stockFor)
 }
 
-// readConfig of a VM. The second value is false if the node has no such VM.
+// readConfig returns the configuration of a VM. The second value is false if the node has no such VM.
 func (a *account) readConfig(ctx context.Context, node string, vmid int64) (config, bool, error) {
 	var c config
 	err := a.client.Get(ctx, fmt.Sprintf("/nodes/%s/qemu/%d/config", node, vmid), &c)
@@ -186,7 +187,7 @@ func (a *account) readConfig(ctx context.Context, node string, vmid int64) (conf
 	return c, err == nil, classify("cannot read the configuration of the VM", err)
 }
 
-// isFree reports whether no VM or container has the VMID, whatever the token may read.
+// isFree reports whether no VM or container has the VMID. This includes those that the token may not read.
 func (a *account) isFree(ctx context.Context, vmid int64) (bool, error) {
 	var id any
 	err := a.client.Get(ctx, fmt.Sprintf("/cluster/nextid?vmid=%d", vmid), &id)

@@ -10,7 +10,7 @@ import (
 	nativev1alpha1 "github.com/drover-dev/drover/apis/native/v1alpha1"
 )
 
-// An interfaces answer is of the guest agent.
+// interfaces are the network interfaces that the guest agent reports.
 type interfaces struct {
 	Result []struct {
 		MAC       string `json:"hardware-address"`
@@ -20,8 +20,8 @@ type interfaces struct {
 	} `json:"result"`
 }
 
-// addresses that the guest agent reports, nil if it does not answer. The guest chooses what its agent
-// reports, so the addresses prove nothing.
+// addresses returns the addresses that the guest agent reports, or nil if it does not respond. They prove
+// nothing: a compromised guest can report any address.
 func (a *account) addresses(ctx context.Context, node string, vmid int64, macs []string) []nativev1alpha1.Address {
 	var i interfaces
 	if a.client.Get(ctx, fmt.Sprintf("/nodes/%s/qemu/%d/agent/network-get-interfaces", node, vmid), &i) != nil {
@@ -30,7 +30,8 @@ func (a *account) addresses(ctx context.Context, node string, vmid int64, macs [
 	return i.of(macs)
 }
 
-// of the network cards with the MAC addresses: not those of bridges and tunnels in the guest.
+// of returns the addresses of the network cards with the MAC addresses. It omits bridges and tunnels in the
+// guest.
 func (i interfaces) of(macs []string) []nativev1alpha1.Address {
 	var out []nativev1alpha1.Address
 	for _, r := range i.Result {

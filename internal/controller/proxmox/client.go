@@ -2,8 +2,6 @@ package proxmox
 
 import (
 	"context"
-	"crypto/tls"
-	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -17,19 +15,20 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/drover-dev/drover/apis/proxmox/v1alpha1"
+	"github.com/drover-dev/drover/internal/cloud/trust"
 	"github.com/drover-dev/drover/internal/ratelimit"
 )
 
 const (
-	// callTimeout ends a call that is not answered. An upload takes longest.
+	// callTimeout is the timeout of a call. The longest call is an upload.
 	callTimeout = 20 * time.Second
-	// defaultPort of pveproxy.
+	// defaultPort is the port of pveproxy.
 	defaultPort = "8006"
-	// maxAnswer is as much as is read of an error.
+	// maxAnswer is the maximum size of an error response in bytes.
 	maxAnswer = 64 << 10
 )
 
-// credentials are what the Secret of a configuration holds.
+// credentials are the content of a configuration's Secret.
 type credentials struct {
 	TokenID string `json:"tokenID"`
 	Secret  string `json:"secret"`
@@ -72,22 +71,15 @@ func newClient(spec v1alpha1.ProviderConfigSpec, c credentials, next http.RoundT
 }
 
 func transport(spec v1alpha1.ProviderConfigSpec) (http.RoundTripper, error) {
-	t, ok := http.DefaultTransport.(*http.Transport)
-	if !ok {
-		return nil, errors.New("the default transport is replaced")
+	t, err := trust.Transport(spec.CABundle, callTimeout)
+	if err != nil {
+		return nil, err
 	}
-	t = t.Clone()
-	t.TLSClientConfig = &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: ptr.Deref(spec.InsecureSkipVerify, false)} //nolint:gosec // A user asks for it.
-	if len(spec.CABundle) > 0 {
-		t.TLSClientConfig.RootCAs = x509.NewCertPool()
-		if !t.TLSClientConfig.RootCAs.AppendCertsFromPEM(spec.CABundle) {
-			return nil, errors.New("spec.caBundle: has no PEM certificate")
-		}
-	}
+	t.TLSClientConfig.InsecureSkipVerify = ptr.Deref(spec.InsecureSkipVerify, false) //nolint:gosec // The user requests it.
 	return t, nil
 }
 
-// silent logs nothing: the library logs the bodies of requests, which have credentials.
+// silent discards the log of the library, which has the bodies of requests and thereby credentials.
 type silent struct{}
 
 func (silent) Debugf(string, ...any) {}
@@ -95,12 +87,12 @@ func (silent) Errorf(string, ...any) {}
 func (silent) Infof(string, ...any)  {}
 func (silent) Warnf(string, ...any)  {}
 
-// An apiError is an answer of the API that is no success.
+// An apiError is an error response of the API.
 type apiError struct {
 	Status int
-	// Text of the status line, where Proxmox VE puts its message.
+	// Text of the status line, in which Proxmox VE has its message.
 	Text string
-	// Parameters that were refused, with the reason.
+	// Parameters that the API refused, with the reason.
 	Parameters map[string]string
 }
 
@@ -112,8 +104,8 @@ func (e *apiError) Error() string {
 	return s
 }
 
-// statusErrors returns each answer that is no success as an apiError. The library takes some statuses,
-// such as 595 of a node that cannot be reached, for a success, and drops the text of others.
+// statusErrors returns each error response as an apiError. The library treats some statuses as a success,
+// such as 595 of an unreachable node, and drops the text of other errors.
 type statusErrors struct{ next http.RoundTripper }
 
 func (t statusErrors) RoundTrip(req *http.Request) (*http.Response, error) {
@@ -132,7 +124,7 @@ func (t statusErrors) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	if b, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer)); err == nil && json.Unmarshal(b, &body) == nil {
 		e.Parameters = body.Errors
-		// HTTP/2 has no text in its status line, so a proxy before the server loses it.
+		// HTTP/2 has no text in the status line: a proxy loses it.
 		if m := strings.TrimSpace(body.Message); e.Text == "" || e.Text == http.StatusText(resp.StatusCode) && m != "" {
 			e.Text = m
 		}
@@ -140,21 +132,21 @@ func (t statusErrors) RoundTrip(req *http.Request) (*http.Response, error) {
 	return nil, e
 }
 
-// asAPIError returns the answer that err is of, nil if it is of none.
+// asAPIError returns the error response in err, or nil if there is none.
 func asAPIError(err error) *apiError {
 	var e *apiError
 	errors.As(err, &e)
 	return e
 }
 
-// A taskStatus is how far a task is.
+// A taskStatus is the status of a task.
 type taskStatus struct {
 	Status     string `json:"status"`
 	ExitStatus string `json:"exitstatus"`
 	Type       string `json:"type"`
 }
 
-// failure of the task, "" if it runs or succeeded. A task that succeeds with warnings ends so.
+// failure returns the error of a task, or "" if it runs or succeeded. Success includes warnings.
 func (s taskStatus) failure() string {
 	if s.Status != "stopped" || s.ExitStatus == "OK" || strings.HasPrefix(s.ExitStatus, "WARNINGS") {
 		return ""
@@ -162,7 +154,8 @@ func (s taskStatus) failure() string {
 	return s.ExitStatus
 }
 
-// lookAtTask by its UPID. The second value is false if the node does not know it any more.
+// lookAtTask returns the status of the task with the UPID. The second value is false if the node no longer
+// has the task.
 func (a *account) lookAtTask(ctx context.Context, upid string) (taskStatus, bool, error) {
 	var s taskStatus
 	parts := strings.Split(upid, ":")

@@ -20,7 +20,7 @@ import (
 
 const tokenID = "drover@pve!drover"
 
-// A lab is a cluster with a token.
+// A lab is a fake cluster with one token.
 type lab struct {
 	*fakeproxmox.Cluster
 	mu     sync.Mutex
@@ -48,7 +48,7 @@ func (l *lab) credentials() credentials {
 	return credentials{TokenID: tokenID, Secret: l.secret}
 }
 
-// id of the VM with a name.
+// id returns the VMID of the VM with a name.
 func (l *lab) id(name string) int {
 	for _, vm := range l.VMs() {
 		if vm.Name == name {
@@ -71,7 +71,7 @@ func newVM(name string, attributes map[string]string) *v1alpha1.VirtualMachine {
 	return vm
 }
 
-// cloudOf a lab, for the cases that every cloud must pass.
+// cloudOf returns a lab for the cases that every cloud must pass.
 func cloudOf(l *lab) nativetest.Cloud[*v1alpha1.VirtualMachine, credentials] {
 	pc := &v1alpha1.ClusterProviderConfig{ObjectMeta: metav1.ObjectMeta{Name: nativetest.Config}}
 	pc.Spec.Server = "https://pve.example.org"
@@ -137,7 +137,7 @@ func TestEveryCase(t *testing.T) {
 	})
 }
 
-func TestAVMIsAsItsClassWantsIt(t *testing.T) {
+func TestAVMHasThePropertiesOfItsClass(t *testing.T) {
 	var booted fakeproxmox.Booted
 	l := newLab(fakeproxmox.Options{Boot: func(b fakeproxmox.Booted) string { booted = b; return "10.0.0.7" }})
 	l.Set(9000, "net1", "virtio=BC:24:11:00:00:02,bridge=vmbr1")
@@ -168,14 +168,14 @@ func TestAVMIsAsItsClassWantsIt(t *testing.T) {
 		if at.ProviderID != "proxmox://"+uuid || at.Place != "cluster lab" || at.VMID != 100 || at.Node != "pve1" {
 			t.Errorf("observed %+v", at)
 		}
-		// Of the card, and not those of bridges in the guest.
+		// The address of the card, and none of the bridges in the guest.
 		if len(at.Addresses) != 1 || at.Addresses[0].Address != "10.0.0.7" {
 			t.Errorf("addresses %v", at.Addresses)
 		}
 	})
 }
 
-func TestWhatIsWrongIsNamed(t *testing.T) {
+func TestErrorsNameTheirCause(t *testing.T) {
 	cases := map[string]struct {
 		lab    func(*lab)
 		change func(*v1alpha1.VirtualMachineParameters)
@@ -188,7 +188,7 @@ func TestWhatIsWrongIsNamed(t *testing.T) {
 		"AStorageThatDoesNotExist":  {nil, func(p *v1alpha1.VirtualMachineParameters) { p.Storage = ptr.To("x") }, []string{"InvalidRequest: forProvider.storage"}},
 		"AStorageOfAnotherNode":     {func(l *lab) { l.AddStorage("nvme", []string{"images"}, "pve2") }, func(p *v1alpha1.VirtualMachineParameters) { p.Node, p.Storage = ptr.To("pve1"), ptr.To("nvme") }, []string{"InvalidRequest: forProvider.storage", "not available on node pve1"}},
 		"AStorageOfADisk":           {nil, func(p *v1alpha1.VirtualMachineParameters) { p.Disks[0].Storage = "local" }, []string{"InvalidRequest: forProvider.disks[0].storage"}},
-		"ADiskThatShrinks":          {nil, func(p *v1alpha1.VirtualMachineParameters) { p.DiskSizeGiB = ptr.To(int64(2)) }, []string{"InvalidRequest: forProvider.diskSizeGiB: invalid value 2", "has 4 GiB"}},
+		"ADiskThatShrinks":          {nil, func(p *v1alpha1.VirtualMachineParameters) { p.DiskSizeGiB = ptr.To(int64(2)) }, []string{"InvalidRequest: forProvider.diskSizeGiB: invalid value 2", "must be at least 4"}},
 		"APoolThatDoesNotExist":     {nil, func(p *v1alpha1.VirtualMachineParameters) { p.Pool = ptr.To("x") }, []string{"InvalidRequest: cannot clone template", "pool 'x' does not exist"}},
 		"ABridgeThatDoesNotExist":   {nil, func(p *v1alpha1.VirtualMachineParameters) { p.Networks[0].Bridge = "vmbr9" }, []string{"InvalidRequest: the task qmstart failed", "bridge 'vmbr9' does not exist"}},
 		"AnMTUOfAnotherModel": {nil, func(p *v1alpha1.VirtualMachineParameters) {
@@ -209,7 +209,7 @@ func TestWhatIsWrongIsNamed(t *testing.T) {
 		"ANodeThatDoesNotAnswerInTime": {func(l *lab) {
 			l.Break(fakeproxmox.Fault{Call: "POST /nodes/{node}/storage/{storage}/upload", Status: 596, Message: "Connection timed out"})
 		}, nil, []string{"Transient: cannot upload the image", "(status 596)"}},
-		"AProxyThatHasEnough": {func(l *lab) {
+		"AProxyThatIsOverloaded": {func(l *lab) {
 			l.Break(fakeproxmox.Fault{Call: "PUT /nodes/{node}/qemu/{id}/resize", Status: 503, Message: "Service Unavailable"})
 		}, nil, []string{"Throttled: cannot resize the disk scsi0"}},
 	}
@@ -240,10 +240,10 @@ func fail(l *lab, kind, text string) {
 	})
 }
 
-func TestAVMIDThatAnotherTookIsChosenAnew(t *testing.T) {
+func TestAnotherVMIDIsChosenIfItIsTaken(t *testing.T) {
 	l := newLab(fakeproxmox.Options{})
 	var once sync.Once
-	// Between nextid and the clone.
+	// Another VM takes the VMID between nextid and the clone.
 	l.Break(fakeproxmox.Fault{Call: "POST /nodes/{node}/qemu/{id}/clone", Match: func(string, []byte) bool {
 		once.Do(func() { l.Occupy(100, "of-another", "pve1") })
 		return false
@@ -262,9 +262,9 @@ func TestAVMIDThatAnotherTookIsChosenAnew(t *testing.T) {
 		})
 }
 
-// TestAVMOfAnotherWithTheVMIDIsNotTouched loses the VM, and gives its VMID to another: the cluster gives
-// the lowest free one to the next.
-func TestAVMOfAnotherWithTheVMIDIsNotTouched(t *testing.T) {
+// TestAnotherVMWithTheVMIDIsNotChanged deletes the VM and gives its VMID to another VM, as a cluster does:
+// it assigns the lowest free VMID to the next VM.
+func TestAnotherVMWithTheVMIDIsNotChanged(t *testing.T) {
 	cases := map[string]fakeproxmox.Token{
 		"ThatTheTokenReads":        {},
 		"ThatTheTokenMayNotReadAt": {Pools: []string{"k8s"}},
@@ -282,7 +282,7 @@ func TestAVMOfAnotherWithTheVMIDIsNotTouched(t *testing.T) {
 					l.Occupy(100, "of-another", "pve1")
 				}
 				if token.Pools != nil {
-					// It cannot be known whose VM that is.
+					// The provider cannot know which VM this is.
 					return replaced && strings.Contains(vm.GetCondition(xpv1.TypeSynced).Message, "PermissionDenied: ")
 				}
 				return replaced && vm.GetCondition(xpv1.TypeReady).Reason == "Missing"
@@ -301,7 +301,7 @@ func TestAVMIsFoundOnItsNode(t *testing.T) {
 		if vm.Status.AtProvider.ProviderID != "" && !moved {
 			moved = true
 			l.Migrate(100, "pve2")
-			l.Set(100, "tags", "of-a-user") // It loses our tags, and is known by its SMBIOS.
+			l.Set(100, "tags", "of-a-user") // The VM is found by the UUID in its SMBIOS.
 		}
 		return moved && vm.Status.AtProvider.Node == "pve2" && vm.GetCondition(xpv1.TypeReady).Status == "True"
 	}, nil)

@@ -20,7 +20,7 @@ import (
 
 const gib = int64(1) << 30
 
-// A config is the configuration of a VM, as the API has it.
+// A config is the configuration of a VM, in the format of the API.
 type config map[string]string
 
 func (c *config) UnmarshalJSON(b []byte) error {
@@ -39,7 +39,7 @@ func (c *config) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// option of a property, such as size of "ceph:vm-100-disk-0,size=4G".
+// option returns an option of a property, such as size of "ceph:vm-100-disk-0,size=4G".
 func option(property, key string) string {
 	for _, part := range strings.Split(property, ",") {
 		if k, v, ok := strings.Cut(part, "="); ok && k == key {
@@ -49,17 +49,17 @@ func option(property, key string) string {
 	return ""
 }
 
-// uuid that the SMBIOS shows.
+// uuid returns the UUID in the SMBIOS.
 func (c config) uuid() string { return strings.ToLower(option(c["smbios1"], "uuid")) }
 
-// isOf reports whether it is the configuration of the VM with the UUID.
+// isOf reports whether the configuration is that of the VM with the UUID.
 func (c config) isOf(uuid string) bool {
 	noted, _ := readNotes(c["description"])
 	uuid = strings.ToLower(uuid)
 	return uuid != "" && (c.uuid() == uuid || noted == uuid)
 }
 
-// isHidden reports whether the VM is being cloned and has nothing but its lock.
+// isHidden reports whether the VM is a clone in progress, whose configuration has only its lock.
 func (c config) isHidden() bool {
 	return c["lock"] != "" && c["smbios1"] == "" && c["description"] == "" && c["name"] == ""
 }
@@ -71,7 +71,7 @@ var (
 	diskSize = regexp.MustCompile(`^([0-9]+)([KMGT]?)$`)
 )
 
-// bootDisk is the key of the disk that the VM boots from, "" if there is none.
+// bootDisk returns the key of the boot disk, or "" if there is none.
 func (c config) bootDisk() string {
 	isDisk := func(k string) bool {
 		return disk.MatchString(k) && c[k] != "" && option(c[k], "media") != "cdrom"
@@ -89,7 +89,7 @@ func (c config) bootDisk() string {
 	return ""
 }
 
-// sizeOf the disk of a key in bytes, 0 if it is unknown.
+// sizeOf returns the size of the disk with the key in bytes, or 0 if it is unknown.
 func (c config) sizeOf(key string) int64 {
 	m := diskSize.FindStringSubmatch(option(c[key], "size"))
 	if m == nil {
@@ -103,7 +103,7 @@ func (c config) sizeOf(key string) int64 {
 	return n << shift
 }
 
-// macs of the network cards.
+// macs returns the MAC addresses of the network cards.
 func (c config) macs() []string {
 	var out []string
 	for k, v := range c {
@@ -117,7 +117,7 @@ func (c config) macs() []string {
 	return out
 }
 
-// image is the volume with the user data, "" if there is none of Drover's.
+// image returns the volume of Drover's image with the user data, or "" if there is none.
 func (c config) image() string {
 	for k, v := range c {
 		volume, _, _ := strings.Cut(v, ",")
@@ -134,7 +134,7 @@ func (c config) image() string {
 type move string
 
 const (
-	// moveConfigure sets all that differs from the template, and the UUID with it in one write.
+	// moveConfigure sets everything that differs from the template, together with the UUID, in one write.
 	moveConfigure move = "Configure"
 	moveResize    move = "Resize"
 	moveAttach    move = "Attach"
@@ -142,7 +142,7 @@ const (
 	moveNone      move = "None"
 )
 
-// nextMove of a VM with the configuration c.
+// nextMove returns the next step for a VM with the configuration c.
 func nextMove(c config, p v1alpha1.VirtualMachineParameters, uuid, image string, running bool) move {
 	switch {
 	case c.uuid() != strings.ToLower(uuid):
@@ -157,7 +157,7 @@ func nextMove(c config, p v1alpha1.VirtualMachineParameters, uuid, image string,
 	return moveNone
 }
 
-// configure returns what is set in the configuration of a clone, which has that of its template.
+// configure returns the changes of the configuration of a clone, which is a copy of the template's.
 func configure(c config, p v1alpha1.VirtualMachineParameters, uuid string) map[string]any {
 	out := map[string]any{
 		"smbios1":     "uuid=" + strings.ToLower(uuid),
@@ -209,7 +209,8 @@ func flag(b bool) string {
 	return "0"
 }
 
-// freeSCSI returns the keys of scsi devices that neither the template nor the image has.
+// freeSCSI returns a function that returns the next scsi device that neither the template nor the image
+// uses.
 func freeSCSI(c config, ci *v1alpha1.CloudInit) func() string {
 	i := 0
 	return func() string {
@@ -241,7 +242,8 @@ func networkCard(n v1alpha1.Network) string {
 
 var attributeName = regexp.MustCompile(`^[A-Za-z0-9._/-]{1,128}$`)
 
-// validate what the schema cannot. An attribute of two lines could pretend to be another one.
+// validate validates everything that the schema cannot validate. An attribute with two lines could imitate
+// another attribute.
 func validate(p v1alpha1.VirtualMachineParameters, uuid string) error {
 	if n := len(notesOf(uuid, p.Attributes)); n > maxNotes {
 		return native.Invalid("attributes", "they have %d characters as notes, at most %d are allowed", n, maxNotes)

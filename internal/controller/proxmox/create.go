@@ -3,6 +3,7 @@ package proxmox
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"path"
@@ -20,12 +21,12 @@ import (
 	"github.com/drover-dev/drover/internal/nocloud"
 )
 
-// Create begins to clone the template under the VMID that was chosen.
+// Create starts the clone of the template with the chosen VMID.
 func (a *account) Create(ctx context.Context, vm *v1alpha1.VirtualMachine, _ native.UserData) error {
 	p, uuid, node := vm.Spec.ForProvider, meta.GetExternalName(vm), vm.GetAnnotations()[v1alpha1.AnnotationNode]
 	vmid, err := strconv.Atoi(vm.GetAnnotations()[v1alpha1.AnnotationVMID])
 	if err != nil || node == "" {
-		return &native.Error{Class: fn.ErrorTransient, Err: fmt.Errorf("the annotations %s and %s do not have the VMID and the node that were chosen", v1alpha1.AnnotationVMID, v1alpha1.AnnotationNode), Refused: true}
+		return &native.Error{Class: fn.ErrorTransient, Err: fmt.Errorf("the annotations %s and %s must have the chosen VMID and node", v1alpha1.AnnotationVMID, v1alpha1.AnnotationNode), Refused: true}
 	}
 	vms, err := a.listVMs(ctx, time.Time{})
 	if err != nil {
@@ -51,18 +52,18 @@ func (a *account) Create(ctx context.Context, vm *v1alpha1.VirtualMachine, _ nat
 	return nil
 }
 
-// refused marks an error that came before the creation began.
+// refused returns an error that occurred before the creation started, as an error without effect.
 func refused(err error) error {
-	e, ok := classify("", err).(*native.Error) //nolint:errorlint // classify returns one.
-	if !ok {
-		return err
+	out := &native.Error{Class: fn.ErrorTransient, Err: err}
+	if errors.As(err, &out) {
+		e := *out
+		out = &e
 	}
-	out := *e
 	out.Refused = true
-	return &out
+	return out
 }
 
-// Continue takes the next step of a clone.
+// Continue carries out the next step after the clone.
 func (a *account) Continue(ctx context.Context, vm *v1alpha1.VirtualMachine, userData native.UserData) error {
 	at, p, uuid := &vm.Status.AtProvider, vm.Spec.ForProvider, meta.GetExternalName(vm)
 	v := a.recall(uuid)
@@ -91,7 +92,8 @@ func (a *account) Continue(ctx context.Context, vm *v1alpha1.VirtualMachine, use
 	return nil
 }
 
-// begin a task, which is followed from then on. Some calls of older versions have none.
+// begin makes a call that starts a task, and records the task in the status. In older versions of Proxmox VE
+// some calls start none.
 func (a *account) begin(vm *v1alpha1.VirtualMachine, what string, call func(upid any) error) error {
 	var raw json.RawMessage
 	if err := call(&raw); err != nil {
@@ -104,7 +106,7 @@ func (a *account) begin(vm *v1alpha1.VirtualMachine, what string, call func(upid
 	return nil
 }
 
-// upload the image, in place of one that an earlier process uploaded.
+// upload uploads the image. It replaces an image that an earlier process uploaded.
 func (a *account) upload(ctx context.Context, vm *v1alpha1.VirtualMachine, userData native.UserData) error {
 	at, p, uuid := &vm.Status.AtProvider, vm.Spec.ForProvider, meta.GetExternalName(vm)
 	data, err := userData(ctx)
@@ -121,19 +123,19 @@ func (a *account) upload(ctx context.Context, vm *v1alpha1.VirtualMachine, userD
 	})
 }
 
-// attach the image that was uploaded.
+// attach attaches the uploaded image.
 func (a *account) attach(ctx context.Context, vm *v1alpha1.VirtualMachine, url string) error {
 	at, p := &vm.Status.AtProvider, vm.Spec.ForProvider
 	err := a.begin(vm, "cannot attach the image with the user data", func(upid any) error {
 		return a.client.Post(ctx, url+"/config", map[string]any{device(p.CloudInit): at.Image + ",media=cdrom"}, upid)
 	})
 	if err != nil && strings.Contains(err.Error(), "does not exist") {
-		at.Image = "" // A user deleted it: it is uploaded again.
+		at.Image = "" // A user deleted the image. The next step uploads it again.
 	}
 	return err
 }
 
-// imageOf a VM is the volume of its image, "" if it has none.
+// imageOf returns the volume of a VM's image, or "" if the VM has none.
 func imageOf(vm *v1alpha1.VirtualMachine) string {
 	p := vm.Spec.ForProvider
 	if p.CloudInit == nil {
@@ -142,7 +144,7 @@ func imageOf(vm *v1alpha1.VirtualMachine) string {
 	return p.CloudInit.Storage + ":iso/" + imageName(meta.GetExternalName(vm), p.Attributes)
 }
 
-// metaDataOf a VM, in JSON, which is YAML too.
+// metaDataOf returns the metadata of a VM. The default is JSON, which is valid YAML.
 func metaDataOf(p v1alpha1.VirtualMachineParameters, uuid string) string {
 	if p.CloudInit.MetaData != nil {
 		return *p.CloudInit.MetaData
@@ -154,16 +156,17 @@ func metaDataOf(p v1alpha1.VirtualMachineParameters, uuid string) string {
 	return string(b)
 }
 
-// A volume on a node.
+// A volume is an image on a storage of a node.
 type volume struct{ node, storage, name string }
 
-// volumeOf a volume ID like local:iso/x.iso.
+// volumeOf parses a volume ID such as local:iso/x.iso.
 func volumeOf(node, id string) (volume, bool) {
 	storage, name, ok := strings.Cut(id, ":iso/")
 	return volume{node: node, storage: storage, name: name}, ok && node != "" && name == path.Base(name)
 }
 
-// Delete takes the next step of a deletion: interrupt the clone, stop, destroy, delete the image.
+// Delete carries out the next step of a deletion: it interrupts the clone, stops the VM, destroys it, or
+// deletes the image.
 func (a *account) Delete(ctx context.Context, vm *v1alpha1.VirtualMachine) error {
 	at, uuid := &vm.Status.AtProvider, meta.GetExternalName(vm)
 	v := a.recall(uuid)
@@ -174,7 +177,7 @@ func (a *account) Delete(ctx context.Context, vm *v1alpha1.VirtualMachine) error
 	case v.config != nil && v.running:
 		return a.begin(vm, "cannot stop the VM", func(upid any) error { return a.client.Post(ctx, url+"/status/stop", nil, upid) })
 	case v.config != nil:
-		// Purge takes it out of backup jobs, replication and high availability.
+		// Purge removes the VM from backup jobs, replication and high availability.
 		err := a.begin(vm, "cannot destroy the VM", func(upid any) error {
 			return a.client.DeleteWithParams(ctx, url, map[string]any{"purge": 1}, upid)
 		})
@@ -195,7 +198,8 @@ func (a *account) Delete(ctx context.Context, vm *v1alpha1.VirtualMachine) error
 	return nil
 }
 
-// interrupt the clone of a VM that is not wanted any more. A clone whose task is unknown is waited for.
+// interrupt interrupts the clone of a VM that is to be deleted. If the task of the clone is unknown, the
+// deletion waits for its end.
 func (a *account) interrupt(ctx context.Context, upid string) error {
 	parts := strings.Split(upid, ":")
 	if len(parts) < 8 || parts[5] != taskClone {
@@ -205,7 +209,7 @@ func (a *account) interrupt(ctx context.Context, upid string) error {
 	return classify("cannot interrupt the clone of the VM", err)
 }
 
-// findLeftovers of a VM that does not exist: its image.
+// findLeftovers finds the image of a VM that does not exist.
 func (a *account) findLeftovers(ctx context.Context, vm *v1alpha1.VirtualMachine, out native.VM) (native.VM, error) {
 	at := &vm.Status.AtProvider
 	var left []volume
@@ -231,7 +235,7 @@ func (a *account) findLeftovers(ctx context.Context, vm *v1alpha1.VirtualMachine
 		return out, nil
 	}
 	a.remember(meta.GetExternalName(vm), view{leftovers: left})
-	out.State, out.Text = native.StateIncomplete, "destroyed, its image is left"
+	out.State, out.Text = native.StateIncomplete, "destroyed, its image still exists"
 	return out, nil
 }
 

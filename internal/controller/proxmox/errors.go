@@ -14,13 +14,13 @@ import (
 	"github.com/drover-dev/drover/internal/ratelimit"
 )
 
-// A rule gives errors of a text their class.
+// A rule assigns a class to the errors whose text matches.
 type rule struct {
 	text  *regexp.Regexp
 	class fn.ErrorCode
 }
 
-// rules in their order. The texts are those of the status line, and of the exit status of a task.
+// rules are applied in this order, to the text of the status line or the exit status of a task.
 var rules = []rule{
 	{regexp.MustCompile(`(?i)quota exceeded`), fn.ErrorQuotaExceeded},
 	{regexp.MustCompile(`(?i)no space left|out of space|insufficient free space|not enough (free )?(space|memory)|cannot allocate memory|free space in (thin )?pool`), fn.ErrorCapacityExhausted},
@@ -29,7 +29,8 @@ var rules = []rule{
 	{regexp.MustCompile(`(?i)does not exist|not available on node|no such cluster node|hostname lookup|not supported|does not support|can't clone VM to node|unable to parse|bridge '[^']*' does not|is offline`), fn.ErrorInvalidRequest},
 }
 
-// classify an error: what was tried, what came of it, and its class. An error that has a class keeps it.
+// classify returns an error with a class and a description of the failed action. An error that already has a
+// class is returned as it is.
 func classify(what string, err error) error {
 	var known *native.Error
 	if err == nil || errors.As(err, &known) {
@@ -37,7 +38,10 @@ func classify(what string, err error) error {
 	}
 	e := asAPIError(err)
 	if e == nil {
-		return &native.Error{Class: classOfConnection(err), What: what, Err: err, Refused: ratelimit.Unsent(err)}
+		if ratelimit.Unsent(err) {
+			return &native.Error{Class: fn.ErrorThrottled, What: what, Err: err, Refused: true}
+		}
+		return &native.Error{Class: fn.ErrorTransient, What: what, Err: err}
 	}
 	out := &native.Error{What: what, Err: e}
 	switch e.Status {
@@ -49,7 +53,7 @@ func classify(what string, err error) error {
 		out.Class = fn.ErrorInvalidRequest
 	case http.StatusTooManyRequests, http.StatusServiceUnavailable:
 		out.Class = fn.ErrorThrottled
-	case 595: // The server could not connect to the node: the call had no effect.
+	case 595: // The server did not connect to the node, so the call had no effect.
 		out.Class, out.Refused = fn.ErrorTransient, true
 	case http.StatusInternalServerError:
 		out.Class, out.Refused = classOfText(e.Text)
@@ -59,15 +63,8 @@ func classify(what string, err error) error {
 	return out
 }
 
-func classOfConnection(err error) fn.ErrorCode {
-	if ratelimit.Unsent(err) {
-		return fn.ErrorThrottled
-	}
-	return fn.ErrorTransient
-}
-
-// classOfText of an error of the server or of a task. The second value is true if a rule knows it: then
-// the server refused the call before it did anything.
+// classOfText returns the class of the text of an error of the server or of a task. The second value is true
+// if a rule matches: the server returns such an error before it changes anything.
 func classOfText(text string) (fn.ErrorCode, bool) {
 	for _, r := range rules {
 		if r.text.MatchString(text) {
@@ -77,13 +74,13 @@ func classOfText(text string) (fn.ErrorCode, bool) {
 	return fn.ErrorTransient, false
 }
 
-// taskError is the error of a task that ended with the text.
+// taskError returns the error of a task that ended with the text.
 func taskError(kind, text string) error {
 	class, _ := classOfText(text)
 	return &native.Error{Class: class, What: "the task " + kind + " failed", Err: errors.New(text), Refused: true}
 }
 
-// isNoConfiguration reports whether the server answered that the node has no VM with the VMID.
+// isNoConfiguration reports whether err means that the node has no VM with the VMID.
 func isNoConfiguration(err error) bool {
 	e := asAPIError(err)
 	return e != nil && e.Status == http.StatusInternalServerError &&

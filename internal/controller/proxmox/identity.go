@@ -11,17 +11,18 @@ import (
 )
 
 const (
-	// tagVM and tagInstallation begin the tags by which a list of all VMs shows ours. Tags of Proxmox VE
-	// are lower case.
+	// tagVM and tagInstallation are the prefixes of the tags by which VMs of Drover are found in the list of
+	// all VMs. Tags of Proxmox VE have lower case letters.
 	tagVM           = "drover-vm-"
 	tagInstallation = "drover-in-"
-	// noteVM is the note with the UUID.
+	// noteVM is the name of the note with the UUID.
 	noteVM = "drover-vm"
-	// maxNotes is as long as notes may be.
+	// maxNotes is the maximum length of notes.
 	maxNotes = 8192
 )
 
-// notesOf a VM. The lines are in a block of code, since Proxmox VE shows notes as Markdown.
+// notesOf returns the notes of a VM. The lines are in a code block, because Proxmox VE renders notes as
+// Markdown.
 func notesOf(uuid string, attributes map[string]string) string {
 	var b strings.Builder
 	b.WriteString("A virtual machine of Drover, which finds it by these lines:\n\n```\n")
@@ -35,16 +36,16 @@ func notesOf(uuid string, attributes map[string]string) string {
 
 var note = regexp.MustCompile(`(?m)^([A-Za-z0-9._/-]+): (.*)$`)
 
-// readNotes returns the UUID and the attributes, "" if the notes are not of Drover.
+// readNotes returns the UUID and the attributes in notes. The UUID is "" if Drover did not write them.
 func readNotes(notes string) (uuid string, attributes map[string]string) {
-	_, block, ok := strings.Cut(notes, "```\n")
+	_, block, ok := strings.Cut(strings.ReplaceAll(notes, "\r\n", "\n"), "```\n")
 	if !ok {
 		return "", nil
 	}
 	block, _, _ = strings.Cut(block, "```")
 	attributes = map[string]string{}
 	for _, m := range note.FindAllStringSubmatch(block, -1) {
-		attributes[m[1]] = strings.TrimRight(m[2], "\r")
+		attributes[m[1]] = m[2]
 	}
 	uuid = attributes[noteVM]
 	delete(attributes, noteVM)
@@ -53,12 +54,12 @@ func readNotes(notes string) (uuid string, attributes map[string]string) {
 
 var notInTag = regexp.MustCompile(`[^a-z0-9_.+-]`)
 
-// tag of a prefix and a value.
+// tag returns the tag with a prefix and a value.
 func tag(prefix, value string) string {
 	return prefix + notInTag.ReplaceAllString(strings.ToLower(value), "_")
 }
 
-// tagsOf a VM, as its configuration has them.
+// tagsOf returns the tags of a VM in the format of its configuration.
 func tagsOf(uuid string, own []string, attributes map[string]string) string {
 	out := append(slices.Clone(own), tag(tagVM, uuid))
 	if i := attributes[machinev1alpha1.TagInstallation]; i != "" {
@@ -68,12 +69,12 @@ func tagsOf(uuid string, own []string, attributes map[string]string) string {
 	return strings.Join(slices.Compact(out), ";")
 }
 
-// splitTags of a list of VMs.
+// splitTags returns the single tags of an entry.
 func splitTags(tags string) []string {
 	return strings.FieldsFunc(tags, func(r rune) bool { return strings.ContainsRune(";, ", r) })
 }
 
-// uuidOfTags is the UUID of the VM with the tags, "" if it is none of Drover's.
+// uuidOfTags returns the UUID in the tags of a VM, or "" if the VM is not of Drover.
 func uuidOfTags(tags string) string {
 	for _, t := range splitTags(tags) {
 		if uuid, ok := strings.CutPrefix(strings.ToLower(t), tagVM); ok {
@@ -91,8 +92,8 @@ const (
 	uuidLength  = 36
 )
 
-// imageName is the file name of the image of a VM. It has the installation, so that an image that is left
-// behind is reported to the right one.
+// imageName returns the file name of the image of a VM. It contains the installation, so that an orphaned
+// image is reported by its own installation only.
 func imageName(uuid string, attributes map[string]string) string {
 	name := imagePrefix
 	if i := notInTag.ReplaceAllString(strings.ToLower(attributes[machinev1alpha1.TagInstallation]), "_"); i != "" {
@@ -101,7 +102,8 @@ func imageName(uuid string, attributes map[string]string) string {
 	return name + strings.ToLower(uuid) + imageSuffix
 }
 
-// readImageName returns the installation and the UUID of an image, false if it is not of Drover.
+// readImageName returns the installation and the UUID in the name of an image. The last value is false if the
+// image is not of Drover.
 func readImageName(name string) (installation, uuid string, ok bool) {
 	rest, ok1 := strings.CutPrefix(name, imagePrefix)
 	rest, ok2 := strings.CutSuffix(rest, imageSuffix)

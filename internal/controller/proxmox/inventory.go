@@ -13,13 +13,14 @@ import (
 	"github.com/drover-dev/drover/internal/inventory"
 )
 
-// known of a VM by its UUID: what its notes have, and when it was created.
+// A known is the part of a VM's configuration that the inventory needs: the attributes in the notes, and the
+// time of the creation.
 type known struct {
 	attributes map[string]string
 	createdAt  time.Time
 }
 
-// List reads the tags of all VMs, and once the notes of ours.
+// List lists the VMs of an installation by their tags. It reads the notes of each VM once.
 func (a *account) List(ctx context.Context, installation string) ([]inventory.VM, bool, error) {
 	entries, err := a.listVMs(ctx, time.Time{})
 	if err != nil {
@@ -37,10 +38,10 @@ func (a *account) List(ctx context.Context, installation string) ([]inventory.VM
 			return nil, false, err
 		}
 		if !there {
-			complete = false // It moves between nodes.
+			complete = false // The VM is being migrated.
 			continue
 		}
-		// A tag is lower case, and lacks characters of the installation.
+		// Several installations may have one tag, because a tag allows fewer characters.
 		if k.attributes[machinev1alpha1.TagInstallation] == installation {
 			out = append(out, asListed(e, uuid, k))
 		}
@@ -48,7 +49,8 @@ func (a *account) List(ctx context.Context, installation string) ([]inventory.VM
 	return out, complete, nil
 }
 
-// Find reads the configurations of VMs without our tag, if a name is not among the tags.
+// Find finds VMs by their tags. If no tag has one of the names, it reads the configurations of all VMs
+// without a tag of Drover: a user may have removed it.
 func (a *account) Find(ctx context.Context, externalNames []string) ([]inventory.VM, bool, error) {
 	entries, err := a.listVMs(ctx, time.Time{})
 	if err != nil {
@@ -117,7 +119,7 @@ func knownFrom(c config) known {
 	return k
 }
 
-// forget what is known of a VM that does not exist any more.
+// forget removes a VM that no longer exists from memory.
 func (a *account) forget(uuid string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -139,7 +141,7 @@ func asListed(e entry, uuid string, k known) inventory.VM {
 	return vm
 }
 
-// A content is a volume of a storage.
+// A content is a volume on a storage.
 type content struct {
 	VolID string `json:"volid"`
 	CTime int64  `json:"ctime"`
@@ -154,12 +156,12 @@ func (a *account) listImages(ctx context.Context, node, storage string) ([]conte
 	var out []content
 	err := a.client.Get(ctx, fmt.Sprintf("/nodes/%s/storage/%s/content?content=iso", node, storage), &out)
 	if e := asAPIError(err); e != nil && e.Status == http.StatusInternalServerError && strings.Contains(e.Text, "does not exist") {
-		return nil, nil // The storage was removed, with all that was on it.
+		return nil, nil // The storage was removed together with its volumes.
 	}
 	return out, classify("cannot list the images of storage "+storage, err)
 }
 
-// resourceImage is the type of images in inventories.
+// resourceImage is the type of an image in an inventory.
 const resourceImage = "CloudInitImage"
 
 // ListResources lists the images with user data on all storages.
@@ -180,7 +182,7 @@ func (a *account) ListResources(ctx context.Context, installation string) ([]inv
 	var out []inventory.Resource
 	complete, shared := true, map[string]bool{}
 	for _, s := range storages {
-		if !s.takes("iso") || s.Shared == 1 && shared[s.Storage] {
+		if !s.allows("iso") || s.Shared == 1 && shared[s.Storage] {
 			continue
 		}
 		if s.Status != "available" {

@@ -16,15 +16,15 @@ import (
 	"github.com/drover-dev/drover/internal/native"
 )
 
-// A view of a VM from its observation, for the step that follows.
+// A view is the part of an observation that the step after it needs.
 type view struct {
-	// config is nil if there is no VM, or if it was not read.
+	// config is nil if there is no VM, or if its configuration was not read.
 	config config
-	// running is the power state.
+	// running reports whether the VM is powered on.
 	running bool
-	// hidden means that the VM is being cloned and has nothing but its lock.
+	// hidden reports whether the VM is a clone in progress, or busy with a task.
 	hidden bool
-	// leftovers are images of a VM that does not exist any more.
+	// leftovers are the images of a VM that no longer exists.
 	leftovers []volume
 }
 
@@ -34,6 +34,7 @@ func (a *account) remember(uuid string, v view) {
 	a.views[uuid] = v
 }
 
+// recall returns the view of a VM and forgets it.
 func (a *account) recall(uuid string) view {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -42,10 +43,10 @@ func (a *account) recall(uuid string) view {
 	return v
 }
 
-// FindLost is never called: external names are known before a creation.
+// FindLost is never called, because the external name is known before the creation.
 func (a *account) FindLost(context.Context, *v1alpha1.VirtualMachine) (string, error) { return "", nil }
 
-// Get the VM by its UUID.
+// Get returns the VM with the UUID.
 func (a *account) Get(ctx context.Context, vm *v1alpha1.VirtualMachine, since time.Time) (native.VM, error) {
 	at := &vm.Status.AtProvider
 	initialize(vm)
@@ -74,7 +75,7 @@ func (a *account) Get(ctx context.Context, vm *v1alpha1.VirtualMachine, since ti
 	return out, err
 }
 
-// initialize the status from the annotations that were written before the clone.
+// initialize completes the status from the annotations: a status that was set before a creation is lost.
 func initialize(vm *v1alpha1.VirtualMachine) {
 	at, from := &vm.Status.AtProvider, vm.GetAnnotations()
 	if at.VMID == 0 || at.ProviderID == "" {
@@ -90,8 +91,9 @@ func initialize(vm *v1alpha1.VirtualMachine) {
 	}
 }
 
-// lookAtTasks of the VM. It returns a VM while one runs, and the error of one that failed, once.
-func (a *account) lookAtTasks(ctx context.Context, vm *v1alpha1.VirtualMachine) (*native.VM, error, error) {
+// lookAtTasks observes the task of the VM. While the task runs, it returns the state of the VM. If the task
+// failed, it returns the problem once.
+func (a *account) lookAtTasks(ctx context.Context, vm *v1alpha1.VirtualMachine) (busy *native.VM, problem, err error) {
 	at := &vm.Status.AtProvider
 	if at.Task == "" {
 		return nil, nil, nil
@@ -115,7 +117,7 @@ func (a *account) lookAtTasks(ctx context.Context, vm *v1alpha1.VirtualMachine) 
 		at.Image = imageOf(vm)
 	case failure == "" || isAchieved(s.Type, failure):
 	case meta.WasDeleted(vm) && s.Type == taskClone:
-		// It was interrupted.
+		// The deletion interrupted the clone.
 	default:
 		return nil, taskError(s.Type, failure), nil
 	}
@@ -130,7 +132,7 @@ const (
 	taskDestroy = "qmdestroy"
 )
 
-// isAchieved reports whether a task failed because what it should do was done.
+// isAchieved reports whether a task failed because there was nothing left to do.
 func isAchieved(kind, failure string) bool {
 	return kind == taskStart && strings.Contains(failure, "already running") ||
 		kind == taskDestroy && strings.Contains(failure, "does not exist")
@@ -143,7 +145,7 @@ func latest(a, b time.Time) time.Time {
 	return b
 }
 
-// endedAt is when the last task of the VM was seen to have ended: now, if that was just seen.
+// endedAt returns the time when the last task of the VM was first observed to have ended.
 func (a *account) endedAt(vm *v1alpha1.VirtualMachine) time.Time {
 	at := &vm.Status.AtProvider
 	a.mu.Lock()
@@ -157,18 +159,20 @@ func (a *account) endedAt(vm *v1alpha1.VirtualMachine) time.Time {
 	return e.at
 }
 
-// A found VM: its entry, and its configuration if that was read.
+// A found is an existing VM.
 type found struct {
 	entry
+	// config is nil if it was not read.
 	config config
+	// hidden reports whether the VM is a clone in progress, whose configuration has only its lock.
 	hidden bool
 }
 
-// find the VM, nil if it certainly does not exist.
+// find returns the VM, or nil if it certainly does not exist.
 func (a *account) find(ctx context.Context, vm *v1alpha1.VirtualMachine, since time.Time) (*found, error) {
 	at, uuid := &vm.Status.AtProvider, strings.ToLower(meta.GetExternalName(vm))
 	if at.ProviderID == "" && at.VMID != 0 && at.Node != "" {
-		// A VM that is being created is where it was cloned to: no list is needed.
+		// A VM is on the node that it was cloned to while it is being created: no list is needed.
 		c, there, err := a.readConfig(ctx, at.Node, at.VMID)
 		if err == nil && there && c.isOf(uuid) {
 			return &found{entry: entry{Type: "qemu", VMID: at.VMID, Node: at.Node}, config: c}, nil
@@ -178,7 +182,7 @@ func (a *account) find(ctx context.Context, vm *v1alpha1.VirtualMachine, since t
 	if err != nil {
 		return nil, err
 	}
-	// First by its tag, which a VM has from its first write on and a user may have removed.
+	// A VM has its tag as soon as it is configured. A user may have removed it.
 	i := slices.IndexFunc(entries, func(e entry) bool { return e.isVM() && uuidOfTags(e.Tags) == uuid })
 	if i < 0 {
 		i = slices.IndexFunc(entries, func(e entry) bool { return e.isVM() && e.VMID == at.VMID && at.VMID != 0 })
@@ -188,14 +192,14 @@ func (a *account) find(ctx context.Context, vm *v1alpha1.VirtualMachine, since t
 	}
 	f := &found{entry: entries[i]}
 	if at.ProviderID != "" && !meta.WasDeleted(vm) && uuidOfTags(f.Tags) == uuid {
-		return f, nil // At rest: the list shows all that is reported.
+		return f, nil // A complete VM: the entry suffices for the status.
 	}
 	c, there, err := a.readConfig(ctx, f.Node, f.VMID)
 	switch {
 	case err != nil:
 		return nil, err
 	case !there:
-		return nil, &native.Error{Class: fn.ErrorTransient, Err: fmt.Errorf("the VM with the VMID %d is not on node %s any more", f.VMID, f.Node), Refused: true}
+		return nil, &native.Error{Class: fn.ErrorTransient, Err: fmt.Errorf("the VM with the VMID %d is no longer on node %s", f.VMID, f.Node), Refused: true}
 	case c.isOf(uuid):
 		f.config = c
 		return f, nil
@@ -203,11 +207,11 @@ func (a *account) find(ctx context.Context, vm *v1alpha1.VirtualMachine, since t
 		f.hidden = true
 		return f, nil
 	}
-	return nil, nil // The VMID is that of another VM.
+	return nil, nil // Another VM has the VMID.
 }
 
-// proveAbsence of a VM that no list shows: a list leaves out what the token may not read. It returns an
-// error if the VM may exist.
+// proveAbsence returns an error if a VM that is not listed may exist: a list omits VMs that the token may not
+// read.
 func (a *account) proveAbsence(ctx context.Context, vm *v1alpha1.VirtualMachine) error {
 	at := &vm.Status.AtProvider
 	if at.VMID == 0 {
@@ -226,13 +230,13 @@ func (a *account) proveAbsence(ctx context.Context, vm *v1alpha1.VirtualMachine)
 	case there:
 		return nil
 	}
-	return &native.Error{Class: fn.ErrorPermissionDenied, Err: fmt.Errorf("the VMID %d is that of a VM or container that the token may not read: it needs VM.Audit on /vms/%d", at.VMID, at.VMID)}
+	return &native.Error{Class: fn.ErrorPermissionDenied, Err: fmt.Errorf("a VM or container that the token may not read has the VMID %d: the token needs VM.Audit on /vms/%d", at.VMID, at.VMID)}
 }
 
-// observe a VM that exists.
+// observe returns the state of an existing VM.
 func (a *account) observe(ctx context.Context, vm *v1alpha1.VirtualMachine, f found) (native.VM, error) {
 	at, p, uuid := &vm.Status.AtProvider, vm.Spec.ForProvider, meta.GetExternalName(vm)
-	// A VM that is adopted was not created for this resource: it is as it is.
+	// An adopted VM was not created for this resource, so its creation is never continued.
 	finished, deleting := at.ProviderID != "" || meta.GetExternalCreatePending(vm).IsZero(), meta.WasDeleted(vm)
 	out := native.VM{ProviderID: providerID(uuid), HasAddresses: ptr.Deref(p.Agent, true)}
 	if lock := f.config["lock"]; f.hidden || !finished && (lock == "clone" || lock == "create") {
@@ -258,14 +262,14 @@ func (a *account) observe(ctx context.Context, vm *v1alpha1.VirtualMachine, f fo
 		}
 	}
 	if status == "unknown" {
-		return out, &native.Error{Class: fn.ErrorTransient, Err: fmt.Errorf("node %s of the VM does not answer", f.Node), Refused: true}
+		return out, &native.Error{Class: fn.ErrorTransient, Err: fmt.Errorf("node %s of the VM does not respond", f.Node), Refused: true}
 	}
 	running := status == "running"
 	a.remember(uuid, view{config: f.config, running: running})
 	out.Text = status
 	switch {
 	case move != moveNone && !(move == moveStart && running):
-		out.State, out.Text = native.StateIncomplete, "incomplete, next step "+string(move)
+		out.State, out.Text = native.StateIncomplete, "incomplete, next step: "+string(move)
 	case running:
 		out.State = native.StateRunning
 		if !deleting && out.HasAddresses {

@@ -3,6 +3,7 @@ package proxmox
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -16,12 +17,12 @@ import (
 	"github.com/drover-dev/drover/internal/native"
 )
 
-// A choice keeps VMs that are created at the same time apart. All of it can be lost: then two clones
-// ask for one VMID, and the cluster refuses the second.
+// A choice coordinates the VMIDs and nodes of VMs that are created at the same time. All of it can be lost:
+// then two clones may request one VMID, and the cluster refuses the second one.
 type choice struct {
-	// turn is taken by the VM that chooses.
+	// turn is held while a VM chooses. It guards reserved and the templates of the account.
 	turn chan struct{}
-	// reserved VMIDs and nodes by UUID, of VMs that the lists may not show yet.
+	// reserved are the VMIDs and nodes of VMs that may not be listed yet, by UUID.
 	reserved map[string]reservation
 }
 
@@ -31,7 +32,7 @@ type reservation struct {
 	at   time.Time
 }
 
-// templates are the configurations of templates, by node and VMID.
+// templates has the configurations of templates by node and VMID.
 type templates struct{ configs map[string]template }
 
 type template struct {
@@ -39,7 +40,7 @@ type template struct {
 	at     time.Time
 }
 
-// Prepare validates what the VM names, and chooses its node and its VMID.
+// Prepare validates the references in the spec, and chooses the node and the VMID.
 func (a *account) Prepare(ctx context.Context, vm *v1alpha1.VirtualMachine) error {
 	p, uuid := vm.Spec.ForProvider, meta.GetExternalName(vm)
 	if err := validate(p, uuid); err != nil {
@@ -82,8 +83,8 @@ func (a *account) Prepare(ctx context.Context, vm *v1alpha1.VirtualMachine) erro
 	return nil
 }
 
-// isKept reports whether the choice of before counts: while the result of the last clone is unknown, and
-// no other VM has the VMID.
+// isKept reports whether the earlier choice is kept: the result of the last clone is unknown, and no VM has
+// the VMID.
 func (a *account) isKept(vm *v1alpha1.VirtualMachine, vms []entry) bool {
 	id, err := strconv.ParseInt(vm.GetAnnotations()[v1alpha1.AnnotationVMID], 10, 64)
 	if err != nil || vm.GetAnnotations()[v1alpha1.AnnotationNode] == "" || !meta.ExternalCreateIncomplete(vm) {
@@ -92,8 +93,8 @@ func (a *account) isKept(vm *v1alpha1.VirtualMachine, vms []entry) bool {
 	return !slices.ContainsFunc(vms, func(e entry) bool { return e.VMID == id })
 }
 
-// chooseNode that the VM may run on and that is online: the one with the smallest part of its memory
-// assigned.
+// chooseNode returns the online node with the smallest share of its memory assigned to VMs, of those that the
+// spec allows.
 func (a *account) chooseNode(ctx context.Context, p v1alpha1.VirtualMachineParameters, uuid string, vms []entry) (string, error) {
 	nodes, err := a.listNodes(ctx)
 	if err != nil {
@@ -105,7 +106,7 @@ func (a *account) chooseNode(ctx context.Context, p v1alpha1.VirtualMachineParam
 	}
 	for _, n := range names {
 		if !slices.ContainsFunc(nodes, func(e entry) bool { return e.Node == n }) {
-			return "", native.Invalid(field, "%q: the cluster has no such node that the token may read", n)
+			return "", native.Invalid(field, "%q: the cluster has no such node, or the token may not read it", n)
 		}
 	}
 	a.expire()
@@ -132,13 +133,17 @@ func (a *account) chooseNode(ctx context.Context, p v1alpha1.VirtualMachineParam
 		}
 	}
 	if best == "" {
-		return "", &native.Error{Class: fn.ErrorCapacityExhausted, What: "forProvider." + field, Err: fmt.Errorf("no node of %q is online", names)}
+		err := errors.New("no node of the cluster is online")
+		if len(names) > 0 {
+			err = fmt.Errorf("none of the nodes %q is online", names)
+		}
+		return "", &native.Error{Class: fn.ErrorCapacityExhausted, What: "forProvider." + field, Err: err}
 	}
 	return best, nil
 }
 
-// templateFor returns the template of a name or VMID: that on the node, or else the one with the lowest
-// VMID.
+// templateFor returns the template with a name or VMID. If several templates have the name, it returns the one
+// on the node, or else the one with the lowest VMID.
 func templateFor(vms []entry, name, node string) (entry, error) {
 	var all []entry
 	for _, e := range vms {
@@ -147,11 +152,11 @@ func templateFor(vms []entry, name, node string) (entry, error) {
 		}
 	}
 	if len(all) == 0 {
-		return entry{}, native.Invalid("template", "%q: the cluster has no such template that the token may read", name)
+		return entry{}, native.Invalid("template", "%q: the cluster has no such template, or the token may not read it", name)
 	}
 	all = slices.DeleteFunc(all, func(e entry) bool { return e.Template == 0 })
 	if len(all) == 0 {
-		return entry{}, native.Invalid("template", "%q: it is a VM and no template", name)
+		return entry{}, native.Invalid("template", "%q: is a VM and no template", name)
 	}
 	slices.SortFunc(all, func(a, b entry) int {
 		if (a.Node == node) != (b.Node == node) {
@@ -165,7 +170,7 @@ func templateFor(vms []entry, name, node string) (entry, error) {
 	return all[0], nil
 }
 
-// checkStorages that the VM names.
+// checkStorages checks the storages in the spec.
 func (a *account) checkStorages(ctx context.Context, p v1alpha1.VirtualMachineParameters, node string) error {
 	all, err := a.listStorages(ctx)
 	if err != nil {
@@ -175,11 +180,11 @@ func (a *account) checkStorages(ctx context.Context, p v1alpha1.VirtualMachinePa
 		i := slices.IndexFunc(all, func(e entry) bool { return e.Storage == name && e.Node == node })
 		switch {
 		case i < 0 && slices.ContainsFunc(all, func(e entry) bool { return e.Storage == name }):
-			return native.Invalid(field, "%q: the storage is not available on node %s", name, node)
+			return native.Invalid(field, "%q: is not available on node %s", name, node)
 		case i < 0:
-			return native.Invalid(field, "%q: the cluster has no such storage that the token may read", name)
-		case !all[i].takes(content):
-			return native.Invalid(field, "%q: the storage takes content of the types %s, and not %s", name, all[i].Content, content)
+			return native.Invalid(field, "%q: the cluster has no such storage, or the token may not read it", name)
+		case !all[i].allows(content):
+			return native.Invalid(field, "%q: allows content of the types %s, and not %s", name, all[i].Content, content)
 		}
 		return nil
 	}
@@ -199,7 +204,7 @@ func (a *account) checkStorages(ctx context.Context, p v1alpha1.VirtualMachinePa
 	return check("cloudInit.storage", p.CloudInit.Storage, "iso")
 }
 
-// checkTemplate against the size of the disk.
+// checkTemplate checks that the boot disk of the template is not larger than the disk of the VM.
 func (a *account) checkTemplate(ctx context.Context, p v1alpha1.VirtualMachineParameters, t entry) error {
 	if p.DiskSizeGiB == nil {
 		return nil
@@ -212,23 +217,23 @@ func (a *account) checkTemplate(ctx context.Context, p v1alpha1.VirtualMachinePa
 			return err
 		}
 		if !there {
-			return native.Invalid("template", "%q: it is not on node %s any more", t.Name, t.Node)
+			return native.Invalid("template", "%q: is no longer on node %s", t.Name, t.Node)
 		}
 		known = template{config: c, at: a.now()}
 		a.templates.configs = map[string]template{key: known}
 	}
 	boot := known.config.bootDisk()
 	if boot == "" {
-		return native.Invalid("diskSizeGiB", "template %q has no disk that it boots from", t.Name)
+		return native.Invalid("diskSizeGiB", "template %q has no boot disk", t.Name)
 	}
 	if has := known.config.sizeOf(boot); *p.DiskSizeGiB*gib < has {
-		return native.Invalid("diskSizeGiB", "invalid value %d: the disk %s of template %q has %d GiB, and cannot shrink", *p.DiskSizeGiB, boot, t.Name, (has+gib-1)/gib)
+		return native.Invalid("diskSizeGiB", "invalid value %d: must be at least %d, the size of disk %s of template %q", *p.DiskSizeGiB, (has+gib-1)/gib, boot, t.Name)
 	}
 	return nil
 }
 
-// chooseVMID that is free. /cluster/nextid reserves nothing, so two VMs that ask for one at the same time
-// are given the same.
+// chooseVMID returns a free VMID. /cluster/nextid reserves nothing: it returns the same VMID to concurrent
+// requests.
 func (a *account) chooseVMID(ctx context.Context, uuid string) (int64, error) {
 	a.expire()
 	delete(a.choice.reserved, uuid)
@@ -238,7 +243,7 @@ func (a *account) chooseVMID(ctx context.Context, uuid string) (int64, error) {
 	}
 	vmid, err := strconv.ParseInt(text, 10, 64)
 	if err != nil {
-		return 0, fmt.Errorf("cannot get a free VMID: the server answered %q", text)
+		return 0, fmt.Errorf("cannot get a free VMID: unexpected response %q", text)
 	}
 	highest, taken := int64(0), false
 	for _, r := range a.choice.reserved {
@@ -258,7 +263,7 @@ func (a *account) chooseVMID(ctx context.Context, uuid string) (int64, error) {
 	return 0, fmt.Errorf("no VMID from %d to %d is free", highest+1, highest+most)
 }
 
-// expire reservations of VMs that are listed by now, or never were created.
+// expire deletes the reservations of VMs that are listed by now or were never created.
 func (a *account) expire() {
 	for uuid, r := range a.choice.reserved {
 		if a.now().Sub(r.at) > reservedFor {

@@ -14,11 +14,11 @@ import (
 	"github.com/drover-dev/drover/internal/native"
 )
 
-// settle is longer than a clone takes to show. A call that is answered later asks for a VMID that is
-// taken by then.
+// settle is longer than the time until a clone is listed. If a request arrives even later, the cluster refuses
+// it, because its VMID is used by then.
 const settle = 30 * time.Second
 
-// provider of the VMs. Calls go through next, nil for the network.
+// provider returns the provider of VMs. Its calls use the transport next, or the network if next is nil.
 func provider(next http.RoundTripper) native.Provider[*v1alpha1.VirtualMachine, credentials] {
 	return native.Provider[*v1alpha1.VirtualMachine, credentials]{
 		Kind:   v1alpha1.VirtualMachineGroupVersionKind,

@@ -17,15 +17,15 @@ import (
 
 	fn "github.com/drover-dev/drover/apis/fn/v1alpha1"
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
-	// Any kind of VM serves.
+	// The test needs any kind of VM.
 	"github.com/drover-dev/drover/apis/proxmox/v1alpha1"
 	"github.com/drover-dev/drover/internal/controller/providerconfig"
 	"github.com/drover-dev/drover/internal/inventory"
 	"github.com/drover-dev/drover/internal/native"
 )
 
-// TestRun runs the cases with the two kinds of clouds there are: one where the caller names a VM, and one
-// that chooses the name itself and shows a VM only some time after it accepted it.
+// TestRun runs the cases with both kinds of clouds: one in which the provider chooses the name of a VM, and
+// one that chooses the name itself and shows a VM some time after it accepted the creation.
 func TestRun(t *testing.T) {
 	t.Run("ACloudWithGivenNames", func(t *testing.T) {
 		Run(t, func(*testing.T) Cloud[*v1alpha1.VirtualMachine, token] { return newSky(false, 0).cloud() })
@@ -164,7 +164,7 @@ type account struct {
 	token token
 }
 
-// call the cloud. What do did stays, whether the answer arrives or not.
+// call makes a call. Its effect remains even if the response is lost.
 func (a *account) call(name string, do func() error) error {
 	current := a.credentials()
 	a.mu.Lock()

@@ -17,11 +17,11 @@ import (
 )
 
 const (
-	// fifty VMs at once.
+	// fifty is the number of VMs that are created at once.
 	fifty = 50
 	// installation of the VMs.
 	installation = "7f3a0c1e-0000-4000-8000-000000000001"
-	// enough time of the bubble's for anything that succeeds.
+	// enough is a time in which everything succeeds that can succeed.
 	enough = 30 * time.Minute
 )
 
@@ -35,7 +35,7 @@ func attributes(machine string) map[string]string {
 	}
 }
 
-// Run the cases that every cloud must pass. Each has a cloud of its own.
+// Run runs the cases that every cloud must pass. Each case has its own cloud.
 func Run[T native.Resource, C any](t *testing.T, start func(*testing.T) Cloud[T, C]) {
 	t.Helper()
 	cases := []struct {
@@ -45,16 +45,16 @@ func Run[T native.Resource, C any](t *testing.T, start func(*testing.T) Cloud[T,
 		{"AVMIsCreatedAndDeleted", isCreatedAndDeleted[T, C]},
 		{"AVMWaitsForItsUserData", waitsForUserData[T, C]},
 		{"AnInvalidVMIsRefusedBeforeAnythingIsCreated", isRefused[T, C]},
-		{"AnAnswerThatIsLostMakesNoSecondVM", lostAnswer[T, C]},
-		{"AProviderThatIsKilledBetweenCreateAndRecordMakesNoSecondVM", killedAtCreation[T, C]},
-		{"AVMOfUnknownResultIsDeletedWithItsResource", deletedWhileUnknown[T, C]},
+		{"ALostResponseCreatesNoSecondVM", lostAnswer[T, C]},
+		{"AProviderThatIsKilledBetweenCreateAndRecordCreatesNoSecondVM", killedAtCreation[T, C]},
+		{"AVMOfUnknownCreationIsDeletedWithItsResource", deletedWhileUnknown[T, C]},
 		{"AVMIsDeletedWhileItIsCreated", deletedWhileCreated[T, C]},
 		{"ALostVMIsReportedAndNotCreatedAgain", isLost[T, C]},
 		{"AStoppedVMIsReportedAndNotStarted", isStopped[T, C]},
 		{"AnOrphanIsListedFoundAndAdopted", isAdopted[T, C]},
 		{"WrongCredentialsLoseNoVM", wrongCredentials[T, C]},
 		{"RotatedCredentialsAreUsedAtOnce", rotatedCredentials[T, C]},
-		{"AThrottledCloudIsWaitedFor", isThrottled[T, C]},
+		{"AThrottlingCloudGetsFewCalls", isThrottled[T, C]},
 		{"AConfigurationOfAnotherPlaceLosesNoVM", anotherPlace[T, C]},
 		{"FiftyVMsAtOnce", fiftyAtOnce[T, C]},
 		{"RandomHistories", nil},
@@ -159,7 +159,7 @@ func deletedWhileUnknown[T native.Resource, C any](w *world[T, C]) {
 	w.restart()
 	w.awake(vm)
 	w.untilGone(enough, vm)
-	// A creation that the cloud is busy with shows later at some clouds.
+	// Some clouds show a VM some time after they accepted its creation.
 	time.Sleep(10 * time.Minute)
 	w.wantNothing()
 }
@@ -203,7 +203,7 @@ func isAdopted[T native.Resource, C any](w *world[T, C]) {
 	w.untilReady(enough, vm)
 	name, providerID := meta.GetExternalName(vm), vm.Observation().ProviderID
 	time.Sleep(time.Minute) // Some clouds list a VM late.
-	// The resource is lost, as by a finalizer that a user removed while the provider did not run.
+	// The VM becomes an orphan: a user removes the finalizer while the provider is down.
 	w.kill()
 	w.delete(vm)
 	w.change(vm, func() { vm.SetFinalizers(nil) })
@@ -248,16 +248,16 @@ func isAdopted[T native.Resource, C any](w *world[T, C]) {
 func wrongCredentials[T native.Resource, C any](w *world[T, C]) {
 	before := w.add(w.newVM("vm-1", attributes("m-1")))
 	w.untilReady(enough, before)
-	w.Rotate() // The Secret has those of before.
+	w.Rotate() // The Secret keeps the old credentials.
 	vm := w.add(w.newVM("vm-2", attributes("m-2")))
 	w.untilCondition(enough, vm, xpv1.TypeSynced, corev1.ConditionFalse, `ClusterProviderConfig "default": PermissionDenied: `)
 	calls := w.Calls()
 	time.Sleep(10 * time.Minute)
 	if _, n := w.callsSince(calls); n > 15 {
-		w.Errorf("%d calls in 10 minutes with credentials that the cloud refuses: it locks the account", n)
+		w.Errorf("%d calls in 10 minutes with credentials that the cloud refuses: a cloud may lock the account", n)
 	}
 	if w.get(before); before.GetCondition(xpv1.TypeReady).Status != corev1.ConditionTrue || before.GetCondition(xpv1.TypeSynced).Status != corev1.ConditionFalse {
-		w.Errorf("the VM of before has %+v, want Ready and not Synced", before.GetCondition(xpv1.TypeReady))
+		w.Errorf("the VM that existed before has %+v, want Ready and not Synced", before.GetCondition(xpv1.TypeReady))
 	}
 	w.wantVMs("vm-1", 1)
 	w.wantVMs("vm-2", 0)
@@ -268,7 +268,7 @@ func wrongCredentials[T native.Resource, C any](w *world[T, C]) {
 
 func rotatedCredentials[T native.Resource, C any](w *world[T, C]) {
 	vm := w.add(w.newVM("vm-1", attributes("m-1")))
-	time.Sleep(3 * time.Second) // In the middle of its creation.
+	time.Sleep(3 * time.Second) // During its creation.
 	w.Rotate()
 	w.setSecret(nil)
 	w.untilReady(enough, vm)
@@ -287,7 +287,7 @@ func isThrottled[T native.Resource, C any](w *world[T, C]) {
 	calls := w.Calls()
 	time.Sleep(4 * time.Minute)
 	if _, n := w.callsSince(calls); n > 4*60*2 {
-		w.Errorf("%d calls in 4 minutes to a cloud that answers none", n)
+		w.Errorf("%d calls in 4 minutes to a cloud that refuses all", n)
 	}
 	w.untilReady(enough, vm)
 	w.Throttle(5 * time.Minute)
@@ -309,7 +309,7 @@ func anotherPlace[T native.Resource, C any](w *world[T, C]) {
 	w.untilCondition(enough, vm, xpv1.TypeSynced, corev1.ConditionFalse, "another place", "nothing can be concluded")
 	time.Sleep(time.Hour)
 	if w.get(vm); vm.GetCondition(xpv1.TypeReady).Status != corev1.ConditionTrue {
-		w.Errorf("a VM of another place is %+v", vm.GetCondition(xpv1.TypeReady))
+		w.Errorf("a VM of another place has %+v", vm.GetCondition(xpv1.TypeReady))
 	}
 	w.delete(vm)
 	time.Sleep(time.Hour)
@@ -339,7 +339,7 @@ func fiftyAtOnce[T native.Resource, C any](w *world[T, C]) {
 		w.Errorf("%d VMs exist, want %d", got, fifty)
 	}
 
-	time.Sleep(15 * time.Minute) // Their agents report.
+	time.Sleep(15 * time.Minute) // Their addresses are observed.
 	before = w.Calls()
 	time.Sleep(10 * poll)
 	calls, n = w.callsSince(before)
@@ -361,7 +361,7 @@ func fiftyAtOnce[T native.Resource, C any](w *world[T, C]) {
 	w.wantNothing()
 }
 
-// history of lost answers, kills and deletions at random times.
+// history plays lost responses, kills and deletions at random times.
 func history[T native.Resource, C any](w *world[T, C], seed int64) {
 	random := rand.New(rand.NewSource(seed)) //nolint:gosec // Repeatable histories.
 	w.CutAny(0.15, random)
@@ -404,14 +404,14 @@ func history[T native.Resource, C any](w *world[T, C], seed int64) {
 	}
 }
 
-// Until runs one VM until it is so, and then calls check.
-func Until[T native.Resource, C any](t *testing.T, c Cloud[T, C], vm T, so func(T) bool, check func(T)) {
+// Until creates a VM, waits until a condition is met, and then calls check.
+func Until[T native.Resource, C any](t *testing.T, c Cloud[T, C], vm T, met func(T) bool, check func(T)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, c)
 		w.complete(vm)
 		w.add(vm)
-		w.until(enough, vm.GetName()+" is as it should be", func() bool { return w.get(vm) && so(vm) })
+		w.until(enough, vm.GetName()+" meets the condition", func() bool { return w.get(vm) && met(vm) })
 		if check != nil {
 			check(vm)
 		}

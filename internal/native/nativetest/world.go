@@ -1,6 +1,6 @@
-// Package nativetest runs the reconciler of a native provider against the fake of its cloud and a
-// fake API server, in a bubble of testing/synctest: minutes pass at once, and the fake is called
-// without a network. [Run] has the cases that every cloud must pass.
+// Package nativetest runs the reconciler of a native provider against the fake of its cloud and a fake
+// API server. It does so in a bubble of testing/synctest, in which waits take no time, and without a
+// network. [Run] has the cases that every cloud must pass.
 package nativetest
 
 import (
@@ -37,23 +37,23 @@ import (
 )
 
 const (
-	// workers reconcile at the same time, as many as a provider has by default.
+	// workers is the default number of concurrent reconciles of a provider.
 	workers = 20
-	// poll is the default of a provider.
+	// poll is the default poll interval of a provider.
 	poll = time.Minute
 	// Namespace of the VMs. Their user data is in the Secret UserDataSecret, key userData.
 	Namespace, UserDataSecret = "ns", "user-data"
-	// CredentialsNamespace, CredentialsSecret and CredentialsKey are where the credentials are.
+	// CredentialsNamespace, CredentialsSecret and CredentialsKey locate the credentials.
 	CredentialsNamespace, CredentialsSecret, CredentialsKey = "system", "cloud", "credentials"
 	// Config is the name of the ClusterProviderConfig.
 	Config = "default"
-	// UserData of the VMs, with a token that no text may show.
+	// UserData of the VMs. It has a token, which no text may contain.
 	UserData = "#cloud-config\ntoken: " + userToken
 )
 
 const userToken = "abcdef.0123456789abcdef"
 
-// A Cloud is the fake of a cloud with one account, and the provider that calls it.
+// A Cloud is a fake cloud with one account, and its provider.
 type Cloud[T native.Resource, C any] struct {
 	Provider native.Provider[T, C]
 	// AddToScheme registers the provider's kinds.
@@ -62,45 +62,47 @@ type Cloud[T native.Resource, C any] struct {
 	Config client.Object
 	// Credentials that the cloud accepts.
 	Credentials func() C
-	// Rotate makes the cloud accept other credentials, and no longer those of before.
+	// Rotate makes the cloud accept new credentials only.
 	Rotate func()
-	// Secrets are parts of credentials that no text may show.
+	// Secrets are parts of credentials, which no text may contain.
 	Secrets func() []string
 
-	// VM returns a VM that the cloud accepts, with the attributes as its tags. The kit adds its
+	// VM returns a VM that the cloud accepts, with the attributes as its tags. The package adds its
 	// user data, its configuration and its UID.
 	VM func(name string, attributes map[string]string) T
 	// UseUserData sets the Secret with the user data.
 	UseUserData func(vm T, ref xpv1.LocalSecretKeySelector)
-	// Invalid makes the VM one that the provider refuses before it creates anything. It returns the
-	// field.
+	// Invalid changes a field of the VM so that the provider refuses it before it creates anything. It
+	// returns the field.
 	Invalid func(T) (field string)
 
-	// VMs that exist, with their names and user data. Several may have one name.
+	// VMs returns the existing VMs. Several may have the same name.
 	VMs func() []Existing
-	// Leftovers are what exists beside VMs and should be deleted with them.
+	// Leftovers returns the existing resources that should be deleted together with VMs.
 	Leftovers func() []string
-	// Lose a VM, as a user deletes it at the cloud; Stop one, as a user powers it off.
+	// Lose deletes a VM, and Stop powers it off, as a user does it.
 	Lose, Stop func(name string)
-	// CutCreations has the next creations happen without an answer; before each is cut, then is called.
+	// CutCreations makes the next n creations succeed without a response. It calls then before it cuts
+	// a connection.
 	CutCreations func(n int, then func())
-	// CutAny cuts each call with a probability, after its effect, until it is called with 0.
+	// CutAny cuts the connection of each call with a probability, after its effect.
 	CutAny func(probability float64, random *rand.Rand)
-	// Throttle refuses all calls of the next time.
+	// Throttle makes the cloud refuse all calls for some time.
 	Throttle func(time.Duration)
-	// Calls that were made, by method.
+	// Calls returns the number of calls so far, by method.
 	Calls func() map[string]int
 
-	// MostCalls for each VM of 50 that are created at once, and that are deleted at once.
+	// MostCalls and MostDeletionCalls are the maximum of calls per VM when 50 VMs are created or deleted
+	// at once.
 	MostCalls, MostDeletionCalls int
-	// CreationTakes is the longest time in which 50 VMs run.
+	// CreationTakes is the maximum time until 50 VMs run.
 	CreationTakes time.Duration
 }
 
-// An Existing VM.
+// An Existing is a VM that exists.
 type Existing struct{ Name, UserData string }
 
-// A world has an API server, a cloud, and a provider that sees to the VMs.
+// A world has an API server, a cloud, and a provider that reconciles the VMs.
 type world[T native.Resource, C any] struct {
 	*testing.T
 	Cloud[T, C]
@@ -152,7 +154,7 @@ func (w *world[T, C]) secret() *corev1.Secret {
 	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: CredentialsNamespace, Name: CredentialsSecret}, Data: map[string][]byte{CredentialsKey: b}}
 }
 
-// setSecret to the credentials that the cloud accepts now, or to others.
+// setSecret sets the Secret to the credentials that the cloud accepts, with a change if that is not nil.
 func (w *world[T, C]) setSecret(change func(*corev1.Secret)) {
 	w.Helper()
 	s := w.secret()
@@ -164,7 +166,7 @@ func (w *world[T, C]) setSecret(change func(*corev1.Secret)) {
 	}
 }
 
-// restart the provider: the new process remembers nothing, and the old one writes nothing.
+// restart restarts the provider: the new process has no memory, and the old one can write nothing.
 func (w *world[T, C]) restart() {
 	generation := w.nextGeneration()
 	kill := func() bool { return w.isDead() || !w.isCurrent(generation) }
@@ -197,7 +199,7 @@ func (w *world[T, C]) restart() {
 	w.reconc = process.Reconciler(&xpfake.Manager{Client: c, Scheme: w.kube.Scheme()})
 }
 
-// nextGeneration of processes. An earlier one writes nothing any more.
+// nextGeneration returns the number of the next process, which becomes the current one.
 func (w *world[T, C]) nextGeneration() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -211,7 +213,7 @@ func (w *world[T, C]) isCurrent(generation int) bool {
 	return w.generation == generation
 }
 
-// kill the provider: nothing that it does now reaches the API server.
+// kill kills the provider: its writes no longer reach the API server.
 func (w *world[T, C]) kill() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -224,7 +226,7 @@ func (w *world[T, C]) isDead() bool {
 	return w.dead
 }
 
-// check that no status shows a secret.
+// check checks that an object contains no secret.
 func (w *world[T, C]) check(obj client.Object) {
 	if vm, ok := obj.(resource.Conditioned); ok {
 		for _, t := range []xpv1.ConditionType{xpv1.TypeReady, xpv1.TypeSynced} {
@@ -272,7 +274,7 @@ func (w *world[T, C]) newVM(name string, attributes map[string]string) T {
 	return vm
 }
 
-// complete a VM with the fields that the kit adds.
+// complete sets the fields of a VM that are the same for all clouds.
 func (w *world[T, C]) complete(vm T) {
 	w.mu.Lock()
 	w.uids++
@@ -285,7 +287,7 @@ func (w *world[T, C]) complete(vm T) {
 	w.UseUserData(vm, xpv1.LocalSecretKeySelector{LocalSecretReference: xpv1.LocalSecretReference{Name: UserDataSecret}, Key: "userData"})
 }
 
-// add a VM, and see to it until it is gone.
+// add creates a VM and reconciles it until it is deleted.
 func (w *world[T, C]) add(vm T) T {
 	w.Helper()
 	if err := w.kube.Create(w.Context(), vm); err != nil {
@@ -346,7 +348,7 @@ func (w *world[T, C]) empty() T {
 	return reflect.New(reflect.TypeOf(w.Provider.Object).Elem()).Interface().(T)
 }
 
-// get the object again. It returns false if it is gone.
+// get reads the object again. It returns false if the object does not exist.
 func (w *world[T, C]) get(vm T) bool {
 	w.Helper()
 	err := w.kube.Get(w.Context(), client.ObjectKeyFromObject(vm), vm)
@@ -356,7 +358,7 @@ func (w *world[T, C]) get(vm T) bool {
 	return err == nil
 }
 
-// change an object as a user or a function does.
+// change changes an object, as a user or a function does it.
 func (w *world[T, C]) change(vm T, change func()) {
 	w.Helper()
 	for {
@@ -391,16 +393,16 @@ func (w *world[T, C]) awake(vm T) {
 	}
 }
 
-// until waits until something is so, for some time of the bubble's.
-func (w *world[T, C]) until(limit time.Duration, what string, so func() bool) time.Duration {
+// until waits until a condition is met, and returns how long it took.
+func (w *world[T, C]) until(limit time.Duration, condition string, met func() bool) time.Duration {
 	w.Helper()
 	began := time.Now()
-	for !so() {
+	for !met() {
 		if time.Since(began) > limit {
 			w.mu.Lock()
 			texts := w.texts[max(0, len(w.texts)-3):]
 			w.mu.Unlock()
-			w.Fatalf("not so after %s: %s; events %q; VMs %v, leftovers %v", limit, what, texts, w.VMs(), w.Leftovers())
+			w.Fatalf("not after %s: %s; events %q; VMs %v, leftovers %v", limit, condition, texts, w.VMs(), w.Leftovers())
 		}
 		time.Sleep(200 * time.Millisecond)
 	}
@@ -435,12 +437,12 @@ func (w *world[T, C]) untilGone(limit time.Duration, vm T) {
 	w.until(limit, vm.GetName()+" is gone", func() bool { return !w.get(vm) })
 }
 
-// existing VMs of a name.
+// existing returns the VMs with a name.
 func (w *world[T, C]) existing(name string) []Existing {
 	return slices.DeleteFunc(w.VMs(), func(e Existing) bool { return e.Name != name })
 }
 
-// wantVMs fails unless there are so many of a name.
+// wantVMs checks the number of VMs with a name.
 func (w *world[T, C]) wantVMs(name string, n int) {
 	w.Helper()
 	if got := w.existing(name); len(got) != n {
@@ -448,7 +450,7 @@ func (w *world[T, C]) wantVMs(name string, n int) {
 	}
 }
 
-// wantNothing fails if anything is left at the cloud.
+// wantNothing checks that nothing is left in the cloud.
 func (w *world[T, C]) wantNothing() {
 	w.Helper()
 	if vms, left := w.VMs(), w.Leftovers(); len(vms)+len(left) > 0 {
@@ -468,7 +470,7 @@ func (w *world[T, C]) lister(vm T) inventory.Lister {
 	return l
 }
 
-// calls since the last time.
+// callsSince returns the calls since an earlier count, by method and as a sum.
 func (w *world[T, C]) callsSince(before map[string]int) (map[string]int, int) {
 	out, sum := map[string]int{}, 0
 	for k, n := range w.Calls() {
@@ -480,7 +482,7 @@ func (w *world[T, C]) callsSince(before map[string]int) (map[string]int, int) {
 	return out, sum
 }
 
-// table of calls, by method.
+// table formats calls by method.
 func table(calls map[string]int) string {
 	var b strings.Builder
 	for _, k := range slices.Sorted(maps.Keys(calls)) {

@@ -15,7 +15,7 @@ import (
 
 const gib = int64(1) << 30
 
-// A Booted VM is what a hook is told.
+// A Booted is a VM that starts or stops, for a hook.
 type Booted struct {
 	VMID           int
 	Node, Name     string
@@ -32,32 +32,32 @@ type Options struct {
 	Name string
 	// Nodes of the cluster. Default pve1 and pve2.
 	Nodes []string
-	// Step is how long a task takes, and CloneTakes how long one that copies disks does. Default 0.
+	// Step is the duration of a task. A task that copies disks takes longer by CloneTakes. Default 0.
 	Step, CloneTakes time.Duration
-	// AgentAfter is how long after its start the guest agent of a VM answers.
+	// AgentAfter is the time from the start of a VM until its guest agent responds.
 	AgentAfter time.Duration
-	// StatusEvery is how old the states in /cluster/resources may be: pvestatd sends them around.
+	// StatusEvery is the maximum age of the states in /cluster/resources, which pvestatd updates.
 	StatusEvery time.Duration
-	// RateLimit of all calls: as many at once, of which one comes back every Refill. Proxmox VE has
-	// none; a proxy before it may. Default 0: none.
+	// RateLimit is the number of calls that are allowed at once. One more is allowed after each Refill.
+	// Proxmox VE has no limit, but a proxy may have one. Default 0: no limit.
 	RateLimit int
 	Refill    time.Duration
-	// Boot is called when a VM begins to run, with the lock of the cluster free, and returns the
-	// address that its guest has; Stop when it ends.
+	// Boot is called when a VM starts, and returns the address of its guest. Stop is called when a VM
+	// stops. Both are called without the lock of the cluster.
 	Boot func(Booted) (address string)
 	Stop func(Booted)
 }
 
-// A Token is one of the API.
+// A Token is an API token.
 type Token struct {
 	Secret string
-	// Pools are those whose VMs the token may see and change. Nil is all.
+	// Pools whose VMs the token may read and change. Nil means all VMs.
 	Pools []string
-	// ReadOnly tokens have the privilege VM.Audit and no other.
+	// ReadOnly means that VM.Audit is the only privilege.
 	ReadOnly bool
 }
 
-// A Cluster of Proxmox VE.
+// A Cluster is a cluster of Proxmox VE.
 type Cluster struct {
 	fakes.Faults
 	fakes.Count
@@ -74,11 +74,11 @@ type Cluster struct {
 	pids     int
 	addrs    int
 	bucket   fakes.Bucket
-	// unavailable until then: all calls are answered with 503, as by a proxy.
+	// unavailable is the time until which all calls fail with 503, as a proxy does it.
 	unavailable time.Time
-	// after is done when the lock is free.
+	// after are functions to call once the lock is released.
 	after []func()
-	// failTask is asked for the text that a task fails with, "": none.
+	// failTask returns the error of a task, or "" for none.
 	failTask func(kind, vmName string) string
 }
 
@@ -88,7 +88,8 @@ type node struct {
 	memory int64
 }
 
-// A storage is on the nodes that it names, or on all. What is on one that is not shared is on one node.
+// A storage exists on some nodes, or on all if nodes is empty. A volume of a shared storage is on all of
+// them, and another volume on one.
 type storage struct {
 	name    string
 	content []string
@@ -110,11 +111,11 @@ type machine struct {
 	pool     string
 	template bool
 	config   map[string]string
-	// hidden means that the configuration has only its lock: a clone in progress.
+	// hidden means that the VM is a clone in progress: its configuration has only the lock.
 	hidden    bool
 	running   bool
 	startedAt time.Time
-	// reported is what pvestatd sent around, and when.
+	// reported is the state in /cluster/resources, and reportedAt the time of its last update.
 	reported   string
 	reportedAt time.Time
 	address    string
@@ -133,7 +134,7 @@ func (m *machine) name() string {
 	return cmp.Or(m.config["name"], fmt.Sprintf("VM %d", m.id))
 }
 
-// A task runs until endsAt; then done is called, and what it returns is its exit status.
+// A task runs until endsAt. Then done is called, which returns the exit status.
 type task struct {
 	upid, node, kind, id, user string
 	startedAt, endsAt          time.Time
@@ -142,9 +143,9 @@ type task struct {
 	exit                       string
 }
 
-// New makes a cluster with the storages local (directory, iso, on each node its own), local-lvm
-// (images, on each node its own), and ceph (images and iso, shared), the pool k8s, the bridges vmbr0
-// and vmbr1, and the template ubuntu-24.04, VMID 9000, on the first node with its disk on ceph.
+// New returns a cluster with the storages local (iso, one per node), local-lvm (images, one per node) and
+// ceph (images and iso, shared), the pool k8s, the bridges vmbr0 and vmbr1, and the template ubuntu-24.04
+// with VMID 9000, which is on the first node and has its disk on ceph.
 func New(o Options) *Cluster {
 	o.Name = cmp.Or(o.Name, "lab")
 	if len(o.Nodes) == 0 {
@@ -166,7 +167,7 @@ func New(o Options) *Cluster {
 	return c
 }
 
-// AddTemplate of a name, with a disk of 4 GiB and a network card.
+// AddTemplate adds a template with a disk of 4 GiB and a network card.
 func (c *Cluster) AddTemplate(id int, name, node, storage string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -177,50 +178,50 @@ func (c *Cluster) AddTemplate(id int, name, node, storage string) {
 	}}
 }
 
-// AddPool and AddStorage add what a class may name. A storage without nodes is on all.
+// AddPool adds a pool.
 func (c *Cluster) AddPool(name string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.pools[name] = true
 }
 
-// AddStorage that is not shared.
+// AddStorage adds a storage that is not shared. Without nodes it exists on all.
 func (c *Cluster) AddStorage(name string, content []string, nodes ...string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.storages[name] = &storage{name: name, content: content, nodes: nodes, images: map[string]map[string]image{}}
 }
 
-// SetToken gives a user a token, like drover@pve!drover.
+// SetToken adds or replaces a token, whose ID is like drover@pve!drover.
 func (c *Cluster) SetToken(id string, t Token) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.tokens[id] = t
 }
 
-// SetOnline says whether a node answers.
+// SetOnline sets whether a node responds.
 func (c *Cluster) SetOnline(name string, online bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.nodes[name].online = online
 }
 
-// FailTasks asks fail for the exit status of each task that would succeed. It is given the type of
-// the task, such as qmclone, and the name of the VM. "" lets the task succeed.
+// FailTasks makes tasks fail with the exit status that fail returns for the type of the task, such as
+// qmclone, and the name of its VM. A task for which fail returns "" succeeds.
 func (c *Cluster) FailTasks(fail func(kind, vmName string) string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.failTask = fail
 }
 
-// Unavailable answers all calls with 503 for some time.
+// Unavailable makes all calls fail with 503 for some time.
 func (c *Cluster) Unavailable(d time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.unavailable = time.Now().Add(d)
 }
 
-// A VM that exists.
+// A VM is an existing VM.
 type VM struct {
 	VMID           int
 	Node, Name     string
@@ -233,7 +234,7 @@ type VM struct {
 	Locked, Hidden bool
 }
 
-// VMs that exist, without templates.
+// VMs returns the existing VMs. Templates are not VMs.
 func (c *Cluster) VMs() []VM {
 	c.mu.Lock()
 	c.settle(time.Now())
@@ -255,7 +256,7 @@ func (c *Cluster) view(m *machine) VM {
 	}
 }
 
-// Images are the volumes of type iso, as node/storage:iso/name.
+// Images returns the volumes of type iso, as node/storage:iso/name.
 func (c *Cluster) Images() []string {
 	c.mu.Lock()
 	c.settle(time.Now())
@@ -272,7 +273,7 @@ func (c *Cluster) Images() []string {
 	return out
 }
 
-// Lose a VM, as a user destroys it. Its image stays.
+// Lose deletes a VM, and not its image, as a user does it.
 func (c *Cluster) Lose(id int) {
 	c.mu.Lock()
 	c.settle(time.Now())
@@ -283,7 +284,7 @@ func (c *Cluster) Lose(id int) {
 	}
 }
 
-// PowerOff a VM.
+// PowerOff stops a VM.
 func (c *Cluster) PowerOff(id int) {
 	c.mu.Lock()
 	c.settle(time.Now())
@@ -293,21 +294,21 @@ func (c *Cluster) PowerOff(id int) {
 	}
 }
 
-// Migrate a VM to another node.
+// Migrate moves a VM to another node.
 func (c *Cluster) Migrate(id int, to string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.vms[id].node = to
 }
 
-// Set a key of a VM's configuration, as a user does.
+// Set sets a key of a VM's configuration, as a user does it.
 func (c *Cluster) Set(id int, key, value string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.vms[id].config[key] = value
 }
 
-// Occupy a VMID with a VM of another owner.
+// Occupy creates a VM of another owner with a VMID.
 func (c *Cluster) Occupy(id int, name, node string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -320,7 +321,7 @@ func (c *Cluster) occupy(id int, name, node string) {
 	}}
 }
 
-// Create a VM that runs, as an earlier process of Drover did.
+// Create creates a running VM, as an earlier process of Drover does it.
 func (c *Cluster) Create(name, node, pool, uuid, tags, notes string) int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -340,7 +341,7 @@ func (c *Cluster) nextID() int {
 	return id
 }
 
-// settle what is due: tasks that end, in the order in which they do.
+// settle ends the tasks that are due, in the order of their ends.
 func (c *Cluster) settle(now time.Time) {
 	var due []*task
 	for _, t := range c.tasks {
@@ -359,7 +360,7 @@ func (c *Cluster) settle(now time.Time) {
 	}
 }
 
-// release the lock, and do what must be done without it.
+// release releases the lock, and calls the functions that need it free.
 func (c *Cluster) release() {
 	after := c.after
 	c.after = nil
@@ -369,7 +370,7 @@ func (c *Cluster) release() {
 	}
 }
 
-// begin a task. Its done may return the text of a failure.
+// begin starts a task. Its function done returns the text of a failure, or "".
 func (c *Cluster) begin(now time.Time, node, kind string, vm int, user string, takes time.Duration, done func(now time.Time) string) string {
 	c.pids++
 	id := strconv.Itoa(vm)
@@ -396,7 +397,7 @@ func (c *Cluster) begin(now time.Time, node, kind string, vm int, user string, t
 	return t.upid
 }
 
-// boot and halt a VM.
+// boot starts a VM.
 func (c *Cluster) boot(m *machine, now time.Time) {
 	m.running, m.startedAt = true, now
 	c.addrs++
@@ -405,7 +406,7 @@ func (c *Cluster) boot(m *machine, now time.Time) {
 		return
 	}
 	m.booted = true
-	b := c.told(m)
+	b := c.booted(m)
 	c.after = append(c.after, func() {
 		if address := c.opts.Boot(b); address != "" {
 			c.mu.Lock()
@@ -415,17 +416,19 @@ func (c *Cluster) boot(m *machine, now time.Time) {
 	})
 }
 
+// halt stops a VM.
 func (c *Cluster) halt(m *machine) {
 	m.running = false
 	if !m.booted || c.opts.Stop == nil {
 		return
 	}
 	m.booted = false
-	b := c.told(m)
+	b := c.booted(m)
 	c.after = append(c.after, func() { c.opts.Stop(b) })
 }
 
-func (c *Cluster) told(m *machine) Booted {
+// booted returns the argument of the hooks.
+func (c *Cluster) booted(m *machine) Booted {
 	files := c.cloudInit(m)
 	b := Booted{
 		VMID: m.id, Node: m.node, Name: m.config["name"], UUID: smbiosUUID(m.config["smbios1"]),
@@ -439,7 +442,7 @@ func (c *Cluster) told(m *machine) Booted {
 	return b
 }
 
-// option of a property string, such as size of "ceph:vm-100-disk-0,size=4G".
+// option returns an option of a property string, such as size of "ceph:vm-100-disk-0,size=4G".
 func option(property, key string) string {
 	for _, part := range strings.Split(property, ",") {
 		if k, v, ok := strings.Cut(part, "="); ok && k == key {

@@ -1,10 +1,10 @@
-// Package proxmox is a cluster of Proxmox VE for tests: an [http.Handler] and an [http.RoundTripper]
-// that speak the part of /api2/json that Drover's provider calls. It keeps its state in memory, and
-// takes time: what is asked for is done by tasks, which can fail. Like pveproxy it puts the text of an
-// error into the status line, and answers without a body for a node that it cannot reach.
+// Package proxmox is a fake of a cluster of Proxmox VE: an [http.Handler] and an [http.RoundTripper] with
+// the part of /api2/json that Drover's provider calls. It keeps its state in memory. Changes are made by
+// tasks, which take time and can fail. Like pveproxy it has the text of an error in the status line, and
+// responds without a body for an unreachable node.
 //
-// Calls, parameters and answers are those of the API viewer (https://pve.proxmox.com/pve-docs/api-viewer/).
-// Texts of errors are those of the sources:
+// Calls, parameters and responses follow the API viewer (https://pve.proxmox.com/pve-docs/api-viewer/).
+// Texts of errors follow the sources:
 //
 //	call                                            source
 //	PVEAPIToken, 401                                pve-access-control: src/PVE/AccessControl.pm; pve-http-server: src/PVE/APIServer/AnyEvent.pm

@@ -20,17 +20,17 @@ import (
 
 var errCut = errors.New("the connection was cut")
 
-// A Fault is what goes wrong with calls. Its Message is the text of the status line, and the project of
-// its Match the name of the token's user, without the realm.
+// A Fault makes calls fail. Its Message is the text of the status line. The project that its Match gets is
+// the name of the token's user, without the realm.
 type Fault = fakes.Fault
 
-// A failure is an error of the API.
+// A failure is an error response.
 type failure struct {
 	status int
 	text   string
-	// fields are errors of parameters.
+	// fields are the errors of parameters.
 	fields map[string]string
-	// bare answers have no body, as those for a node that cannot be reached.
+	// bare means that there is no body, as for an unreachable node.
 	bare bool
 }
 
@@ -46,7 +46,7 @@ func badParameter(field, format string, args ...any) *failure {
 	return &failure{status: http.StatusBadRequest, text: "Parameter verification failed.", fields: map[string]string{field: fmt.Sprintf(format, args...)}}
 }
 
-// A call is one request.
+// A call is a request.
 type call struct {
 	*Cluster
 	now    time.Time
@@ -69,7 +69,7 @@ type answer struct {
 	body   []byte
 }
 
-// RoundTrip answers without a network.
+// RoundTrip responds to a request without a network.
 func (c *Cluster) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err := req.Context().Err(); err != nil {
 		return nil, err
@@ -85,7 +85,8 @@ func (c *Cluster) RoundTrip(req *http.Request) (*http.Response, error) {
 	}, nil
 }
 
-// ServeHTTP answers with a status line of its own, which net/http does not let a handler write.
+// ServeHTTP writes the whole response, because the handlers of net/http cannot choose the text of the
+// status line.
 func (c *Cluster) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	a, err := c.answer(r)
 	conn, buffer, herr := http.NewResponseController(w).Hijack()
@@ -103,7 +104,7 @@ func (c *Cluster) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 var ids = regexp.MustCompile(`^([0-9]+|UPID:.*|[a-z-]+:iso/.*|.*\.iso)$`)
 
-// callOf is the method and the path of a request, with {id} for IDs, {node} and {storage}.
+// callOf returns the method and the path of a request, with {id}, {node} and {storage} in place of names.
 func callOf(method, path string) string {
 	parts := strings.Split(path, "/")
 	for i, p := range parts {
@@ -119,7 +120,7 @@ func callOf(method, path string) string {
 	return method + " " + strings.Join(parts, "/")
 }
 
-// answer a request. An error is a connection that is cut.
+// answer returns the response to a request. An error means that the connection is cut.
 func (c *Cluster) answer(r *http.Request) (answer, error) {
 	body := []byte{}
 	if r.Body != nil {
@@ -178,7 +179,7 @@ func failed(f *failure) answer {
 	return a
 }
 
-// parameters of a request: of its query, of JSON, of a form, or of an upload.
+// parameters returns the parameters of a request: of its query, and of JSON, a form, or an upload.
 func parameters(r *http.Request, body []byte) (map[string]string, *upload, *failure) {
 	out := map[string]string{}
 	add := func(v url.Values) {
@@ -255,7 +256,7 @@ func ownerOf(header string) string {
 	return name
 }
 
-// serve a call of a user that is known.
+// serve authenticates a call and carries it out.
 func (c *call) serve(header, name string) (any, *failure) {
 	c.mu.Lock()
 	defer c.release()

@@ -9,7 +9,7 @@ import (
 	"github.com/diskfs/go-diskfs/backend"
 )
 
-// inMemory is an image that is read without a file.
+// inMemory is an image without a file.
 type inMemory struct{ *bytes.Reader }
 
 var errNoFile = errors.New("the image is in memory")

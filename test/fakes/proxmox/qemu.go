@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// qemu answers calls of VMs.
+// qemu carries out calls for VMs.
 func (c *call) qemu(n *node, parts []string, name string) (any, *failure) {
 	if len(parts) < 1 {
 		return nil, fail(http.StatusNotImplemented, "Method '%s' not implemented", name)
@@ -57,7 +57,7 @@ func (c *call) qemu(n *node, parts []string, name string) (any, *failure) {
 	return nil, fail(http.StatusNotImplemented, "Method '%s' not implemented", name)
 }
 
-// permit checks a privilege on /vms/{id}, before anything is known of the VM.
+// permit checks a privilege on /vms/{id}. The API does so before it checks whether the VM exists.
 func (c *call) permit(id int, m *machine, privilege string) *failure {
 	denied := fail(http.StatusForbidden, "Permission check failed (/vms/%d, %s)", id, privilege)
 	if c.token.ReadOnly && privilege != "VM.Audit" {
@@ -83,7 +83,7 @@ func (c *call) readConfig(m *machine) (any, *failure) {
 			out[k] = n
 			continue
 		}
-		out[k] = v // memory is text since Proxmox VE 8.
+		out[k] = v // The memory is text since Proxmox VE 8.
 	}
 	return out, nil
 }
@@ -195,7 +195,7 @@ func (c *call) clone(n *node, m *machine) (any, *failure) {
 	t.done = func(at time.Time) string {
 		text := ""
 		if c.failTask != nil {
-			// The task has the ID of the template: what is asked for is the clone.
+			// The task has the ID of the template, but failTask gets the name of the clone.
 			text = c.failTask("qmclone", config["name"])
 		}
 		if text == "" {
@@ -208,7 +208,7 @@ func (c *call) clone(n *node, m *machine) (any, *failure) {
 	return upid, nil
 }
 
-// interrupt a task that a user stopped.
+// interrupt undoes a task that a user stopped.
 func (c *Cluster) interrupt(t *task) {
 	if t.kind == "qmclone" {
 		delete(c.vms, t.vm)
@@ -229,7 +229,7 @@ var (
 	size = regexp.MustCompile(`^([a-zA-Z][\w.-]*):([0-9]+)$`)
 )
 
-// configure a VM: a task, which checks all before it changes anything.
+// configure changes the configuration of a VM by a task. It validates all parameters first.
 func (c *call) configure(m *machine) (any, *failure) {
 	for k, v := range c.params {
 		switch {
@@ -298,7 +298,7 @@ func (c *Cluster) apply(m *machine, params map[string]string) {
 		case k == "digest":
 			continue
 		case k == "description":
-			v += "\n" // Notes are lines of comments in the file.
+			v += "\n" // Notes are stored as lines of comments.
 		case k == "memory":
 			if mib, err := strconv.ParseInt(v, 10, 64); err == nil {
 				m.memory = mib << 20
@@ -342,7 +342,7 @@ func (c *call) resize(m *machine) (any, *failure) {
 	}), nil
 }
 
-// sizeOf a disk in bytes.
+// sizeOf returns the size of a disk in bytes.
 func sizeOf(text string) (int64, error) {
 	n, err := strconv.ParseInt(strings.TrimRight(text, "KMGT"), 10, 64)
 	if err != nil || text == "" {

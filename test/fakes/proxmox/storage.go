@@ -15,7 +15,7 @@ import (
 
 func (s *storage) on(node string) bool { return len(s.nodes) == 0 || slices.Contains(s.nodes, node) }
 
-// at are the images that a node sees.
+// at returns the images that are available on a node.
 func (s *storage) at(node string) map[string]image {
 	if s == nil {
 		return nil
@@ -29,7 +29,7 @@ func (s *storage) at(node string) map[string]image {
 	return s.images[node]
 }
 
-// storageOn checks that a storage exists, is on a node, and takes content ("": any).
+// storageOn checks that a storage exists on a node and allows a type of content, if that is not "".
 func (c *Cluster) storageOn(name, node, content string) *failure {
 	s := c.storages[name]
 	switch {
@@ -45,7 +45,7 @@ func (c *Cluster) storageOn(name, node, content string) *failure {
 
 var imageName = regexp.MustCompile(`^[A-Za-z0-9._-]+\.(iso|img)$`)
 
-// storage answers calls of volumes.
+// storage carries out calls for volumes.
 func (c *call) storage(n *node, parts []string, name string) (any, *failure) {
 	if len(parts) < 2 {
 		return nil, fail(http.StatusNotImplemented, "Method '%s' not implemented", name)
@@ -84,7 +84,7 @@ func (c *call) storage(n *node, parts []string, name string) (any, *failure) {
 	return nil, fail(http.StatusNotImplemented, "Method '%s' not implemented", name)
 }
 
-// put an image in place of one with its name.
+// put uploads an image. It replaces one with the same name.
 func (c *call) put(n *node, s *storage) (any, *failure) {
 	switch {
 	case c.params["content"] != "iso":
@@ -103,7 +103,7 @@ func (c *call) put(n *node, s *storage) (any, *failure) {
 	}), nil
 }
 
-// cloudInit has the files of the image that a VM boots with, as its guest reads them.
+// cloudInit returns the files that the guest of a VM reads from its image.
 func (c *Cluster) cloudInit(m *machine) map[string]string {
 	for _, drive := range m.config {
 		volume, options, _ := strings.Cut(drive, ",")
@@ -118,7 +118,7 @@ func (c *Cluster) cloudInit(m *machine) map[string]string {
 	return nil
 }
 
-// readImage with the label cidata.
+// readImage returns the files of an image with the label cidata, or nil.
 func readImage(data []byte) map[string]string {
 	if len(data) == 0 {
 		return nil
