@@ -17,13 +17,8 @@ const gib = int64(1) << 30
 
 // A Booted is a VM that starts or stops, for a hook.
 type Booted struct {
-	VMID           int
-	Node, Name     string
-	UUID           string
-	UserData       string
-	MetaData       string
-	Notes          string
-	CardsByBridges []string
+	Name, UUID         string
+	UserData, MetaData string
 }
 
 // Options of a cluster.
@@ -145,7 +140,7 @@ type task struct {
 
 // New returns a cluster with the storages local (iso, one per node), local-lvm (images, one per node) and
 // ceph (images and iso, shared), the pool k8s, the bridges vmbr0 and vmbr1, and the template ubuntu-24.04
-// with VMID 9000, which is on the first node and has its disk on ceph.
+// with VMID 9000, which is on the first node and has a network card and a disk of 4 GiB on ceph.
 func New(o Options) *Cluster {
 	o.Name = cmp.Or(o.Name, "lab")
 	if len(o.Nodes) == 0 {
@@ -163,19 +158,12 @@ func New(o Options) *Cluster {
 	for _, n := range o.Nodes {
 		c.nodes[n] = &node{name: n, online: true, memory: 128 * gib}
 	}
-	c.AddTemplate(9000, "ubuntu-24.04", o.Nodes[0], "ceph")
-	return c
-}
-
-// AddTemplate adds a template with a disk of 4 GiB and a network card.
-func (c *Cluster) AddTemplate(id int, name, node, storage string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.vms[id] = &machine{id: id, node: node, template: true, memory: 2 * gib, config: map[string]string{
-		"name": name, "template": "1", "cores": "2", "memory": "2048", "scsihw": "virtio-scsi-single", "boot": "order=scsi0",
-		"scsi0": fmt.Sprintf("%s:base-%d-disk-0,size=4G", storage, id), "net0": "virtio=BC:24:11:00:00:01,bridge=vmbr0",
+	c.vms[9000] = &machine{id: 9000, node: o.Nodes[0], template: true, memory: 2 * gib, config: map[string]string{
+		"name": "ubuntu-24.04", "template": "1", "cores": "2", "memory": "2048", "scsihw": "virtio-scsi-single", "boot": "order=scsi0",
+		"scsi0": "ceph:base-9000-disk-0,size=4G", "net0": "virtio=BC:24:11:00:00:01,bridge=vmbr0",
 		"description": "A template.\n", "smbios1": "uuid=3f1d4c1e-0000-4000-8000-000000009000", "ostype": "l26",
 	}}
+	return c
 }
 
 // AddPool adds a pool.
@@ -430,16 +418,10 @@ func (c *Cluster) halt(m *machine) {
 // booted returns the argument of the hooks.
 func (c *Cluster) booted(m *machine) Booted {
 	files := c.cloudInit(m)
-	b := Booted{
-		VMID: m.id, Node: m.node, Name: m.config["name"], UUID: smbiosUUID(m.config["smbios1"]),
-		UserData: files["user-data"], MetaData: files["meta-data"], Notes: m.config["description"],
+	return Booted{
+		Name: m.config["name"], UUID: smbiosUUID(m.config["smbios1"]),
+		UserData: files["user-data"], MetaData: files["meta-data"],
 	}
-	for i := range 32 {
-		if net := m.config["net"+strconv.Itoa(i)]; net != "" {
-			b.CardsByBridges = append(b.CardsByBridges, option(net, "bridge"))
-		}
-	}
-	return b
 }
 
 // option returns an option of a property string, such as size of "ceph:vm-100-disk-0,size=4G".

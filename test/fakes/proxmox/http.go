@@ -288,8 +288,6 @@ func (c *call) route(name string) (any, *failure) {
 	parts := strings.Split(strings.TrimPrefix(c.path, "/"), "/")
 	if parts[0] != "nodes" {
 		switch name {
-		case "GET /version":
-			return map[string]any{"version": "9.0.3", "release": "9.0", "repoid": "025864202ebb6109"}, nil
 		case "GET /cluster/status":
 			return c.clusterStatus()
 		case "GET /cluster/resources":
