@@ -3,11 +3,14 @@ package native
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
+	xpv1 "github.com/crossplane/crossplane-runtime/v2/apis/common/v1"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/reconciler/managed"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 )
@@ -70,7 +73,7 @@ func (x *external[T, C]) Observe(ctx context.Context, vm T) (managed.ExternalObs
 		x.again.After(vm, wait)
 		return managed.ExternalObservation{}, x.note.failure
 	}
-	if x.step == stepCreate {
+	if x.step == stepCreate && mayCreate(vm) {
 		if err := x.prepare(ctx, vm); err != nil {
 			return managed.ExternalObservation{}, x.tried(vm, err)
 		}
@@ -123,6 +126,13 @@ func (x *external[T, C]) factsOf(vm T, seen VM) facts {
 		settling: meta.ExternalCreateIncomplete(vm) && x.now().Sub(pending) < x.provider.Settle,
 		state:    seen.State,
 	}
+}
+
+// mayCreate reports whether the management policies allow the creation. The spec of a VM that is only observed
+// may be empty, and is not validated.
+func mayCreate(vm resource.Managed) bool {
+	p := vm.GetManagementPolicies()
+	return slices.Contains(p, xpv1.ManagementActionAll) || slices.Contains(p, xpv1.ManagementActionCreate)
 }
 
 // prepare prepares the creation, before its start is recorded.

@@ -84,7 +84,7 @@ func (n *note) waits(now time.Time, generation int64, account any) time.Duration
 
 func (n *note) succeed() { n.failure, n.failures, n.until = nil, 0, time.Time{} }
 
-// backoff returns the delay after a failure that follows a number of others.
+// backoff returns the delay after a failure that follows a number of earlier failures.
 func backoff(first, most time.Duration, failures int) time.Duration {
 	return min(first<<min(failures, 16), most)
 }

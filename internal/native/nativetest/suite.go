@@ -52,6 +52,7 @@ func Run[T native.Resource, C any](t *testing.T, start func(*testing.T) Cloud[T,
 		{"ALostVMIsReportedAndNotCreatedAgain", isLost[T, C]},
 		{"AStoppedVMIsReportedAndNotStarted", isStopped[T, C]},
 		{"AnOrphanIsListedFoundAndAdopted", isAdopted[T, C]},
+		{"AVMThatIsOnlyObservedAndDoesNotExistIsReported", isOnlyObserved[T, C]},
 		{"WrongCredentialsLoseNoVM", wrongCredentials[T, C]},
 		{"RotatedCredentialsAreUsedAtOnce", rotatedCredentials[T, C]},
 		{"AThrottlingCloudGetsFewCalls", isThrottled[T, C]},
@@ -242,6 +243,16 @@ func isAdopted[T native.Resource, C any](w *world[T, C]) {
 	})
 	w.delete(orphan)
 	w.untilGone(enough, orphan)
+	w.wantNothing()
+}
+
+func isOnlyObserved[T native.Resource, C any](w *world[T, C]) {
+	vm := w.newVM("vm-1", nil)
+	w.Invalid(vm) // The spec is not validated.
+	meta.SetExternalName(vm, "0b0e7d2c-6a52-4a0b-9b53-ffffffffffff")
+	vm.SetManagementPolicies(xpv1.ManagementPolicies{xpv1.ManagementActionObserve})
+	w.add(vm)
+	w.untilCondition(enough, vm, xpv1.TypeSynced, corev1.ConditionFalse, "external resource does not exist")
 	w.wantNothing()
 }
 
