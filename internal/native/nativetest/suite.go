@@ -1,6 +1,7 @@
 package nativetest
 
 import (
+	"flag"
 	"math/rand"
 	"slices"
 	"testing"
@@ -24,6 +25,9 @@ const (
 	// enough is a time in which everything succeeds that can succeed.
 	enough = 30 * time.Minute
 )
+
+// histories is small, because each history takes half a second of a processor.
+var histories = flag.Int64("histories", 10, "number of random histories")
 
 func attributes(machine string) map[string]string {
 	return map[string]string{
@@ -66,11 +70,7 @@ func Run[T native.Resource, C any](t *testing.T, start func(*testing.T) Cloud[T,
 				synctest.Test(t, func(t *testing.T) { tc.run(newWorld(t, start(t))) })
 				return
 			}
-			seeds := int64(40)
-			if testing.Short() {
-				seeds = 10
-			}
-			for seed := range seeds {
+			for seed := range *histories {
 				synctest.Test(t, func(t *testing.T) { history(newWorld(t, start(t)), seed) })
 			}
 		})
