@@ -294,6 +294,39 @@ func TestAnotherVMWithTheVMIDIsNotChanged(t *testing.T) {
 	}
 }
 
+// TestTheVMIDOfAFailedCloneIsAbandoned gives the VMID of a failed clone to a VM that the token may not read.
+func TestTheVMIDOfAFailedCloneIsAbandoned(t *testing.T) {
+	cases := map[string]func(*lab){
+		"IfTheCloneWasRefused": func(l *lab) {
+			l.Break(fakeproxmox.Fault{Call: "POST /nodes/{node}/qemu/{id}/clone", Times: 1, Status: 500, Message: "storage 'ssd' is not available on node 'pve2'"})
+		},
+		"IfItsTaskFailed": func(l *lab) { fail(l, "qmclone", "unable to create image: Disk quota exceeded") },
+	}
+	for name, breakClone := range cases {
+		t.Run(name, func(t *testing.T) {
+			l := newLab(fakeproxmox.Options{})
+			l.SetToken(tokenID, fakeproxmox.Token{Secret: l.credentials().Secret, Pools: []string{"k8s"}})
+			breakClone(l)
+			occupied := false
+			nativetest.Until(t, cloudOf(l), newVM("vm-1", nil), func(vm *v1alpha1.VirtualMachine) bool {
+				if c := vm.GetCondition(xpv1.TypeSynced); !occupied && c.Status == "False" {
+					occupied = true
+					l.FailTasks(nil)
+					l.Occupy(100, "of-another", "pve1")
+				}
+				return vm.Status.AtProvider.ProviderID != ""
+			}, func(vm *v1alpha1.VirtualMachine) {
+				if id := vm.Status.AtProvider.VMID; !occupied || id != 101 {
+					t.Errorf("the VMID is %d, want 101", id)
+				}
+			})
+			if l.id("of-another") != 100 {
+				t.Error("the other VM was deleted")
+			}
+		})
+	}
+}
+
 func TestAVMIsFoundOnItsNode(t *testing.T) {
 	l := newLab(fakeproxmox.Options{StatusEvery: 10 * time.Second})
 	moved := false

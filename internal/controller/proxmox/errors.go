@@ -87,6 +87,12 @@ func isNoConfiguration(err error) bool {
 		(strings.Contains(e.Text, "onfiguration file") && strings.Contains(e.Text, "does not exist") || strings.Contains(e.Text, "unable to find configuration file"))
 }
 
+// isForbidden reports whether the token lacks a privilege.
+func isForbidden(err error) bool {
+	e := asAPIError(err)
+	return e != nil && e.Status == http.StatusForbidden
+}
+
 func pairs(m map[string]string) string {
 	var out []string
 	for _, k := range slices.Sorted(maps.Keys(m)) {

@@ -223,14 +223,31 @@ func (a *account) proveAbsence(ctx context.Context, vm *v1alpha1.VirtualMachine)
 	}
 	c, there, err := a.readConfig(ctx, at.Node, at.VMID)
 	switch {
-	case err != nil:
+	case err != nil && !isForbidden(err):
 		return err
 	case there && c.isOf(meta.GetExternalName(vm)):
 		return &native.Error{Class: fn.ErrorTransient, Err: fmt.Errorf("the VM with the VMID %d is not listed yet", at.VMID), Refused: true}
 	case there:
 		return nil
 	}
+	if failed, err := a.isCloneFailed(ctx, vm); err != nil || failed {
+		return err
+	}
 	return &native.Error{Class: fn.ErrorPermissionDenied, Err: fmt.Errorf("a VM or container that the token may not read has the VMID %d: the token needs VM.Audit on /vms/%d", at.VMID, at.VMID)}
+}
+
+// isCloneFailed reports whether the last clone for the VM was refused, or its task failed. The VMID that was
+// chosen for it may be that of another VM by now.
+func (a *account) isCloneFailed(ctx context.Context, vm *v1alpha1.VirtualMachine) (bool, error) {
+	if vm.Status.AtProvider.ProviderID != "" || meta.ExternalCreateIncomplete(vm) {
+		return false, nil
+	}
+	upid := vm.GetAnnotations()[v1alpha1.AnnotationCloneTask]
+	if upid == "" {
+		return !meta.GetExternalCreateFailed(vm).IsZero(), nil
+	}
+	s, _, err := a.lookAtTask(ctx, upid)
+	return s.failure() != "", err
 }
 
 // observe returns the state of an existing VM.
