@@ -36,7 +36,7 @@ type proxmoxVE struct {
 	server  *httptest.Server
 
 	tasks sync.Mutex
-	// failing has the exit statuses of failing clones, by Machine.
+	// failing has the exit statuses of failing clones, by pool and Machine.
 	failing map[string]string
 }
 
@@ -76,23 +76,24 @@ func (v *proxmoxVE) boot(b proxmox.Booted) string {
 
 func (v *proxmoxVE) stop(b proxmox.Booted) { v.end("proxmox/" + b.UUID) }
 
-func (v *proxmoxVE) exitStatus(kind, vm string) string {
+func (v *proxmoxVE) exitStatus(kind, pool, vm string) string {
 	v.tasks.Lock()
 	defer v.tasks.Unlock()
 	for machine, text := range v.failing {
-		if kind == "qmclone" && strings.HasPrefix(vm, machine+"-") {
+		if kind == "qmclone" && strings.HasPrefix(pool+"/"+vm, machine+"-") {
 			return text
 		}
 	}
 	return ""
 }
 
-// Account returns a token and a pool with the name of the fleet.
+// Account returns a token and a pool with the name of the fleet. The token has the rights that
+// docs/providers/proxmox.md lists.
 func (v *proxmoxVE) Account(t *testing.T, f kit.Fleet) Account {
 	t.Helper()
 	a := &proxmoxAccount{proxmoxVE: v}
 	v.cluster.AddPool(f.Namespace)
-	v.cluster.SetToken(tokenOf(f.Namespace), proxmox.Token{Secret: "secret-of-" + f.Namespace, Pools: []string{f.Namespace}})
+	v.cluster.SetToken(tokenOf(f.Namespace), proxmox.Token{Secret: "secret-of-" + f.Namespace, Pools: []string{f.Namespace}, Audit: true})
 	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: v.server.Certificate().Raw})
 	a.liftedAccount = newLiftedAccount(t, f, "proxmox", map[string]any{"server": v.server.URL, "caBundle": base64.StdEncoding.EncodeToString(ca)})
 	a.SetCredentials(t, CredentialsRight)
@@ -159,11 +160,12 @@ func (a *proxmoxAccount) Refuse(_ *testing.T, machine string, code fn.ErrorCode)
 	if r.exit != "" {
 		a.tasks.Lock()
 		defer a.tasks.Unlock()
-		a.failing[machine] = r.exit
+		key := a.fleet.Namespace + "/" + machine
+		a.failing[key] = r.exit
 		a.mend[machine] = func() {
 			a.tasks.Lock()
 			defer a.tasks.Unlock()
-			delete(a.failing, machine)
+			delete(a.failing, key)
 		}
 		return
 	}

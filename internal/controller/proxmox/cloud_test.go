@@ -232,7 +232,7 @@ func TestErrorsNameTheirCause(t *testing.T) {
 }
 
 func fail(l *lab, kind, text string) {
-	l.FailTasks(func(k, vm string) string {
+	l.FailTasks(func(k, _, vm string) string {
 		if k == kind && vm == "vm-1" {
 			return text
 		}
@@ -266,7 +266,7 @@ func TestAnotherVMIDIsChosenIfItIsTaken(t *testing.T) {
 // it assigns the lowest free VMID to the next VM.
 func TestAnotherVMWithTheVMIDIsNotChanged(t *testing.T) {
 	cases := map[string]fakeproxmox.Token{
-		"ThatTheTokenReads":        {},
+		"ThatTheTokenReads":        {Pools: []string{"k8s"}, Audit: true},
 		"ThatTheTokenMayNotReadAt": {Pools: []string{"k8s"}},
 	}
 	for name, token := range cases {
@@ -281,7 +281,7 @@ func TestAnotherVMWithTheVMIDIsNotChanged(t *testing.T) {
 					l.Lose(100)
 					l.Occupy(100, "of-another", "pve1")
 				}
-				if token.Pools != nil {
+				if !token.Audit {
 					// The provider cannot know which VM this is.
 					return replaced && strings.Contains(vm.GetCondition(xpv1.TypeSynced).Message, "PermissionDenied: ")
 				}

@@ -48,6 +48,8 @@ type Token struct {
 	Secret string
 	// Pools whose VMs the token may read and change. Nil means all VMs.
 	Pools []string
+	// Audit means that the token has VM.Audit on /vms: it may read all VMs.
+	Audit bool
 	// ReadOnly means that VM.Audit is the only privilege.
 	ReadOnly bool
 }
@@ -74,7 +76,7 @@ type Cluster struct {
 	// after are functions to call once the lock is released.
 	after []func()
 	// failTask returns the error of a task, or "" for none.
-	failTask func(kind, vmName string) string
+	failTask func(kind, pool, vmName string) string
 }
 
 type node struct {
@@ -195,8 +197,8 @@ func (c *Cluster) SetOnline(name string, online bool) {
 }
 
 // FailTasks makes tasks fail with the exit status that fail returns for the type of the task, such as
-// qmclone, and the name of its VM. A task for which fail returns "" succeeds.
-func (c *Cluster) FailTasks(fail func(kind, vmName string) string) {
+// qmclone, and the pool and the name of its VM. A task for which fail returns "" succeeds.
+func (c *Cluster) FailTasks(fail func(kind, pool, vmName string) string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.failTask = fail
@@ -371,11 +373,11 @@ func (c *Cluster) begin(now time.Time, node, kind string, vm int, user string, t
 	}
 	t.done = func(at time.Time) string {
 		if c.failTask != nil {
-			name := ""
+			pool, name := "", ""
 			if m := c.vms[vm]; m != nil {
-				name = m.config["name"]
+				pool, name = m.pool, m.config["name"]
 			}
-			if text := c.failTask(kind, name); text != "" {
+			if text := c.failTask(kind, pool, name); text != "" {
 				return text
 			}
 		}

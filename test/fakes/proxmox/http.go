@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/url"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -334,16 +335,11 @@ func bit(b bool) int {
 }
 
 // sees reports whether the token may read a VM.
-func (c *call) sees(m *machine) bool {
-	if c.token.Pools == nil || m.template {
-		return true
-	}
-	for _, p := range c.token.Pools {
-		if p == m.pool {
-			return true
-		}
-	}
-	return false
+func (c *call) sees(m *machine) bool { return c.token.Audit || c.owns(m) }
+
+// owns reports whether the token may change a VM, or clone a template.
+func (c *call) owns(m *machine) bool {
+	return c.token.Pools == nil || m.template || slices.Contains(c.token.Pools, m.pool)
 }
 
 func (c *call) resources() (any, *failure) {

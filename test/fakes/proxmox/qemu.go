@@ -63,11 +63,12 @@ func (c *call) permit(id int, m *machine, privilege string) *failure {
 	if c.token.ReadOnly && privilege != "VM.Audit" {
 		return denied
 	}
-	if m != nil && !c.sees(m) {
+	switch {
+	case privilege == "VM.Audit" && c.token.Audit:
+		return nil
+	case m != nil && !c.owns(m):
 		return denied
-	}
-	// A VM that does not exist is in no pool.
-	if m == nil && c.token.Pools != nil {
+	case m == nil && c.token.Pools != nil: // A VM that does not exist is in no pool.
 		return denied
 	}
 	return nil
@@ -196,7 +197,7 @@ func (c *call) clone(n *node, m *machine) (any, *failure) {
 		text := ""
 		if c.failTask != nil {
 			// The task has the ID of the template, but failTask gets the name of the clone.
-			text = c.failTask("qmclone", config["name"])
+			text = c.failTask("qmclone", clone.pool, config["name"])
 		}
 		if text == "" {
 			return done(at)
