@@ -93,6 +93,14 @@ var clouds = []cloud{
 		GroupVersion: handWritten,
 	},
 	{
+		Name: "proxmox", What: "Proxmox VE", Account: "a cluster of Proxmox VE", SecretRef: "the API token",
+		Secret:       `Its value is a JSON object, like {"tokenID": "drover@pve!drover", "secret": "..."}.`,
+		Fields:       proxmoxServer + bundle("the certificates of the cluster are") + proxmoxInsecure,
+		SpecMarkers:  `+kubebuilder:validation:XValidation:rule="!(has(self.insecureSkipVerify) && self.insecureSkipVerify && has(self.caBundle))",message="caBundle is not used with insecureSkipVerify: set one of them"`,
+		Columns:      [][2]string{{"Server", ".spec.server"}},
+		GroupVersion: handWritten,
+	},
+	{
 		Name: "aws", What: "AWS", Account: "an account at AWS", ClusterOnly: true, Identity: true,
 		Secret: `Its value is a file of credentials with the profile default, as the aws command has in ~/.aws/credentials.`,
 		Fields: defaultEndpoint("The default is that of EC2 in the region of the inventory.") + apiBundle,
@@ -152,5 +160,21 @@ Server string ` + "`json:\"server\"`"
 const vsphereInsecure = `
 // InsecureSkipVerify does not check the vCenter's certificate: who is on the way to
 // it can read the password. Default false.
+// +optional
+InsecureSkipVerify *bool ` + "`json:\"insecureSkipVerify,omitempty\"`"
+
+const proxmoxServer = `
+// Server is the URL of a node of the cluster, or of a load balancer for its nodes, such as
+// https://pve.example.org:8006. The default port is 8006.
+//
+// The provider never searches for a VM in another cluster than the one that the VM was created in.
+// For another cluster, create another configuration.
+// +kubebuilder:validation:MaxLength=253
+// +kubebuilder:validation:Pattern=` + "`^https?://[A-Za-z0-9.:\\[\\]-]+/?$`" + `
+Server string ` + "`json:\"server\"`"
+
+const proxmoxInsecure = `
+// InsecureSkipVerify disables the verification of the server's certificate. An attacker
+// between the provider and the server can then read the API token and all user data. Default false.
 // +optional
 InsecureSkipVerify *bool ` + "`json:\"insecureSkipVerify,omitempty\"`"

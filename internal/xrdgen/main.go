@@ -40,6 +40,7 @@ func run() error {
 		"./machine/...":   "../package/provider-drover/crds",
 		"./cluster/...":   "../package/provider-drover/crds",
 		"./vsphere/...":   "../package/provider-vsphere/crds",
+		"./proxmox/...":   "../package/provider-proxmox/crds",
 		"./terraform/...": "../package/provider-terraform/crds",
 
 		"./aws/...":          "../package/provider-inventory/crds",

@@ -23,7 +23,7 @@ import (
 )
 
 // clouds are the clouds that the suite tests, in the order of the table.
-var clouds = append([]Cloud{local{}, &hetzner{}, &openStack{}, &vSphere{}, terraformLocal{}, &terraformHetzner{}, &terraformOpenStack{}}, described()...)
+var clouds = append([]Cloud{local{}, &hetzner{}, &openStack{}, &vSphere{}, &proxmoxVE{}, terraformLocal{}, &terraformHetzner{}, &terraformOpenStack{}}, described()...)
 
 // described returns the clouds that the files in the folder clouds describe.
 func described() []Cloud {
@@ -155,7 +155,7 @@ func run(t *testing.T, c Cloud, tc Case, l *life) {
 			results.note(c.Provider(), tc.Name, "-")
 			t.Skipf("%s cannot have it: %s", c.Provider(), reason)
 		}
-		if kit.IsShort() && onlyAtSome[tc.Name] && !standsFor[c.Provider()] {
+		if kit.IsShort() && isOnlyInLong(c, tc) {
 			results.note(c.Provider(), tc.Name, "long")
 			t.Skip("make conformance runs it")
 		}

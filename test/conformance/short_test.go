@@ -18,4 +18,12 @@ var (
 	standsFor = map[string]bool{"hcloud": true, "aws": true}
 	// onlyInLong are the clouds of provider-terraform except terraform-local.
 	onlyInLong = map[string]bool{"terraform-hcloud": true, "terraform-openstack": true}
+	// onlyLife are the clouds of which the short form runs only the cases in the life of a Machine. A unit test of
+	// their provider, nativetest.Run, plays most of the others against the same fake.
+	onlyLife = map[string]bool{"proxmox": true}
 )
+
+// isOnlyInLong reports whether the short form leaves out a case of a cloud.
+func isOnlyInLong(c Cloud, tc Case) bool {
+	return onlyAtSome[tc.Name] && !standsFor[c.Provider()] || onlyLife[c.Provider()] && !tc.inLife
+}

@@ -23,7 +23,7 @@ var publicKeys = map[string]bool{
 	"token-id": true, "description": true, "expiration": true, "auth-extra-groups": true,
 }
 
-// secretKeys match the keys of JSON in a Secret whose values are secret.
+// secretKeys match the keys of JSON in a Secret whose values are secret, unless the key ends with ID.
 var secretKeys = regexp.MustCompile(`(?i)token|secret$|password|key$`)
 
 // secretsIn returns the parts of a Secret's value that no other text has by chance.
@@ -53,7 +53,7 @@ func secretsIn(key string, value []byte) []string {
 	if json.Unmarshal(value, &credentials) == nil {
 		isJSON = true
 		for name, v := range credentials {
-			if s, ok := v.(string); ok && secretKeys.MatchString(name) {
+			if s, ok := v.(string); ok && secretKeys.MatchString(name) && !strings.HasSuffix(name, "ID") {
 				add(s)
 			}
 		}

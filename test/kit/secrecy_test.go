@@ -43,6 +43,7 @@ func TestALeakIsFound(t *testing.T) {
 		"local":      {Data: map[string][]byte{"credentials": []byte(`{"endpoint": "http://127.0.0.1:8088", "token": "of-the-local-cloud"}`)}},
 		"vsphere":    {Data: map[string][]byte{"credentials": []byte(`{"username": "administrator@vsphere.local", "password": "of-the-administrator"}`)}},
 		"openstack":  {Data: map[string][]byte{"credentials": []byte(`{"applicationCredentialID": "project-7f3a0c1e", "applicationCredentialSecret": "of-the-openstack"}`)}},
+		"proxmox":    {Data: map[string][]byte{"credentials": []byte(`{"tokenID": "workers@pve!drover", "secret": "of-the-proxmox-token"}`)}},
 		"one-word":   {Data: map[string][]byte{"anything": []byte("of-another-cloud")}},
 		"bootstrap":  {Data: map[string][]byte{"token-id": []byte("abcdef"), "description": []byte("machine_default/workers-0"), "expiration": []byte("2026-01-01T00:00:00Z")}},
 	} {
@@ -64,6 +65,7 @@ func TestALeakIsFound(t *testing.T) {
 		"ATokenOfACloud":             "of-the-local-cloud",
 		"APasswordOfACloud":          "of-the-administrator",
 		"AnApplicationCredential":    "of-the-openstack",
+		"ASecretOfAToken":            "of-the-proxmox-token",
 		"AWordOfACloud":              "of-another-cloud",
 		"ATokenAtTheVeryEnd":         "0123456789abcdef",
 		"ATokenInTheMiddleOfABigLog": string(make([]byte, 1<<16)) + token + string(make([]byte, 1<<16)),
@@ -76,7 +78,7 @@ func TestALeakIsFound(t *testing.T) {
 	}
 	for _, text := range []string{
 		"token abcdef of https://10.0.0.1:6443 http://127.0.0.1:8088 -----BEGIN CERTIFICATE-----",
-		"administrator@vsphere.local project-7f3a0c1e machine_default/workers-0 2026-01-01T00:00:00Z", "0123456789abcde", "",
+		"administrator@vsphere.local project-7f3a0c1e workers@pve!drover machine_default/workers-0 2026-01-01T00:00:00Z", "0123456789abcde", "",
 	} {
 		if leaks := s.find([]byte(text)); len(leaks) > 0 {
 			t.Errorf("public, and taken for a secret: %v", leaks)

@@ -53,6 +53,11 @@ var observed = map[string]struct {
 		providerID: "cn-hangzhou.i-bp1example",
 		addresses:  []string{"InternalIP 10.0.0.7", "Hostname workers-x7k2p-crf74"},
 	},
+	"proxmox": {
+		atProvider: `{place: cluster lab, providerID: "proxmox://0b0e7d2c-6a52-4a0b-9b53-1f6f6c8c9d11", state: Running, stateText: running, vmid: 100, node: pve2, addresses: [{type: InternalIP, address: 10.0.0.7}]}`,
+		providerID: "proxmox://0b0e7d2c-6a52-4a0b-9b53-1f6f6c8c9d11",
+		addresses:  []string{"InternalIP 10.0.0.7"},
+	},
 	"scaleway": {
 		atProvider: `{id: fr-par-1/11111111-2222-3333-4444-555555555555, state: started, name: workers-x7k2p-crf74, privateIps: [{address: 10.0.0.7}], publicIps: [{address: 203.0.113.7}]}`,
 		providerID: "scaleway://instance/fr-par-1/11111111-2222-3333-4444-555555555555",
@@ -192,6 +197,10 @@ func TestErrorsHaveTheirClass(t *testing.T) {
 		{"openstack", `connect failed: ClusterProviderConfig "default": cannot get terraform setup: cannot log in at https://k/v3: Expected HTTP response code [201 300] when accessing [POST https://k/v3/auth/tokens], but got 401 instead: {}`, "PermissionDenied"},
 		{"openstack", fmt.Sprintf(hc, `Error creating OpenStack server: Post "http://c/v2.1/servers": Throttled: too many requests to c: the next one is due in 40s`), "Throttled"},
 		{"openstack", fmt.Sprintf(hc, `Error creating OpenStack server: Expected HTTP response code [200 202] when accessing [POST http://c/v2.1/servers], but got 503 instead: no server is available`), "Transient"},
+		{"proxmox", `create failed: ClusterProviderConfig "default": InvalidRequest: cannot clone template "t" to VMID 100 on node pve1: pool 'x' does not exist (status 500)`, "InvalidRequest"},
+		{"proxmox", `observe failed: ClusterProviderConfig "default": CapacityExhausted: the task qmclone failed: no space left on device`, "CapacityExhausted"},
+		{"proxmox", `connect failed: ClusterProviderConfig "default": credentials: tokenID: must be like "drover@pve!drover"`, "PermissionDenied"},
+		{"proxmox", `observe failed: ClusterProviderConfig "default": Transient: cannot list the vms of the cluster: unexpected EOF`, "Transient"},
 		{"hcloud", fmt.Sprintf(hc, "server limit exceeded (resource_limit_exceeded, 1a2b3c4d5e6f)"), "QuotaExceeded"},
 		{"hcloud", fmt.Sprintf(hc, "error during placement (resource_unavailable)"), "CapacityExhausted"},
 		{"hcloud", fmt.Sprintf(hc, "invalid input in field 'user_data' (invalid_input): [user_data => [must be at most 32768 bytes]]"), "InvalidRequest"},

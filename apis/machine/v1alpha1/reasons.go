@@ -932,6 +932,10 @@ const (
 	//   - Kinds: VirtualMachine
 	//   - Type: Normal
 	EventCloning = "Cloning"
+	// EventCreating reports that the cloud accepted the creation of the VM.
+	//   - Kinds: VirtualMachine
+	//   - Type: Normal
+	EventCreating = "Creating"
 	// EventDisksDetached reports disks that are not the VM's own. They are detached before the VM
 	// is deleted, and stay.
 	//   - Kinds: VirtualMachine

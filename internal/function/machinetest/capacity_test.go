@@ -59,6 +59,8 @@ func TestTheCapacityOfNodesIsWhatTheClassAsksFor(t *testing.T) {
 		"YandexInGigabytes":            {"yandex", `{"resources": [{"cores": 4, "memory": 16}]}`, "4 16Gi amd64"},
 		"YandexWithHalfAGigabyte":      {"yandex", `{"resources": [{"cores": 2, "memory": 0.5}]}`, "2 512Mi amd64"},
 		"YandexWithoutResources":       {"yandex", `{}`, ""},
+		"ProxmoxInMebibytes":           {"proxmox", `{"cores": 4, "memoryMiB": 8192}`, "4 8Gi amd64"},
+		"ProxmoxWithTheTemplatesSize":  {"proxmox", `{"template": "ubuntu"}`, ""},
 		"VSphereInMebibytes":           {"vsphere", `{"cpus": 4, "memoryMiB": 8192}`, "4 8Gi amd64"},
 		"VSphereWithTheTemplatesSize":  {"vsphere", `{"template": "ubuntu"}`, ""},
 		"KubeVirtWithAGuestsMemory":    {"kubevirt", `{"manifest": {"spec": {"template": {"spec": {"domain": {"cpu": {"cores": 4}, "memory": {"guest": "8Gi"}, "resources": {"requests": {"memory": "4Gi"}}}}}}}}`, "4 8Gi amd64"},

@@ -15,6 +15,7 @@ import (
 	localv1alpha1 "github.com/drover-dev/drover/apis/local/v1alpha1"
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	openstackv1alpha1 "github.com/drover-dev/drover/apis/openstack/v1alpha1"
+	proxmoxv1alpha1 "github.com/drover-dev/drover/apis/proxmox/v1alpha1"
 	terraformv1alpha1 "github.com/drover-dev/drover/apis/terraform/v1alpha1"
 	vspherev1alpha1 "github.com/drover-dev/drover/apis/vsphere/v1alpha1"
 )
@@ -26,6 +27,7 @@ var kinds = map[string]func() any{
 	"hcloud.drover.dev/v1alpha1 ClusterProviderConfig":    func() any { return &hcloudv1alpha1.ClusterProviderConfig{} },
 	"local.drover.dev/v1alpha1 ClusterProviderConfig":     func() any { return &localv1alpha1.ClusterProviderConfig{} },
 	"openstack.drover.dev/v1alpha1 ClusterProviderConfig": func() any { return &openstackv1alpha1.ClusterProviderConfig{} },
+	"proxmox.drover.dev/v1alpha1 ClusterProviderConfig":   func() any { return &proxmoxv1alpha1.ClusterProviderConfig{} },
 	"terraform.drover.dev/v1alpha1 ClusterProviderConfig": func() any { return &terraformv1alpha1.ClusterProviderConfig{} },
 	"vsphere.drover.dev/v1alpha1 ClusterProviderConfig":   func() any { return &vspherev1alpha1.ClusterProviderConfig{} },
 	"machine.drover.dev/v1alpha1 MachineClass":            func() any { return &machinev1alpha1.MachineClass{} },

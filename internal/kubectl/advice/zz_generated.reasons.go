@@ -268,6 +268,7 @@ var reasons = map[key]Advice{
 	{"ProviderConfig", "NodeSwept"}:                         {Meaning: "Reports a Node that was deleted because its Machine no longer exists.", Do: ""},
 	{"ClusterProviderConfig", "NodeSwept"}:                  {Meaning: "Reports a Node that was deleted because its Machine no longer exists.", Do: ""},
 	{"VirtualMachine", "Cloning"}:                           {Meaning: "Reports that a template is being cloned to the VM.", Do: ""},
+	{"VirtualMachine", "Creating"}:                          {Meaning: "Reports that the cloud accepted the creation of the VM.", Do: ""},
 	{"VirtualMachine", "DisksDetached"}:                     {Meaning: "Reports disks that are not the VM's own. They are detached before the VM is deleted, and stay.", Do: ""},
 	{"VirtualMachine", "CreatedExternalResource"}:           {Meaning: "Never seen: the creation of a VM has events of its own.", Do: ""},
 	{"VirtualMachine", "UpdatedExternalResource"}:           {Meaning: "Never seen: it reports nothing that the status does not have.", Do: ""},

@@ -47,6 +47,9 @@ type Request struct {
 	// Metadata is the cloud's metadata service for this VM. It answers each plain HTTP request of
 	// the VM, to any host. Nil means that there is no service.
 	Metadata http.Handler
+	// SystemUUID is the UUID in the SMBIOS of the VM, in the notation of dmidecode. Empty means that the
+	// VM has none.
+	SystemUUID string
 	// ProviderID is the ID that the cloud-controller-manager writes to the Node if the kubelet
 	// registers none. Empty means that the cluster has no cloud-controller-manager.
 	ProviderID string

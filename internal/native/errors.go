@@ -1,0 +1,61 @@
+package native
+
+import (
+	"errors"
+	"fmt"
+
+	fn "github.com/drover-dev/drover/apis/fn/v1alpha1"
+	"github.com/drover-dev/drover/internal/ratelimit"
+)
+
+// An Error is an error of a cloud. Its text begins with its class, which Compositions read. It must
+// not contain a secret.
+type Error struct {
+	Class fn.ErrorCode
+	// What describes the failed call or names the wrong field, such as "cannot clone template 9000".
+	What string
+	Err  error
+	// Refused means that the call had no effect. It matters for the class Transient only: without it,
+	// a creation that ends with the error may have created a VM.
+	Refused bool
+	// Credentials means that the cloud does not accept the credentials at all. For some time no other
+	// call is made with them: many clouds lock an account after several wrong passwords.
+	Credentials bool
+}
+
+func (e *Error) Error() string {
+	if e.What == "" {
+		return fmt.Sprintf("%s: %v", e.Class, e.Err)
+	}
+	return fmt.Sprintf("%s: %s: %v", e.Class, e.What, e.Err)
+}
+
+func (e *Error) Unwrap() error { return e.Err }
+
+// Invalid returns an error of the VM's spec. The field is below spec.forProvider.
+func Invalid(field, format string, args ...any) error {
+	return &Error{Class: fn.ErrorInvalidRequest, What: "forProvider." + field, Err: fmt.Errorf(format, args...)}
+}
+
+// asError returns err as an Error. An error without a class is Throttled if the request was not sent,
+// and Transient otherwise.
+func asError(what string, err error) *Error {
+	var e *Error
+	switch {
+	case errors.As(err, &e):
+		return e
+	case ratelimit.Unsent(err):
+		return &Error{Class: fn.ErrorThrottled, What: what, Err: err, Refused: true}
+	}
+	return &Error{Class: fn.ErrorTransient, What: what, Err: err}
+}
+
+// classOf returns the class of an error.
+func classOf(err error) fn.ErrorCode { return asError("", err).Class }
+
+// hasUnknownResult reports whether a creation that ended with the error may have created a VM. Each
+// class except Transient is a refusal.
+func hasUnknownResult(err error) bool {
+	e := asError("", err)
+	return e.Class == fn.ErrorTransient && !e.Refused
+}

@@ -1,0 +1,85 @@
+package native
+
+import (
+	"fmt"
+	"time"
+
+	xpv1 "github.com/crossplane/crossplane-runtime/v2/apis/common/v1"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+)
+
+// Delays until a VM is observed again.
+const (
+	// soonest and latest bound the delay while the VM changes. In between, the delay is one part in
+	// share of the duration of the change so far: a creation of minutes is not polled every second.
+	soonest, latest = time.Second, 15 * time.Second
+	share           = 3
+	// untilAddresses is the delay while a running VM has no addresses, during patienceForAddresses.
+	untilAddresses, patienceForAddresses = 10 * time.Second, 10 * time.Minute
+)
+
+// whileChanging returns the delay of a VM that has been changing since a time.
+func whileChanging(now, since time.Time) time.Duration {
+	return min(max(now.Sub(since)/share, soonest), latest)
+}
+
+// report writes the observation to the status.
+func report[T Resource](vm T, next step, seen VM) {
+	at := vm.Observation()
+	at.State, at.StateText = string(seen.State), seen.Text
+	if seen.Addresses != nil {
+		at.Addresses = seen.Addresses
+	}
+	switch {
+	case meta.WasDeleted(vm):
+		vm.SetConditions(xpv1.Deleting())
+	case next == stepLost:
+		at.Addresses = nil
+		vm.SetConditions(missing(fmt.Sprintf("VM %s no longer exists", meta.GetExternalName(vm))))
+	case seen.State == StateRunning:
+		if at.ProviderID == "" {
+			at.ProviderID = seen.ProviderID
+		}
+		vm.SetConditions(xpv1.Available())
+	case next == stepNone || at.ProviderID != "":
+		text := seen.Text
+		if text == "" {
+			text = string(seen.State)
+		}
+		vm.SetConditions(xpv1.Unavailable().WithMessage("the VM is " + text))
+	default:
+		vm.SetConditions(xpv1.Creating())
+	}
+}
+
+// wake requests a reconcile before the end of the poll interval while the VM changes.
+func (x *external[T, C]) wake(vm T, seen VM) {
+	switch x.step {
+	case stepWait, stepContinue, stepDelete:
+		since := meta.GetExternalCreatePending(vm)
+		if meta.WasDeleted(vm) {
+			since = vm.GetDeletionTimestamp().Time
+		}
+		if x.note.changed.After(since) {
+			since = x.note.changed
+		}
+		x.again.After(vm, whileChanging(x.now(), since))
+	case stepNone:
+		since := vm.GetCondition(xpv1.TypeReady).LastTransitionTime
+		if seen.State == StateRunning && seen.HasAddresses && len(vm.Observation().Addresses) == 0 && x.now().Sub(since.Time) < patienceForAddresses {
+			x.again.After(vm, untilAddresses)
+		}
+	}
+}
+
+// missing is the condition Ready of a VM that is lost.
+func missing(message string) xpv1.Condition {
+	return xpv1.Condition{
+		Type: xpv1.TypeReady, Status: corev1.ConditionFalse, LastTransitionTime: metav1.Now(),
+		Reason: machinev1alpha1.ReasonMissing, Message: message,
+	}
+}
