@@ -35,6 +35,7 @@ var sections = map[string]string{
 	"Hetzner Cloud": "hcloud",
 	"KubeVirt":      "kubevirt",
 	"OpenStack":     "openstack",
+	"Proxmox VE":    "proxmox",
 	"vSphere":       "vsphere",
 	"Yandex Cloud":  "yandex",
 }
