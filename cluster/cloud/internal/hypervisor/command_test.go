@@ -45,6 +45,9 @@ func TestUMLGetsTheInitialRAMDiskOfItsImage(t *testing.T) {
 	if got := strings.Join(umlCommand(VM{Image: i}), " "); !strings.Contains(got, " initrd="+string(i)+"/initrd.uml ") {
 		t.Error(got)
 	}
+	if got := strings.Join(umlCommand(VM{Image: i, SkipInitrd: true}), " "); strings.Contains(got, "initrd=") {
+		t.Error(got)
+	}
 }
 
 const (

@@ -23,6 +23,8 @@ type VM struct {
 	IP string
 	// Arguments are added to the kernel's command line.
 	Arguments []string
+	// SkipInitrd boots the disk without the initial RAM disk, if the hypervisor's kernel can.
+	SkipInitrd bool
 }
 
 // Socket is the path of the socket that the VM's network listens on.

@@ -2,6 +2,7 @@ package hypervisor
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"strings"
 	"testing"
@@ -20,7 +21,7 @@ func (s script) Name() string             { return s.name }
 func (s script) Check(Image) error        { return s.check }
 func (script) Protocol() network.Protocol { return network.Packets }
 func (s script) Start(vm VM, console io.Writer) (*Machine, error) {
-	return self().Start(vm.Dir, nil, []string{"sh", "-c", s.text}, console)
+	return self().Start(vm.Dir, nil, []string{"sh", "-c", fmt.Sprintf("SKIP_INITRD=%t; %s", vm.SkipInitrd, s.text)}, console)
 }
 
 func TestChoose(t *testing.T) {
@@ -29,6 +30,7 @@ func TestChoose(t *testing.T) {
 	silent := script{name: "silent", text: "sleep 600"}
 	slow := script{name: "slow", text: "for i in 1 2 3 4 5 6; do echo \"starting $i\"; sleep 0.5; done; echo '" + probeMarker + "'; sleep 600"}
 	restarting := script{name: "restarting", text: "while true; do echo Decompressing; sleep 0.1; done"}
+	direct := script{name: "direct", text: "$SKIP_INITRD && echo '" + probeMarker + "'; sleep 600"}
 	crashing := script{name: "crashing", text: "echo panic: no init; exit 1"}
 	working := script{name: "working", text: "echo '" + probeMarker + "'; sleep 600"}
 	quick := script{name: "quick", text: "echo '" + probeMarker + "'"}
@@ -41,6 +43,7 @@ func TestChoose(t *testing.T) {
 		"First":     {"the first that works is the best one", []Hypervisor{working, quick}, "working", nil},
 		"EndsSoon":  {"a VM that ends after the marker has booted", []Hypervisor{quick}, "quick", nil},
 		"Refused":   {"each one that fails is refused with what it showed", []Hypervisor{lacking, hanging, silent, crashing, working}, "working", []string{"lacking: qemu is not installed", `hanging: the first program of the image did not run, and the console was silent for 2s; its console ends with "Decompressing"`, "silent: the first program of the image did not run, and the console was silent for 2s; its console is empty", `crashing: the VM ended before its first program ran (exit status 1); its console ends with "panic: no init"`}},
+		"Direct":    {"the initial RAM disk is not probed", []Hypervisor{direct}, "direct", nil},
 		"Slow":      {"a kernel that writes on is slow, and not stuck", []Hypervisor{slow, working}, "slow", nil},
 		"Restarts":  {"a kernel that writes without end is refused", []Hypervisor{restarting, working}, "working", []string{`restarting: the first program of the image did not run within 4s; its console ends with "Decompressing"`}},
 		"None":      {"there may be none", []Hypervisor{lacking}, "", []string{"lacking: qemu is not installed"}},

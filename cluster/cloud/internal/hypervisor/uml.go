@@ -46,7 +46,7 @@ func umlCommand(vm VM) []string {
 		"ubd0=disk.cow," + vm.Image.Disk(), "root=/dev/ubda",
 		"con0=null,fd:1", "con=null", "ssl=null",
 	}
-	if exists(vm.Image.UMLInitrd()) == nil {
+	if !vm.SkipInitrd && exists(vm.Image.UMLInitrd()) == nil {
 		args = append(args, "initrd="+vm.Image.UMLInitrd())
 	}
 	if vm.IP != "" {
