@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/fieldpath"
@@ -238,8 +239,18 @@ func (c *cloud) newFacts(m *managedResource) map[string]any {
 	c.made++
 	return map[string]any{
 		"vm": m.DeepCopy().Object, "name": m.GetName(), "number": c.made, "hex": fmt.Sprintf("%017x", c.made),
-		"publicIP": fmt.Sprintf("203.0.113.%d", 1+c.made%250),
+		"publicIP": newPublicIP(),
 	}
+}
+
+// publicIPs counts the public addresses of all clouds. Clouds share a target cluster, where an address
+// that two Machines have proves nothing.
+var publicIPs atomic.Uint32
+
+// newPublicIP returns an address of 198.18.0.0/16 that no other thing of any cloud has.
+func newPublicIP() string {
+	n := publicIPs.Add(1)
+	return fmt.Sprintf("198.18.%d.%d", n>>8&0xff, n&0xff)
 }
 
 // nameThing sets the external name and the host name of a thing as the cloud does, and returns the
