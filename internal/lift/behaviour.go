@@ -6,8 +6,6 @@ import (
 
 	xpv1 "github.com/crossplane/crossplane-runtime/v2/apis/common/v1"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
-
-	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 )
 
 // Behaviour has the facts about a Terraform resource that upjet cannot know.
@@ -39,10 +37,4 @@ type Behaviour struct {
 	// CreationGrace is how long the cloud may report a resource that it has created as not found. Default 0:
 	// never.
 	CreationGrace time.Duration
-}
-
-func missing(externalName string) xpv1.Condition {
-	c := xpv1.Unavailable().WithMessage(externalName + " is no longer there")
-	c.Reason = machinev1alpha1.ReasonMissing
-	return c
 }

@@ -11,6 +11,7 @@ import (
 	ujresource "github.com/crossplane/upjet/v2/pkg/resource"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/drover-dev/drover/internal/controller/mr"
 	"github.com/drover-dev/drover/internal/creation"
 )
 
@@ -110,7 +111,7 @@ func (e *external) Observe(ctx context.Context, mg resource.Managed) (managed.Ex
 				return managed.ExternalObservation{}, ofConfig(mg, err)
 			}
 		}
-		c := missing(name)
+		c := mr.Missing(name + " is no longer there")
 		mg.SetConditions(c)
 		return managed.ExternalObservation{}, fmt.Errorf("%s: %s", c.Reason, c.Message)
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
 
 	"github.com/drover-dev/drover/apis/local/v1alpha1"
+	"github.com/drover-dev/drover/internal/controller/mr"
 )
 
 func TestPollInterval(t *testing.T) {
@@ -23,7 +24,7 @@ func TestPollInterval(t *testing.T) {
 		"WhatIsReadyIsLookedAtAsAllElse":        {xpv1.Available(), 0, time.Minute},
 		"WhatFailedIsLookedAtAsAllElse":         {xpv1.Unavailable(), 0, time.Minute},
 		"AClockThatWentBackDoesNotMakeItBusy":   {xpv1.Creating(), -time.Hour, minPoll},
-		"WhatIsMissingIsLookedAtAsAllElse":      {missing("vm-1"), 0, time.Minute},
+		"WhatIsMissingIsLookedAtAsAllElse":      {mr.Missing("vm-1 is no longer there"), 0, time.Minute},
 		"WhatIsBeingDeletedIsLookedAtAsAllElse": {xpv1.Deleting(), 0, time.Minute},
 	}
 	for name, tc := range cases {

@@ -21,9 +21,7 @@ const createTimeout = 25 * time.Second
 // An external is the external client of one reconcile.
 type external[T Resource, C any] struct {
 	*shared[T, C]
-	// config names the configuration in errors.
-	config   string
-	account  *account[T]
+	connection[T]
 	userData UserData
 
 	note *note
@@ -32,17 +30,9 @@ type external[T Resource, C any] struct {
 
 func (x *external[T, C]) Disconnect(context.Context) error { return nil }
 
-// do calls f, and adds the name of the configuration to its error.
-func (x *external[T, C]) do(what string, f func() error) error {
-	if err := x.account.do(f); err != nil {
-		return fmt.Errorf("%s: %w", x.config, asError(what, err))
-	}
-	return nil
-}
-
 // Observe observes the VM and plans the next step.
 func (x *external[T, C]) Observe(ctx context.Context, vm T) (managed.ExternalObservation, error) {
-	x.note = x.memory.of(vm.GetUID())
+	x.note = x.memory.Of(vm.GetUID())
 	var seen VM
 	err := x.do("cannot observe the VM", func() error {
 		var err error
@@ -61,17 +51,17 @@ func (x *external[T, C]) Observe(ctx context.Context, vm T) (managed.ExternalObs
 
 	switch x.step {
 	case stepGone:
-		x.memory.forget(vm.GetUID())
+		x.memory.Forget(vm.GetUID())
 		return managed.ExternalObservation{}, nil
 	case stepNone:
-		x.note.succeed()
+		x.note.Clear()
 		return managed.ExternalObservation{ResourceExists: true, ResourceUpToDate: true}, nil
 	case stepWait, stepLost:
 		return managed.ExternalObservation{ResourceExists: true, ResourceUpToDate: true}, nil
 	}
-	if wait := x.note.waits(x.now(), vm.GetGeneration(), x.account); wait > 0 {
+	if wait := x.note.Wait(x.now(), vm.GetGeneration(), x.account); wait > 0 {
 		x.again.After(vm, wait)
-		return managed.ExternalObservation{}, x.note.failure
+		return managed.ExternalObservation{}, x.note.Last()
 	}
 	if x.step == stepCreate && mayCreate(vm) {
 		if err := x.prepare(ctx, vm); err != nil {

@@ -2,7 +2,6 @@ package native
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/controller"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
@@ -29,29 +28,19 @@ func connectInventory[I inventory.Inventory, T Resource, C any](s *shared[T, C])
 }
 
 func (s *shared[T, C]) lister(ctx context.Context, mg resource.ModernManaged) (inventory.Lister, error) {
-	a, config, err := s.accountOf(ctx, mg)
+	c, err := s.connect(ctx, mg)
 	if err != nil {
 		return nil, err
 	}
-	l := lister[T]{account: a, config: config}
-	if r, ok := a.Account.(inventory.ResourceLister); ok {
+	l := lister[T]{c}
+	if r, ok := c.account.Account.(inventory.ResourceLister); ok {
 		return resourceLister[T]{lister: l, resources: r}, nil
 	}
 	return l, nil
 }
 
 // A lister lists and finds the VMs of an account, and classifies errors.
-type lister[T Resource] struct {
-	account *account[T]
-	config  string
-}
-
-func (l lister[T]) do(what string, f func() error) error {
-	if err := l.account.do(f); err != nil {
-		return fmt.Errorf("%s: %w", l.config, asError(what, err))
-	}
-	return nil
-}
+type lister[T Resource] struct{ connection[T] }
 
 func (l lister[T]) List(ctx context.Context, installation string) (vms []inventory.VM, complete bool, err error) {
 	err = l.do("cannot list VMs", func() error {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	fn "github.com/drover-dev/drover/apis/fn/v1alpha1"
+	"github.com/drover-dev/drover/internal/attempt"
 )
 
 func TestAFailureIsWaitedFor(t *testing.T) {
@@ -31,14 +32,14 @@ func TestAFailureIsWaitedFor(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			n := (&memory{}).of("uid")
+			n := (&attempt.Memory[note]{}).Of("uid")
 			for _, err := range tc.failures {
 				if err == nil {
 					err = transient
 				}
 				n.fail(now, err, 1, account)
 			}
-			if got := n.waits(now.Add(tc.after), tc.generation, tc.account); got != tc.want {
+			if got := n.Wait(now.Add(tc.after), tc.generation, tc.account); got != tc.want {
 				t.Errorf("waits %s, want %s", got, tc.want)
 			}
 		})

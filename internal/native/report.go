@@ -6,10 +6,8 @@ import (
 
 	xpv1 "github.com/crossplane/crossplane-runtime/v2/apis/common/v1"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/controller/mr"
 )
 
 // Delays until a VM is observed again.
@@ -39,7 +37,7 @@ func report[T Resource](vm T, next step, seen VM) {
 		vm.SetConditions(xpv1.Deleting())
 	case next == stepLost:
 		at.Addresses = nil
-		vm.SetConditions(missing(fmt.Sprintf("VM %s no longer exists", meta.GetExternalName(vm))))
+		vm.SetConditions(mr.Missing(fmt.Sprintf("VM %s no longer exists", meta.GetExternalName(vm))))
 	case seen.State == StateRunning:
 		if at.ProviderID == "" {
 			at.ProviderID = seen.ProviderID
@@ -73,13 +71,5 @@ func (x *external[T, C]) wake(vm T, seen VM) {
 		if seen.State == StateRunning && seen.HasAddresses && len(vm.Observation().Addresses) == 0 && x.now().Sub(since.Time) < patienceForAddresses {
 			x.again.After(vm, untilAddresses)
 		}
-	}
-}
-
-// missing is the condition Ready of a VM that is lost.
-func missing(message string) xpv1.Condition {
-	return xpv1.Condition{
-		Type: xpv1.TypeReady, Status: corev1.ConditionFalse, LastTransitionTime: metav1.Now(),
-		Reason: machinev1alpha1.ReasonMissing, Message: message,
 	}
 }

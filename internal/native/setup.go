@@ -7,15 +7,16 @@ import (
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/controller"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
-	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/reconciler/managed"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/drover-dev/drover/internal/attempt"
 	"github.com/drover-dev/drover/internal/controller/mr"
 	"github.com/drover-dev/drover/internal/controller/providerconfig"
 	"github.com/drover-dev/drover/internal/creation"
+	"github.com/drover-dev/drover/internal/idle"
 	"github.com/drover-dev/drover/internal/inventory"
 	"github.com/drover-dev/drover/internal/operator"
 )
@@ -54,7 +55,7 @@ func NewProcess[T Resource, C any](p Provider[T, C], c client.Client, record eve
 	records := creation.New(managed.NewRetryingCriticalAnnotationUpdater(c))
 	records.Findable = true
 	return Process[T, C]{&shared[T, C]{
-		provider: p, kube: c, pool: newPool[T](time.Now), memory: &memory{},
+		provider: p, kube: c, pool: newPool[T](time.Now), memory: &attempt.Memory[note]{},
 		records: records, record: record, again: again, now: time.Now,
 	}}
 }
@@ -74,13 +75,13 @@ func (p Process[T, C]) Lister(ctx context.Context, mg resource.ModernManaged) (i
 }
 
 // Idle closes the accounts that were unused for some minutes.
-func (p Process[T, C]) Idle() { p.pool.sweep(idleAfter) }
+func (p Process[T, C]) Idle() { p.pool.Sweep(context.Background(), idle.After) }
 
 // options of the managed reconciler.
 func (s *shared[T, C]) options() []managed.ReconcilerOption {
 	initializers := []managed.Initializer{managed.InitializerFn(s.records.Initialize)}
 	if !s.provider.NamedByCloud {
-		initializers = append(initializers, managed.InitializerFn(nameByUID))
+		initializers = append(initializers, managed.InitializerFn(mr.NameByUID))
 	}
 	return []managed.ReconcilerOption{
 		managed.WithInitializers(initializers...),
@@ -89,13 +90,4 @@ func (s *shared[T, C]) options() []managed.ReconcilerOption {
 		managed.WithDeterministicExternalName(true),
 		managed.WithCreationGracePeriod(0),
 	}
-}
-
-// nameByUID sets the external name to the UID of the resource. The reconciler writes it together with
-// the finalizer.
-func nameByUID(_ context.Context, mg resource.Managed) error {
-	if meta.GetExternalName(mg) == "" {
-		meta.SetExternalName(mg, string(mg.GetUID()))
-	}
-	return nil
 }

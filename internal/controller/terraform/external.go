@@ -10,6 +10,7 @@ import (
 	"github.com/crossplane/crossplane-runtime/v2/pkg/reconciler/managed"
 
 	"github.com/drover-dev/drover/apis/terraform/v1alpha1"
+	"github.com/drover-dev/drover/internal/controller/mr"
 	"github.com/drover-dev/drover/internal/terraform/plugin"
 )
 
@@ -160,7 +161,7 @@ func (x *external) gone(vm *v1alpha1.VirtualMachine) error {
 		return nil
 	}
 	vm.Status.AtProvider.Running = false
-	c := missing(x.record.ExternalName)
+	c := mr.Missing(x.record.ExternalName + " is no longer there")
 	vm.SetConditions(c)
 	return fmt.Errorf("%s: %s", c.Reason, c.Message)
 }

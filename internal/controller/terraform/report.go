@@ -7,7 +7,6 @@ import (
 	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
 	corev1 "k8s.io/api/core/v1"
 
-	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/apis/terraform/v1alpha1"
 )
 
@@ -79,10 +78,4 @@ func (x *external) wake(vm *v1alpha1.VirtualMachine) {
 	if since < patience {
 		x.again.After(vm, min(max(since/4, soon), latest))
 	}
-}
-
-func missing(externalName string) xpv1.Condition {
-	c := xpv1.Unavailable().WithMessage(externalName + " is no longer there")
-	c.Reason = machinev1alpha1.ReasonMissing
-	return c
 }

@@ -14,6 +14,7 @@ import (
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/apis/vsphere/v1alpha1"
+	"github.com/drover-dev/drover/internal/attempt"
 )
 
 // Delays until the next observation of a VM.
@@ -34,7 +35,7 @@ type shared struct {
 	again   interface {
 		After(client.Object, time.Duration)
 	}
-	memory *memory
+	memory *attempt.Memory[note]
 	now    func() time.Time
 }
 
@@ -70,7 +71,7 @@ func (x *external) do(ctx context.Context, what string, f func(*vim25.Client) er
 
 // Observe observes the VM, and plans the next step.
 func (x *external) Observe(ctx context.Context, vm *v1alpha1.VirtualMachine) (managed.ExternalObservation, error) {
-	x.note = x.memory.of(vm.GetUID())
+	x.note = x.memory.Of(vm.GetUID())
 	var s sight
 	err := x.do(ctx, "cannot observe the VM", func(c *vim25.Client) error {
 		var err error
@@ -86,17 +87,17 @@ func (x *external) Observe(ctx context.Context, vm *v1alpha1.VirtualMachine) (ma
 
 	switch x.step {
 	case stepGone:
-		x.memory.forget(vm.GetUID())
+		x.memory.Forget(vm.GetUID())
 		return managed.ExternalObservation{}, nil
 	case stepNone:
-		x.note.succeed()
+		x.note.Clear()
 		return managed.ExternalObservation{ResourceExists: true, ResourceUpToDate: true}, nil
 	case stepWait, stepLost:
 		return managed.ExternalObservation{ResourceExists: true, ResourceUpToDate: true}, nil
 	}
-	if wait := x.note.waits(x.now(), vm.GetGeneration(), x.vcenter); wait > 0 {
+	if wait := x.note.Wait(x.now(), vm.GetGeneration(), x.vcenter); wait > 0 {
 		x.again.After(vm, wait)
-		return managed.ExternalObservation{}, x.note.failure
+		return managed.ExternalObservation{}, x.note.Last()
 	}
 	if x.step == stepClone {
 		// User data are read before the creation starts: the Secret may be created a moment after the

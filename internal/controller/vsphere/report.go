@@ -7,11 +7,9 @@ import (
 
 	xpv1 "github.com/crossplane/crossplane-runtime/v2/apis/common/v1"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/apis/vsphere/v1alpha1"
+	"github.com/drover-dev/drover/internal/controller/mr"
 )
 
 // report writes the observation to the status.
@@ -22,7 +20,7 @@ func (x *external) report(vm *v1alpha1.VirtualMachine, s sight) {
 		vm.SetConditions(xpv1.Deleting())
 	case x.step == stepLost:
 		at.State, at.ConnectionState, at.Addresses = "", "", nil
-		vm.SetConditions(missing(fmt.Sprintf("%s %s is no longer there", at.MoRef, meta.GetExternalName(vm))))
+		vm.SetConditions(mr.Missing(fmt.Sprintf("%s %s is no longer there", at.MoRef, meta.GetExternalName(vm))))
 	case s.vm == nil:
 		vm.SetConditions(xpv1.Creating())
 	case at.ConnectionState == "" && s.powered() && (x.step == stepNone || s.finished):
@@ -63,13 +61,6 @@ func (x *external) wake(vm *v1alpha1.VirtualMachine, s sight) {
 // providerID returns the providerID of a VM's Node, as vSphere's cloud-controller-manager writes it:
 // with the UUID that the guest's BIOS shows, in lower case.
 func providerID(biosUUID string) string { return "vsphere://" + strings.ToLower(biosUUID) }
-
-func missing(message string) xpv1.Condition {
-	return xpv1.Condition{
-		Type: xpv1.TypeReady, Status: corev1.ConditionFalse, LastTransitionTime: metav1.Now(),
-		Reason: machinev1alpha1.ReasonMissing, Message: message,
-	}
-}
 
 func mayUpdate(vm *v1alpha1.VirtualMachine) bool {
 	p := vm.GetManagementPolicies()

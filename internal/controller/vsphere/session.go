@@ -2,9 +2,7 @@ package vsphere
 
 import (
 	"context"
-	"crypto/sha256"
 	"crypto/x509"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/url"
@@ -18,14 +16,11 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 
 	fn "github.com/drover-dev/drover/apis/fn/v1alpha1"
+	"github.com/drover-dev/drover/internal/attempt"
+	"github.com/drover-dev/drover/internal/idle"
 )
 
 const (
-	// idleAfter is how long an unused session is kept: the sessions of a vCenter are limited, and
-	// each rotation of credentials leaves one behind.
-	idleAfter = 10 * time.Minute
-	// sweepEvery is the interval between searches for idle sessions.
-	sweepEvery = time.Minute
 	// callTimeout is the timeout of a call that the vCenter does not answer.
 	callTimeout = 30 * time.Second
 
@@ -45,76 +40,29 @@ type endpoint struct {
 	User, Password string
 }
 
-func (e endpoint) key() ([sha256.Size]byte, error) {
-	b, err := json.Marshal(e)
-	return sha256.Sum256(b), err
-}
-
-// A pool has one session per endpoint. It ends unused ones.
+// A pool has one session per endpoint: the sessions of a vCenter are limited.
 type pool struct {
+	*idle.Pool[*vcenter]
 	now func() time.Time
-
-	mu       sync.Mutex
-	sessions map[[sha256.Size]byte]*vcenter
 }
 
 func newPool(now func() time.Time) *pool {
-	return &pool{now: now, sessions: map[[sha256.Size]byte]*vcenter{}}
+	return &pool{Pool: idle.NewPool(now, func(ctx context.Context, v *vcenter) { v.logout(ctx) }), now: now}
 }
 
 // get returns the session of an endpoint, which may not be logged in yet.
 func (p *pool) get(e endpoint) (*vcenter, error) {
-	key, err := e.key()
+	key, err := idle.KeyOf(e)
 	if err != nil {
 		return nil, err
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	v := p.sessions[key]
-	if v == nil {
-		v = &vcenter{endpoint: e, now: p.now}
-		p.sessions[key] = v
-	}
-	v.used = p.now()
-	return v, nil
-}
-
-// Start sweeps until ctx is done, and then ends all sessions.
-func (p *pool) Start(ctx context.Context) error {
-	t := time.NewTicker(sweepEvery)
-	defer t.Stop()
-	for {
-		select {
-		case <-t.C:
-			p.sweep(ctx, idleAfter)
-		case <-ctx.Done():
-			p.sweep(context.WithoutCancel(ctx), 0)
-			return nil
-		}
-	}
-}
-
-// sweep ends the sessions that were unused for this time.
-func (p *pool) sweep(ctx context.Context, idle time.Duration) {
-	var gone []*vcenter
-	p.mu.Lock()
-	for key, v := range p.sessions {
-		if p.now().Sub(v.used) >= idle {
-			gone = append(gone, v)
-			delete(p.sessions, key)
-		}
-	}
-	p.mu.Unlock()
-	for _, v := range gone {
-		v.logout(ctx)
-	}
+	return p.Get(key, func() (*vcenter, error) { return &vcenter{endpoint: e, now: p.now}, nil })
 }
 
 // A vcenter is a session at a vCenter.
 type vcenter struct {
 	endpoint
-	now  func() time.Time
-	used time.Time // guarded by the pool
+	now func() time.Time
 
 	mu      sync.Mutex
 	client  *vim25.Client
@@ -160,7 +108,7 @@ func (v *vcenter) login(ctx context.Context, ended *vim25.Client) (*vim25.Client
 		if classOf(err) == fn.ErrorPermissionDenied {
 			first, most = refusedMin, refusedMax
 		}
-		v.retryAt = v.now().Add(backoff(first, most, v.failures))
+		v.retryAt = v.now().Add(attempt.Backoff(first, most, v.failures))
 		v.failures++
 		return nil, v.failed
 	}
@@ -226,10 +174,4 @@ func (v *vcenter) logout(ctx context.Context) {
 		_ = session.NewManager(v.client).Logout(ctx)
 	}
 	v.client, v.tagging = nil, nil
-}
-
-// backoff returns the delay after this number of earlier failures.
-func backoff(first, most time.Duration, failures int) time.Duration {
-	d := first << min(failures, 16)
-	return min(d, most)
 }

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/drover-dev/drover/apis/vsphere/v1alpha1"
+	"github.com/drover-dev/drover/internal/idle"
 )
 
 func requestOf(n k8stypes.NamespacedName) reconcile.Request {
@@ -135,13 +136,13 @@ func TestOneSessionServesAllAndIdleOnesEnd(t *testing.T) {
 	if n := len(w.sessionsOf()); n != 1 {
 		t.Fatalf("%d sessions, want 1", n)
 	}
-	w.clock.pass(idleAfter - time.Second)
-	w.control.pool.sweep(t.Context(), idleAfter)
+	w.clock.pass(idle.After - time.Second)
+	w.control.pool.Sweep(t.Context(), idle.After)
 	if n := len(w.sessionsOf()); n != 1 {
 		t.Fatalf("%d sessions, want the one in use", n)
 	}
 	w.clock.pass(time.Second)
-	w.control.pool.sweep(t.Context(), idleAfter)
+	w.control.pool.Sweep(t.Context(), idle.After)
 	if n := len(w.sessionsOf()); n != 0 {
 		t.Errorf("%d sessions are left", n)
 	}

@@ -6,12 +6,11 @@ import (
 	"time"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/controller"
-	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/reconciler/managed"
-	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/drover-dev/drover/apis/vsphere/v1alpha1"
+	"github.com/drover-dev/drover/internal/attempt"
 	"github.com/drover-dev/drover/internal/controller/mr"
 	"github.com/drover-dev/drover/internal/controller/providerconfig"
 	"github.com/drover-dev/drover/internal/operator"
@@ -41,7 +40,7 @@ func setupVirtualMachines(mgr ctrl.Manager, o controller.Options, sessions *pool
 		Object: &v1alpha1.VirtualMachine{},
 		List:   &v1alpha1.VirtualMachineList{},
 		Connector: &connector{kube: mgr.GetClient(), pool: sessions, shared: &shared{
-			secrets: mgr.GetClient(), record: recorder, again: again, memory: &memory{}, now: time.Now,
+			secrets: mgr.GetClient(), record: recorder, again: again, memory: &attempt.Memory[note]{}, now: time.Now,
 		}},
 		Again:    again,
 		Recorder: recorder,
@@ -52,19 +51,11 @@ func setupVirtualMachines(mgr ctrl.Manager, o controller.Options, sessions *pool
 // options of the managed reconciler.
 func options() []managed.ReconcilerOption {
 	return []managed.ReconcilerOption{
-		managed.WithInitializers(managed.InitializerFn(nameByUID)),
+		// The external name is the instance UUID of the VM.
+		managed.WithInitializers(managed.InitializerFn(mr.NameByUID)),
 		// The name is known in advance: a creation whose end was not observed can continue.
 		managed.WithDeterministicExternalName(true),
 		// A vCenter is consistent, and tasks are observed.
 		managed.WithCreationGracePeriod(0),
 	}
-}
-
-// nameByUID sets the external name, the instance UUID of the VM. The reconciler writes it together
-// with the finalizer; until then, it is derived again with the same result.
-func nameByUID(_ context.Context, mg resource.Managed) error {
-	if meta.GetExternalName(mg) == "" {
-		meta.SetExternalName(mg, string(mg.GetUID()))
-	}
-	return nil
 }

@@ -34,6 +34,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/drover-dev/drover/apis/vsphere/v1alpha1"
+	"github.com/drover-dev/drover/internal/attempt"
 	fakevcenter "github.com/drover-dev/drover/test/fakes/vcenter"
 )
 
@@ -71,7 +72,7 @@ type world struct {
 type process struct {
 	reconciler reconcile.Reconciler
 	pool       *pool
-	memory     *memory
+	memory     *attempt.Memory[note]
 }
 
 type clock struct {
@@ -183,7 +184,7 @@ func credentialsSecret(password string) *corev1.Secret {
 
 // restart restarts the provider: its memory is lost.
 func (w *world) restart() {
-	c := &process{pool: newPool(w.clock.now), memory: &memory{}}
+	c := &process{pool: newPool(w.clock.now), memory: &attempt.Memory[note]{}}
 	connect := &connector{kube: w.kube, pool: c.pool, shared: &shared{
 		secrets: w.kube, record: w.told, again: w.waits, memory: c.memory, now: w.clock.now,
 	}}
