@@ -9,9 +9,9 @@ import (
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/fieldpath"
 	ujresource "github.com/crossplane/upjet/v2/pkg/resource"
-	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/drover-dev/drover/internal/controller/mr"
 )
 
 // checkSecrets returns an error that names a missing Secret to which tr's parameters refer. upjet treats it as
@@ -49,12 +49,6 @@ func checkSecret(ctx context.Context, c client.Reader, namespace string, paved *
 	if err := paved.GetValueInto(path, &ref); err != nil {
 		return err
 	}
-	s := &corev1.Secret{}
-	if err := c.Get(ctx, types.NamespacedName{Namespace: namespace, Name: ref.Name}, s); err != nil {
-		return fmt.Errorf("cannot get Secret %q: %w", ref.Name, err)
-	}
-	if _, ok := s.Data[ref.Key]; !ok {
-		return fmt.Errorf("no key %q in Secret %q, which has only %q", ref.Key, ref.Name, slices.Sorted(maps.Keys(s.Data)))
-	}
-	return nil
+	_, err := mr.SecretValue(ctx, c, namespace, ref.Name, ref.Key)
+	return err
 }

@@ -2,15 +2,11 @@ package native
 
 import (
 	"context"
-	"fmt"
-	"maps"
-	"slices"
 
-	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	fn "github.com/drover-dev/drover/apis/fn/v1alpha1"
+	"github.com/drover-dev/drover/internal/controller/mr"
 )
 
 // userDataOf returns a function that reads the user data of a VM. It reads the Secret once.
@@ -36,15 +32,10 @@ func readUserData[T Resource](ctx context.Context, c client.Reader, vm T) (strin
 	case source.UserDataSecretRef == nil:
 		return "", nil
 	}
-	const field = "forProvider.userDataSecretRef"
 	ref := source.UserDataSecretRef
-	s := &corev1.Secret{}
-	if err := c.Get(ctx, types.NamespacedName{Namespace: vm.GetNamespace(), Name: ref.Name}, s); err != nil {
-		return "", &Error{Class: fn.ErrorTransient, What: field, Err: fmt.Errorf("cannot get Secret %q: %w", ref.Name, err), Refused: true}
+	data, err := mr.SecretValue(ctx, c, vm.GetNamespace(), ref.Name, ref.Key)
+	if err != nil {
+		return "", &Error{Class: fn.ErrorTransient, What: "forProvider.userDataSecretRef", Err: err, Refused: true}
 	}
-	b, ok := s.Data[ref.Key]
-	if !ok {
-		return "", &Error{Class: fn.ErrorTransient, What: field, Err: fmt.Errorf("no key %q in Secret %q, which has only %q", ref.Key, ref.Name, slices.Sorted(maps.Keys(s.Data))), Refused: true}
-	}
-	return string(b), nil
+	return data, nil
 }

@@ -2,10 +2,16 @@ package mr
 
 import (
 	"context"
+	"fmt"
+	"maps"
+	"slices"
 
 	xpv1 "github.com/crossplane/crossplane-runtime/v2/apis/common/v1"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 )
@@ -24,4 +30,17 @@ func NameByUID(_ context.Context, mg resource.Managed) error {
 		meta.SetExternalName(mg, string(mg.GetUID()))
 	}
 	return nil
+}
+
+// SecretValue returns the value of a key of a Secret in a namespace.
+func SecretValue(ctx context.Context, c client.Reader, namespace, name, key string) (string, error) {
+	s := &corev1.Secret{}
+	if err := c.Get(ctx, types.NamespacedName{Namespace: namespace, Name: name}, s); err != nil {
+		return "", fmt.Errorf("cannot get Secret %q: %w", name, err)
+	}
+	b, ok := s.Data[key]
+	if !ok {
+		return "", fmt.Errorf("no key %q in Secret %q, which has only %q", key, name, slices.Sorted(maps.Keys(s.Data)))
+	}
+	return string(b), nil
 }

@@ -8,10 +8,9 @@ import (
 	"slices"
 
 	"github.com/vmware/govmomi/vim25/types"
-	corev1 "k8s.io/api/core/v1"
-	k8stypes "k8s.io/apimachinery/pkg/types"
 
 	"github.com/drover-dev/drover/apis/vsphere/v1alpha1"
+	"github.com/drover-dev/drover/internal/controller/mr"
 	"github.com/drover-dev/drover/internal/gzipb64"
 )
 
@@ -82,14 +81,9 @@ func (x *external) readUserData(ctx context.Context, vm *v1alpha1.VirtualMachine
 	case g.UserDataSecretRef == nil:
 		return "", nil
 	}
-	const field = "forProvider.guestInfo.userDataSecretRef"
-	s := &corev1.Secret{}
-	if err := x.secrets.Get(ctx, k8stypes.NamespacedName{Namespace: vm.GetNamespace(), Name: g.UserDataSecretRef.Name}, s); err != nil {
-		return "", fmt.Errorf("%s: cannot get Secret %q: %w", field, g.UserDataSecretRef.Name, err)
+	data, err := mr.SecretValue(ctx, x.secrets, vm.GetNamespace(), g.UserDataSecretRef.Name, g.UserDataSecretRef.Key)
+	if err != nil {
+		return "", fmt.Errorf("forProvider.guestInfo.userDataSecretRef: %w", err)
 	}
-	b, ok := s.Data[g.UserDataSecretRef.Key]
-	if !ok {
-		return "", fmt.Errorf("%s: no key %q in Secret %q, which has only %q", field, g.UserDataSecretRef.Key, s.GetName(), slices.Sorted(maps.Keys(s.Data)))
-	}
-	return string(b), nil
+	return data, nil
 }
