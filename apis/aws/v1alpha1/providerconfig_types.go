@@ -7,7 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// A CredentialsSource says where the credentials of AWS come from.
+// A CredentialsSource is a source of credentials of AWS.
 // +kubebuilder:validation:Enum=Secret;InjectedIdentity
 type CredentialsSource string
 
@@ -45,7 +45,7 @@ type Credentials struct {
 	SecretRef *SecretKeySelector `json:"secretRef,omitempty"`
 }
 
-// ProviderConfigSpec says how to reach an account at AWS.
+// ProviderConfigSpec describes the access to an account at AWS.
 type ProviderConfigSpec struct {
 	// Endpoint of the API. The default is that of EC2 in the region of the inventory.
 	// +optional
@@ -65,7 +65,7 @@ type ProviderConfigStatus struct {
 	xpv1.ProviderConfigStatus `json:",inline"`
 }
 
-// A ClusterProviderConfig says how to reach AWS. It serves all namespaces.
+// A ClusterProviderConfig describes the access to AWS. It serves all namespaces.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status

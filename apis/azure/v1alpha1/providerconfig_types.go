@@ -7,7 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// A CredentialsSource says where the credentials of Azure come from.
+// A CredentialsSource is a source of credentials of Azure.
 // +kubebuilder:validation:Enum=Secret;InjectedIdentity
 type CredentialsSource string
 
@@ -45,7 +45,7 @@ type Credentials struct {
 	SecretRef *SecretKeySelector `json:"secretRef,omitempty"`
 }
 
-// ProviderConfigSpec says how to reach a subscription of Azure.
+// ProviderConfigSpec describes the access to a subscription of Azure.
 type ProviderConfigSpec struct {
 	// SubscriptionID whose VMs are listed.
 	// +kubebuilder:validation:MinLength=1
@@ -70,7 +70,7 @@ type ProviderConfigStatus struct {
 	xpv1.ProviderConfigStatus `json:",inline"`
 }
 
-// A ClusterProviderConfig says how to reach Azure. It serves all namespaces.
+// A ClusterProviderConfig describes the access to Azure. It serves all namespaces.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status

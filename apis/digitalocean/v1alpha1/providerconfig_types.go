@@ -7,7 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// A CredentialsSource says where the credentials of DigitalOcean come from.
+// A CredentialsSource is a source of credentials of DigitalOcean.
 // +kubebuilder:validation:Enum=Secret
 type CredentialsSource string
 
@@ -37,7 +37,7 @@ type Credentials struct {
 	SecretRef SecretKeySelector `json:"secretRef"`
 }
 
-// ProviderConfigSpec says how to reach DigitalOcean.
+// ProviderConfigSpec describes the access to DigitalOcean.
 type ProviderConfigSpec struct {
 	// Endpoint of the API. The default is https://api.digitalocean.com.
 	// +optional
@@ -57,7 +57,7 @@ type ProviderConfigStatus struct {
 	xpv1.ProviderConfigStatus `json:",inline"`
 }
 
-// A ClusterProviderConfig says how to reach DigitalOcean. It serves all namespaces.
+// A ClusterProviderConfig describes the access to DigitalOcean. It serves all namespaces.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status

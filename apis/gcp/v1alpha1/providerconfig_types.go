@@ -7,7 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// A CredentialsSource says where the credentials of Google Cloud come from.
+// A CredentialsSource is a source of credentials of Google Cloud.
 // +kubebuilder:validation:Enum=Secret;InjectedIdentity
 type CredentialsSource string
 
@@ -44,7 +44,7 @@ type Credentials struct {
 	SecretRef *SecretKeySelector `json:"secretRef,omitempty"`
 }
 
-// ProviderConfigSpec says how to reach a project of Google Cloud.
+// ProviderConfigSpec describes the access to a project of Google Cloud.
 type ProviderConfigSpec struct {
 	// ProjectID whose VMs are listed.
 	// +kubebuilder:validation:MinLength=1
@@ -69,7 +69,7 @@ type ProviderConfigStatus struct {
 	xpv1.ProviderConfigStatus `json:",inline"`
 }
 
-// A ClusterProviderConfig says how to reach Google Cloud. It serves all namespaces.
+// A ClusterProviderConfig describes the access to Google Cloud. It serves all namespaces.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status

@@ -7,7 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// A CredentialsSource says where the credentials of Hetzner Cloud come from.
+// A CredentialsSource is a source of credentials of Hetzner Cloud.
 // +kubebuilder:validation:Enum=Secret
 type CredentialsSource string
 
@@ -38,7 +38,7 @@ type Credentials struct {
 	SecretRef SecretKeySelector `json:"secretRef"`
 }
 
-// ProviderConfigSpec says how to reach a project of Hetzner Cloud.
+// ProviderConfigSpec describes the access to a project of Hetzner Cloud.
 type ProviderConfigSpec struct {
 	// Endpoint of the API. The default is https://api.hetzner.cloud/v1.
 	// +optional
@@ -54,7 +54,7 @@ type ProviderConfigStatus struct {
 	xpv1.ProviderConfigStatus `json:",inline"`
 }
 
-// A ProviderConfig says how to reach Hetzner Cloud. It serves its namespace.
+// A ProviderConfig describes the access to Hetzner Cloud. It serves its namespace.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
@@ -78,7 +78,7 @@ type ProviderConfigList struct {
 	Items           []ProviderConfig `json:"items"`
 }
 
-// A ClusterProviderConfig says how to reach Hetzner Cloud. It serves all namespaces.
+// A ClusterProviderConfig describes the access to Hetzner Cloud. It serves all namespaces.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status

@@ -7,7 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// A CredentialsSource says where the credentials of a cluster with KubeVirt come from.
+// A CredentialsSource is a source of credentials of a cluster with KubeVirt.
 // +kubebuilder:validation:Enum=Secret;InjectedIdentity
 type CredentialsSource string
 
@@ -45,7 +45,7 @@ type Credentials struct {
 	SecretRef *SecretKeySelector `json:"secretRef,omitempty"`
 }
 
-// ProviderConfigSpec says how to reach a cluster with KubeVirt.
+// ProviderConfigSpec describes the access to a cluster with KubeVirt.
 type ProviderConfigSpec struct {
 	// Endpoint of the API. The default is the server of the kubeconfig.
 	// +optional
@@ -61,7 +61,7 @@ type ProviderConfigStatus struct {
 	xpv1.ProviderConfigStatus `json:",inline"`
 }
 
-// A ClusterProviderConfig says how to reach a cluster with KubeVirt. It serves all namespaces.
+// A ClusterProviderConfig describes the access to a cluster with KubeVirt. It serves all namespaces.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status

@@ -7,7 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// A CredentialsSource says where the credentials of the local cloud come from.
+// A CredentialsSource is a source of credentials of the local cloud.
 // +kubebuilder:validation:Enum=Secret
 type CredentialsSource string
 
@@ -38,7 +38,7 @@ type Credentials struct {
 	SecretRef SecretKeySelector `json:"secretRef"`
 }
 
-// ProviderConfigSpec says how to reach the local cloud.
+// ProviderConfigSpec describes the access to the local cloud.
 type ProviderConfigSpec struct {
 	// Credentials and address of the local cloud.
 	Credentials Credentials `json:"credentials"`
@@ -49,7 +49,7 @@ type ProviderConfigStatus struct {
 	xpv1.ProviderConfigStatus `json:",inline"`
 }
 
-// A ProviderConfig says how to reach the local cloud. It serves its namespace.
+// A ProviderConfig describes the access to the local cloud. It serves its namespace.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
@@ -73,7 +73,7 @@ type ProviderConfigList struct {
 	Items           []ProviderConfig `json:"items"`
 }
 
-// A ClusterProviderConfig says how to reach the local cloud. It serves all namespaces.
+// A ClusterProviderConfig describes the access to the local cloud. It serves all namespaces.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status

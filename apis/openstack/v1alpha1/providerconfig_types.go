@@ -7,7 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// A CredentialsSource says where the credentials of OpenStack come from.
+// A CredentialsSource is a source of credentials of OpenStack.
 // +kubebuilder:validation:Enum=Secret
 type CredentialsSource string
 
@@ -39,7 +39,7 @@ type Credentials struct {
 	SecretRef SecretKeySelector `json:"secretRef"`
 }
 
-// ProviderConfigSpec says how to reach a project of an OpenStack.
+// ProviderConfigSpec describes the access to a project of an OpenStack.
 type ProviderConfigSpec struct {
 	// AuthURL is the address of Keystone, the identity service, in version 3, like
 	// https://keystone.example.org/v3.
@@ -63,7 +63,7 @@ type ProviderConfigStatus struct {
 	xpv1.ProviderConfigStatus `json:",inline"`
 }
 
-// A ProviderConfig says how to reach OpenStack. It serves its namespace.
+// A ProviderConfig describes the access to OpenStack. It serves its namespace.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
@@ -87,7 +87,7 @@ type ProviderConfigList struct {
 	Items           []ProviderConfig `json:"items"`
 }
 
-// A ClusterProviderConfig says how to reach OpenStack. It serves all namespaces.
+// A ClusterProviderConfig describes the access to OpenStack. It serves all namespaces.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status

@@ -7,7 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// A CredentialsSource says where the credentials of Proxmox VE come from.
+// A CredentialsSource is a source of credentials of Proxmox VE.
 // +kubebuilder:validation:Enum=Secret
 type CredentialsSource string
 
@@ -38,7 +38,7 @@ type Credentials struct {
 	SecretRef SecretKeySelector `json:"secretRef"`
 }
 
-// ProviderConfigSpec says how to reach a cluster of Proxmox VE.
+// ProviderConfigSpec describes the access to a cluster of Proxmox VE.
 //
 // +kubebuilder:validation:XValidation:rule="!(has(self.insecureSkipVerify) && self.insecureSkipVerify && has(self.caBundle))",message="caBundle is not used with insecureSkipVerify: set one of them"
 type ProviderConfigSpec struct {
@@ -67,7 +67,7 @@ type ProviderConfigStatus struct {
 	xpv1.ProviderConfigStatus `json:",inline"`
 }
 
-// A ProviderConfig says how to reach Proxmox VE. It serves its namespace.
+// A ProviderConfig describes the access to Proxmox VE. It serves its namespace.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
@@ -92,7 +92,7 @@ type ProviderConfigList struct {
 	Items           []ProviderConfig `json:"items"`
 }
 
-// A ClusterProviderConfig says how to reach Proxmox VE. It serves all namespaces.
+// A ClusterProviderConfig describes the access to Proxmox VE. It serves all namespaces.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status

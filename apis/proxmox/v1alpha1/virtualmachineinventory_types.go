@@ -10,7 +10,7 @@ import (
 	inventoryv1alpha1 "github.com/drover-dev/drover/apis/inventory/v1alpha1"
 )
 
-// VirtualMachineInventorySpec says which VMs are looked for.
+// VirtualMachineInventorySpec describes the VMs to look for.
 type VirtualMachineInventorySpec struct {
 	xpv2.ManagedResourceSpec `json:",inline"`
 
@@ -59,7 +59,7 @@ func (i *VirtualMachineInventory) Asked() inventoryv1alpha1.InventoryParameters 
 	return i.Spec.ForProvider
 }
 
-// Seen returns what the inventory says, to be read and set.
+// Seen returns the observations of the inventory, to read and to change.
 func (i *VirtualMachineInventory) Seen() *inventoryv1alpha1.InventoryObservation {
 	return &i.Status.AtProvider
 }

@@ -7,7 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// A CredentialsSource says where the credentials of a vCenter come from.
+// A CredentialsSource is a source of credentials of a vCenter.
 // +kubebuilder:validation:Enum=Secret
 type CredentialsSource string
 
@@ -38,7 +38,7 @@ type Credentials struct {
 	SecretRef SecretKeySelector `json:"secretRef"`
 }
 
-// ProviderConfigSpec says how to reach a vCenter.
+// ProviderConfigSpec describes the access to a vCenter.
 //
 // +kubebuilder:validation:XValidation:rule="!(has(self.insecureSkipVerify) && self.insecureSkipVerify && has(self.caBundle))",message="caBundle is not used with insecureSkipVerify: set one of them"
 type ProviderConfigSpec struct {
@@ -68,7 +68,7 @@ type ProviderConfigStatus struct {
 	xpv1.ProviderConfigStatus `json:",inline"`
 }
 
-// A ProviderConfig says how to reach a vCenter. It serves its namespace.
+// A ProviderConfig describes the access to a vCenter. It serves its namespace.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
@@ -93,7 +93,7 @@ type ProviderConfigList struct {
 	Items           []ProviderConfig `json:"items"`
 }
 
-// A ClusterProviderConfig says how to reach a vCenter. It serves all namespaces.
+// A ClusterProviderConfig describes the access to a vCenter. It serves all namespaces.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status

@@ -7,7 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// A CredentialsSource says where the credentials of Yandex Cloud come from.
+// A CredentialsSource is a source of credentials of Yandex Cloud.
 // +kubebuilder:validation:Enum=Secret;InjectedIdentity
 type CredentialsSource string
 
@@ -44,7 +44,7 @@ type Credentials struct {
 	SecretRef *SecretKeySelector `json:"secretRef,omitempty"`
 }
 
-// ProviderConfigSpec says how to reach a folder of Yandex Cloud.
+// ProviderConfigSpec describes the access to a folder of Yandex Cloud.
 type ProviderConfigSpec struct {
 	// FolderID whose VMs are listed.
 	// +kubebuilder:validation:MinLength=1
@@ -69,7 +69,7 @@ type ProviderConfigStatus struct {
 	xpv1.ProviderConfigStatus `json:",inline"`
 }
 
-// A ClusterProviderConfig says how to reach Yandex Cloud. It serves all namespaces.
+// A ClusterProviderConfig describes the access to Yandex Cloud. It serves all namespaces.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
