@@ -2,13 +2,18 @@ package conformance
 
 import (
 	"context"
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"testing"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	k8stypes "k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
+	clusterv1alpha1 "github.com/drover-dev/drover/apis/cluster/v1alpha1"
 	fn "github.com/drover-dev/drover/apis/fn/v1alpha1"
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/test/kit"
@@ -129,6 +134,24 @@ func classOf(t *testing.T, f kit.Fleet, file string, config machinev1alpha1.VMPr
 	c.Namespace, c.Name = f.Namespace, "conformance"
 	c.Spec.ProviderConfigRef = config
 	return c
+}
+
+// setForProvider sets a field of forProvider in a class.
+func setForProvider(t *testing.T, c *machinev1alpha1.MachineClass, field string, value any) {
+	t.Helper()
+	forProvider := map[string]any{}
+	must(t, json.Unmarshal(c.Spec.ForProvider.Raw, &forProvider))
+	forProvider[field] = value
+	raw, err := json.Marshal(forProvider)
+	must(t, err)
+	c.Spec.ForProvider.Raw = raw
+}
+
+// acceptGuestAddresses lets the approver accept addresses that guests report. The guests of the local
+// cloud have addresses in this network.
+func acceptGuestAddresses(ctx context.Context, p *kit.Plane) error {
+	pc := &clusterv1alpha1.ClusterProviderConfig{ObjectMeta: metav1.ObjectMeta{Name: "default"}}
+	return p.Client.Patch(ctx, pc, client.RawPatch(k8stypes.MergePatchType, []byte(`{"spec": {"certificates": {"guestCIDRs": ["10.200.0.0/16"]}}}`)))
 }
 
 func must(t *testing.T, err error) {

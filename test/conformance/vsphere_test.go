@@ -3,17 +3,12 @@ package conformance
 import (
 	"context"
 	"encoding/base64"
-	"encoding/json"
 	"strings"
 	"sync"
 	"testing"
 
 	"github.com/vmware/govmomi/vim25/types"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	k8stypes "k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	clusterv1alpha1 "github.com/drover-dev/drover/apis/cluster/v1alpha1"
 	fn "github.com/drover-dev/drover/apis/fn/v1alpha1"
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/test/fakes/vcenter"
@@ -47,9 +42,7 @@ func (v *vSphere) Install(ctx context.Context, p *kit.Plane) error {
 	if err := installLifted(ctx, p, "vsphere"); err != nil {
 		return err
 	}
-	// The guests of the local cloud have addresses in this network.
-	pc := &clusterv1alpha1.ClusterProviderConfig{ObjectMeta: metav1.ObjectMeta{Name: "default"}}
-	return p.Client.Patch(ctx, pc, client.RawPatch(k8stypes.MergePatchType, []byte(`{"spec": {"certificates": {"guestCIDRs": ["10.200.0.0/16"]}}}`)))
+	return acceptGuestAddresses(ctx, p)
 }
 
 func (v *vSphere) Close() {
@@ -93,12 +86,7 @@ var _ OrphanAccount = &vSphereAccount{}
 func (a *vSphereAccount) Class(t *testing.T) *machinev1alpha1.MachineClass {
 	t.Helper()
 	c := classOf(t, a.fleet, "examples/vsphere/machineclass.yaml", a.ProviderConfig())
-	forProvider := map[string]any{}
-	must(t, json.Unmarshal(c.Spec.ForProvider.Raw, &forProvider))
-	forProvider["folder"] = a.folder
-	raw, err := json.Marshal(forProvider)
-	must(t, err)
-	c.Spec.ForProvider.Raw = raw
+	setForProvider(t, c, "folder", a.folder)
 	return c
 }
 

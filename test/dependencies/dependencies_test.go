@@ -11,7 +11,6 @@ import (
 	"strings"
 	"testing"
 
-	"golang.org/x/mod/modfile"
 	"golang.org/x/mod/semver"
 	"sigs.k8s.io/yaml"
 )
@@ -84,15 +83,7 @@ func readFaults(t *testing.T) []fault {
 // go.mod has all modules that its packages are built from.
 func required(t *testing.T, module string) map[string]string {
 	t.Helper()
-	file := filepath.Join(root, module, "go.mod")
-	b, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	m, err := modfile.Parse(file, b, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := parse(t, filepath.Join(root, module, "go.mod"))
 	out := map[string]string{}
 	for _, r := range m.Require {
 		out[r.Mod.Path] = r.Mod.Version

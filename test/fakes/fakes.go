@@ -3,6 +3,7 @@
 package fakes
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -103,6 +104,15 @@ func (c *Count) Calls() (map[string]int, int) {
 		sum += n
 	}
 	return maps.Clone(c.calls), sum
+}
+
+// Table formats calls by name, one line each.
+func Table(calls map[string]int) string {
+	var b strings.Builder
+	for _, k := range slices.Sorted(maps.Keys(calls)) {
+		fmt.Fprintf(&b, "%6d %s\n", calls[k], k)
+	}
+	return b.String()
 }
 
 // CallOf returns the method and the path of a request, with {id} for the parts that are IDs.

@@ -15,7 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/yaml"
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 )
@@ -102,16 +101,9 @@ func takesObject(t *testing.T, c client.Client, o *unstructured.Unstructured) {
 // install a CRD, and wait until the API server serves its kind.
 func install(t *testing.T, c client.Client, file string) {
 	t.Helper()
-	b, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	crd := &extv1.CustomResourceDefinition{}
-	if err := yaml.Unmarshal(b, crd); err != nil {
-		t.Fatalf("%s: %v", file, err)
-	}
+	crd := readCRD(t, file)
 	there := &extv1.CustomResourceDefinition{}
-	err = wait.PollUntilContextTimeout(t.Context(), 200*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(t.Context(), 200*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
 		err := c.Get(ctx, client.ObjectKeyFromObject(crd), there)
 		if kerrors.IsNotFound(err) {
 			return true, c.Create(ctx, crd)

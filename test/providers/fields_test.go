@@ -12,7 +12,6 @@ import (
 
 	extv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"sigs.k8s.io/yaml"
 )
 
 const (
@@ -108,14 +107,7 @@ func readFieldTables(t *testing.T) map[string][]fieldRow {
 // specOf returns the schema of the spec in the CRD of a kind with one version, and the kind.
 func specOf(t *testing.T, file string) (extv1.JSONSchemaProps, string) {
 	t.Helper()
-	b, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	crd := &extv1.CustomResourceDefinition{}
-	if err := yaml.Unmarshal(b, crd); err != nil {
-		t.Fatalf("%s: %v", file, err)
-	}
+	crd := readCRD(t, file)
 	if len(crd.Spec.Versions) != 1 {
 		t.Fatalf("%s has %d versions: the schema of the VMs is unknown", file, len(crd.Spec.Versions))
 	}

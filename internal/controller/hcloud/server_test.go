@@ -14,7 +14,7 @@ import (
 
 	"github.com/drover-dev/drover/apis/hcloud/v1alpha1"
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
-	"github.com/drover-dev/drover/internal/lift/lifttest"
+	"github.com/drover-dev/drover/test/fakes"
 	fakecloud "github.com/drover-dev/drover/test/fakes/hcloud"
 )
 
@@ -272,7 +272,7 @@ func TestFiftyServersUnderARateLimit(t *testing.T) {
 			return true
 		})
 		calls, sum := w.cloud.Calls()
-		t.Logf("%d servers in %s, %d calls, %.1f a server:\n%s", n, time.Since(begin).Round(time.Second), sum, float64(sum)/n, lifttest.Report(calls))
+		t.Logf("%d servers in %s, %d calls, %.1f a server:\n%s", n, time.Since(begin).Round(time.Second), sum, float64(sum)/n, fakes.Table(calls))
 		if w.posts() != n || len(w.cloud.Servers("ours")) != n {
 			t.Errorf("%d creations, %d servers", w.posts(), len(w.cloud.Servers("ours")))
 		}

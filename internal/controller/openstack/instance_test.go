@@ -14,7 +14,7 @@ import (
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/apis/openstack/v1alpha1"
-	"github.com/drover-dev/drover/internal/lift/lifttest"
+	"github.com/drover-dev/drover/test/fakes"
 	fakecloud "github.com/drover-dev/drover/test/fakes/openstack"
 )
 
@@ -237,7 +237,7 @@ func TestFiftyInstancesUnderARateLimit(t *testing.T) {
 			return true
 		})
 		calls, sum := w.cloud.Calls()
-		t.Logf("%d servers in %s, %d calls, %.1f a server:\n%s", n, time.Since(begin).Round(time.Second), sum, float64(sum)/n, lifttest.Report(calls))
+		t.Logf("%d servers in %s, %d calls, %.1f a server:\n%s", n, time.Since(begin).Round(time.Second), sum, float64(sum)/n, fakes.Table(calls))
 		if len(w.cloud.Servers("ours")) != n {
 			t.Errorf("%d servers", len(w.cloud.Servers("ours")))
 		}

@@ -5,15 +5,11 @@ package lifttest
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"log"
-	"maps"
 	"net/http"
 	"net/http/httptest"
 	"reflect"
-	"slices"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -272,13 +268,4 @@ func (t transport) RoundTrip(req *http.Request) (resp *http.Response, err error)
 	resp = rec.Result()
 	resp.Request = req
 	return resp, nil
-}
-
-// Report returns the number of calls by name.
-func Report(calls map[string]int) string {
-	var b strings.Builder
-	for _, k := range slices.Sorted(maps.Keys(calls)) {
-		fmt.Fprintf(&b, "%6d %s\n", calls[k], k)
-	}
-	return b.String()
 }

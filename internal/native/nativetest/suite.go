@@ -15,6 +15,7 @@ import (
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/inventory"
 	"github.com/drover-dev/drover/internal/native"
+	"github.com/drover-dev/drover/test/fakes"
 )
 
 const (
@@ -95,9 +96,7 @@ func isCreatedAndDeleted[T native.Resource, C any](w *world[T, C]) {
 	if w.untilReady(enough, vm); vm.Observation().ProviderID != providerID {
 		w.Errorf("the providerID changed from %s to %s", providerID, vm.Observation().ProviderID)
 	}
-	w.delete(vm)
-	w.untilGone(enough, vm)
-	w.wantNothing()
+	w.deleteAll(vm)
 }
 
 func waitsForUserData[T native.Resource, C any](w *world[T, C]) {
@@ -133,9 +132,7 @@ func lostAnswer[T native.Resource, C any](w *world[T, C]) {
 	vm := w.add(w.newVM("vm-1", attributes("m-1")))
 	w.untilReady(enough, vm)
 	w.wantVMs("vm-1", 1)
-	w.delete(vm)
-	w.untilGone(enough, vm)
-	w.wantNothing()
+	w.deleteAll(vm)
 }
 
 func killedAtCreation[T native.Resource, C any](w *world[T, C]) {
@@ -147,9 +144,7 @@ func killedAtCreation[T native.Resource, C any](w *world[T, C]) {
 	w.awake(vm)
 	w.untilReady(enough, vm)
 	w.wantVMs("vm-1", 1)
-	w.delete(vm)
-	w.untilGone(enough, vm)
-	w.wantNothing()
+	w.deleteAll(vm)
 }
 
 func deletedWhileUnknown[T native.Resource, C any](w *world[T, C]) {
@@ -169,9 +164,7 @@ func deletedWhileCreated[T native.Resource, C any](w *world[T, C]) {
 	for i := range 12 {
 		vm := w.add(w.newVM("vm-1", attributes("m-1")))
 		time.Sleep(time.Duration(i*i) * 300 * time.Millisecond)
-		w.delete(vm)
-		w.untilGone(enough, vm)
-		w.wantNothing()
+		w.deleteAll(vm)
 	}
 }
 
@@ -182,9 +175,7 @@ func isLost[T native.Resource, C any](w *world[T, C]) {
 	w.untilCondition(5*time.Minute, vm, xpv1.TypeReady, corev1.ConditionFalse, machinev1alpha1.ReasonMissing)
 	time.Sleep(time.Hour)
 	w.wantVMs("vm-1", 0)
-	w.delete(vm)
-	w.untilGone(enough, vm)
-	w.wantNothing()
+	w.deleteAll(vm)
 }
 
 func isStopped[T native.Resource, C any](w *world[T, C]) {
@@ -194,9 +185,7 @@ func isStopped[T native.Resource, C any](w *world[T, C]) {
 	w.untilCondition(5*time.Minute, vm, xpv1.TypeReady, corev1.ConditionFalse, string(xpv1.ReasonUnavailable))
 	time.Sleep(time.Hour)
 	w.untilCondition(time.Minute, vm, xpv1.TypeReady, corev1.ConditionFalse, string(xpv1.ReasonUnavailable))
-	w.delete(vm)
-	w.untilGone(enough, vm)
-	w.wantNothing()
+	w.deleteAll(vm)
 }
 
 func isAdopted[T native.Resource, C any](w *world[T, C]) {
@@ -287,9 +276,7 @@ func rotatedCredentials[T native.Resource, C any](w *world[T, C]) {
 	w.Rotate()
 	w.setSecret(nil)
 	w.process.Idle()
-	w.delete(vm)
-	w.untilGone(enough, vm)
-	w.wantNothing()
+	w.deleteAll(vm)
 }
 
 func isThrottled[T native.Resource, C any](w *world[T, C]) {
@@ -302,9 +289,7 @@ func isThrottled[T native.Resource, C any](w *world[T, C]) {
 	}
 	w.untilReady(enough, vm)
 	w.Throttle(5 * time.Minute)
-	w.delete(vm)
-	w.untilGone(enough, vm)
-	w.wantNothing()
+	w.deleteAll(vm)
 }
 
 func anotherPlace[T native.Resource, C any](w *world[T, C]) {
@@ -342,7 +327,7 @@ func fiftyAtOnce[T native.Resource, C any](w *world[T, C]) {
 		})
 	})
 	calls, n := w.callsSince(before)
-	w.Logf("created %d VMs in %s with %d calls, %.1f each:\n%s", fifty, took.Round(100*time.Millisecond), n, float64(n)/fifty, table(calls))
+	w.Logf("created %d VMs in %s with %d calls, %.1f each:\n%s", fifty, took.Round(100*time.Millisecond), n, float64(n)/fifty, fakes.Table(calls))
 	if n > w.MostCalls*fifty {
 		w.Errorf("%d calls, want at most %d for each VM", n, w.MostCalls)
 	}
@@ -354,7 +339,7 @@ func fiftyAtOnce[T native.Resource, C any](w *world[T, C]) {
 	before = w.Calls()
 	time.Sleep(10 * poll)
 	calls, n = w.callsSince(before)
-	w.Logf("observed %d VMs at rest with %d calls a minute:\n%s", fifty, n/10, table(calls))
+	w.Logf("observed %d VMs at rest with %d calls a minute:\n%s", fifty, n/10, fakes.Table(calls))
 	if n > 3*10*fifty {
 		w.Errorf("%d calls in 10 minutes at rest, want at most 3 for each VM and poll", n)
 	}
@@ -365,7 +350,7 @@ func fiftyAtOnce[T native.Resource, C any](w *world[T, C]) {
 	}
 	took = w.until(w.CreationTakes, "50 VMs are gone", func() bool { return !slices.ContainsFunc(vms, w.get) })
 	calls, n = w.callsSince(before)
-	w.Logf("deleted %d VMs in %s with %d calls, %.1f each:\n%s", fifty, took.Round(100*time.Millisecond), n, float64(n)/fifty, table(calls))
+	w.Logf("deleted %d VMs in %s with %d calls, %.1f each:\n%s", fifty, took.Round(100*time.Millisecond), n, float64(n)/fifty, fakes.Table(calls))
 	if n > w.MostDeletionCalls*fifty {
 		w.Errorf("%d calls, want at most %d for each VM", n, w.MostDeletionCalls)
 	}

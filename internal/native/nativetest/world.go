@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"math/rand"
 	"reflect"
 	"slices"
@@ -450,6 +449,14 @@ func (w *world[T, C]) wantVMs(name string, n int) {
 	}
 }
 
+// deleteAll deletes the only VM, waits until it is gone, and checks that nothing is left in the cloud.
+func (w *world[T, C]) deleteAll(vm T) {
+	w.Helper()
+	w.delete(vm)
+	w.untilGone(enough, vm)
+	w.wantNothing()
+}
+
 // wantNothing checks that nothing is left in the cloud.
 func (w *world[T, C]) wantNothing() {
 	w.Helper()
@@ -480,13 +487,4 @@ func (w *world[T, C]) callsSince(before map[string]int) (map[string]int, int) {
 		}
 	}
 	return out, sum
-}
-
-// table formats calls by method.
-func table(calls map[string]int) string {
-	var b strings.Builder
-	for _, k := range slices.Sorted(maps.Keys(calls)) {
-		fmt.Fprintf(&b, "%6d %s\n", calls[k], k)
-	}
-	return b.String()
 }

@@ -117,7 +117,7 @@ func orUnknown(err error) error {
 type watch struct {
 	marker []byte
 	seen   chan struct{}
-	// wrote has room for one token, which says that there was output since it was taken.
+	// wrote has a token if there was output since the last token was taken.
 	wrote chan struct{}
 
 	mu   sync.Mutex
