@@ -101,6 +101,14 @@ var clouds = []cloud{
 		GroupVersion: handWritten,
 	},
 	{
+		Name: "nutanix", What: "Nutanix", Account: "a Prism Central", SecretRef: "the user and the password",
+		Secret:       `Its value is a JSON object, like {"username": "drover", "password": "..."}.`,
+		Fields:       nutanixServer + bundle("the certificate of Prism Central is") + nutanixInsecure,
+		SpecMarkers:  `+kubebuilder:validation:XValidation:rule="!(has(self.insecureSkipVerify) && self.insecureSkipVerify && has(self.caBundle))",message="caBundle is not used with insecureSkipVerify: set one of them"`,
+		Columns:      [][2]string{{"Server", ".spec.server"}},
+		GroupVersion: handWritten,
+	},
+	{
 		Name: "aws", What: "AWS", Account: "an account at AWS", ClusterOnly: true, Identity: true,
 		Secret: `Its value is a file of credentials with the profile default, as the aws command has in ~/.aws/credentials.`,
 		Fields: defaultEndpoint("The default is that of EC2 in the region of the inventory.") + apiBundle,
@@ -176,5 +184,21 @@ Server string ` + "`json:\"server\"`"
 const proxmoxInsecure = `
 // InsecureSkipVerify disables the verification of the server's certificate. An attacker
 // between the provider and the server can then read the API token and all user data. Default false.
+// +optional
+InsecureSkipVerify *bool ` + "`json:\"insecureSkipVerify,omitempty\"`"
+
+const nutanixServer = `
+// Server is the URL of Prism Central, such as https://prism.example.org:9440. The default port is
+// 9440.
+//
+// The provider never searches for a VM in another Prism Central than the one that the VM was created
+// in. For another Prism Central, create another configuration.
+// +kubebuilder:validation:MaxLength=253
+// +kubebuilder:validation:Pattern=` + "`^https://[A-Za-z0-9.:\\[\\]-]+/?$`" + `
+Server string ` + "`json:\"server\"`"
+
+const nutanixInsecure = `
+// InsecureSkipVerify disables the verification of the server's certificate. An attacker
+// between the provider and the server can then read the password and all user data. Default false.
 // +optional
 InsecureSkipVerify *bool ` + "`json:\"insecureSkipVerify,omitempty\"`"

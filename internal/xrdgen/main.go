@@ -41,6 +41,7 @@ func run() error {
 		"./cluster/...":   "../package/provider-drover/crds",
 		"./vsphere/...":   "../package/provider-vsphere/crds",
 		"./proxmox/...":   "../package/provider-proxmox/crds",
+		"./nutanix/...":   "../package/provider-nutanix/crds",
 		"./terraform/...": "../package/provider-terraform/crds",
 
 		"./aws/...":          "../package/provider-inventory/crds",

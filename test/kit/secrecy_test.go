@@ -44,6 +44,7 @@ func TestALeakIsFound(t *testing.T) {
 		"vsphere":    {Data: map[string][]byte{"credentials": []byte(`{"username": "administrator@vsphere.local", "password": "of-the-administrator"}`)}},
 		"openstack":  {Data: map[string][]byte{"credentials": []byte(`{"applicationCredentialID": "project-7f3a0c1e", "applicationCredentialSecret": "of-the-openstack"}`)}},
 		"proxmox":    {Data: map[string][]byte{"credentials": []byte(`{"tokenID": "workers@pve!drover", "secret": "of-the-proxmox-token"}`)}},
+		"nutanix":    {Data: map[string][]byte{"credentials": []byte(`{"username": "drover-workers", "password": "of-the-prism-central"}`)}},
 		"one-word":   {Data: map[string][]byte{"anything": []byte("of-another-cloud")}},
 		"bootstrap":  {Data: map[string][]byte{"token-id": []byte("abcdef"), "description": []byte("machine_default/workers-0"), "expiration": []byte("2026-01-01T00:00:00Z")}},
 	} {
@@ -66,6 +67,7 @@ func TestALeakIsFound(t *testing.T) {
 		"APasswordOfACloud":          "of-the-administrator",
 		"AnApplicationCredential":    "of-the-openstack",
 		"ASecretOfAToken":            "of-the-proxmox-token",
+		"APasswordOfPrismCentral":    "of-the-prism-central",
 		"AWordOfACloud":              "of-another-cloud",
 		"ATokenAtTheVeryEnd":         "0123456789abcdef",
 		"ATokenInTheMiddleOfABigLog": string(make([]byte, 1<<16)) + token + string(make([]byte, 1<<16)),

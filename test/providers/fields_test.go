@@ -33,6 +33,7 @@ var sections = map[string]string{
 	"Google Cloud":  "gcp",
 	"Hetzner Cloud": "hcloud",
 	"KubeVirt":      "kubevirt",
+	"Nutanix":       "nutanix",
 	"OpenStack":     "openstack",
 	"Proxmox VE":    "proxmox",
 	"vSphere":       "vsphere",

@@ -53,6 +53,11 @@ var observed = map[string]struct {
 		providerID: "cn-hangzhou.i-bp1example",
 		addresses:  []string{"InternalIP 10.0.0.7", "Hostname workers-x7k2p-crf74"},
 	},
+	"nutanix": {
+		atProvider: `{place: Prism Central 00060000-0000-0000-0000-00000000c000, providerID: "nutanix://9d199d16-1c8e-4ddf-40f5-20a2d78aa918", state: Running, stateText: "ON", uuid: 9d199d16-1c8e-4ddf-40f5-20a2d78aa918, addresses: [{type: InternalIP, address: 10.0.0.7}], learnedAddresses: [{type: InternalIP, address: "2001:db8::7"}]}`,
+		providerID: "nutanix://9d199d16-1c8e-4ddf-40f5-20a2d78aa918",
+		addresses:  []string{"InternalIP 10.0.0.7", "InternalIP 2001:db8::7"},
+	},
 	"proxmox": {
 		atProvider: `{place: cluster lab, providerID: "proxmox://0b0e7d2c-6a52-4a0b-9b53-1f6f6c8c9d11", state: Running, stateText: running, vmid: 100, node: pve2, addresses: [{type: InternalIP, address: 10.0.0.7}]}`,
 		providerID: "proxmox://0b0e7d2c-6a52-4a0b-9b53-1f6f6c8c9d11",
@@ -197,6 +202,10 @@ func TestErrorsHaveTheirClass(t *testing.T) {
 		{"openstack", `connect failed: ClusterProviderConfig "default": cannot get terraform setup: cannot log in at https://k/v3: Expected HTTP response code [201 300] when accessing [POST https://k/v3/auth/tokens], but got 401 instead: {}`, "PermissionDenied"},
 		{"openstack", fmt.Sprintf(hc, `Error creating OpenStack server: Post "http://c/v2.1/servers": Throttled: too many requests to c: the next one is due in 40s`), "Throttled"},
 		{"openstack", fmt.Sprintf(hc, `Error creating OpenStack server: Expected HTTP response code [200 202] when accessing [POST http://c/v2.1/servers], but got 503 instead: no server is available`), "Transient"},
+		{"nutanix", `create failed: ClusterProviderConfig "default": InvalidRequest: forProvider.image: "x": Prism Central has no such image, or the user may not view it`, "InvalidRequest"},
+		{"nutanix", `observe failed: ClusterProviderConfig "default": CapacityExhausted: the task VmPowerOn failed: no host has enough resources (VMM-30128, INSUFFICIENT_RESOURCES_ERROR)`, "CapacityExhausted"},
+		{"nutanix", `connect failed: ClusterProviderConfig "default": credentials: password: must not be empty`, "PermissionDenied"},
+		{"nutanix", `observe failed: ClusterProviderConfig "default": Transient: cannot read the VM: unexpected EOF`, "Transient"},
 		{"proxmox", `create failed: ClusterProviderConfig "default": InvalidRequest: cannot clone template "t" to VMID 100 on node pve1: pool 'x' does not exist (status 500)`, "InvalidRequest"},
 		{"proxmox", `observe failed: ClusterProviderConfig "default": CapacityExhausted: the task qmclone failed: no space left on device`, "CapacityExhausted"},
 		{"proxmox", `connect failed: ClusterProviderConfig "default": credentials: tokenID: must be like "drover@pve!drover"`, "PermissionDenied"},

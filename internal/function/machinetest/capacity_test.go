@@ -59,6 +59,8 @@ func TestTheCapacityOfNodesIsWhatTheClassAsksFor(t *testing.T) {
 		"YandexInGigabytes":            {"yandex", `{"resources": [{"cores": 4, "memory": 16}]}`, "4 16Gi amd64"},
 		"YandexWithHalfAGigabyte":      {"yandex", `{"resources": [{"cores": 2, "memory": 0.5}]}`, "2 512Mi amd64"},
 		"YandexWithoutResources":       {"yandex", `{}`, ""},
+		"NutanixInMebibytes":           {"nutanix", `{"vcpuSockets": 2, "vcpusPerSocket": 3, "memoryMiB": 8192}`, "6 8Gi amd64"},
+		"NutanixWithOneCPU":            {"nutanix", `{"memoryMiB": 8192}`, "1 8Gi amd64"},
 		"ProxmoxInMebibytes":           {"proxmox", `{"cores": 4, "memoryMiB": 8192}`, "4 8Gi amd64"},
 		"ProxmoxWithTheTemplatesSize":  {"proxmox", `{"template": "ubuntu"}`, ""},
 		"VSphereInMebibytes":           {"vsphere", `{"cpus": 4, "memoryMiB": 8192}`, "4 8Gi amd64"},

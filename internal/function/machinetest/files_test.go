@@ -14,6 +14,7 @@ import (
 	hcloudv1alpha1 "github.com/drover-dev/drover/apis/hcloud/v1alpha1"
 	localv1alpha1 "github.com/drover-dev/drover/apis/local/v1alpha1"
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	nutanixv1alpha1 "github.com/drover-dev/drover/apis/nutanix/v1alpha1"
 	openstackv1alpha1 "github.com/drover-dev/drover/apis/openstack/v1alpha1"
 	proxmoxv1alpha1 "github.com/drover-dev/drover/apis/proxmox/v1alpha1"
 	terraformv1alpha1 "github.com/drover-dev/drover/apis/terraform/v1alpha1"
@@ -26,6 +27,7 @@ var kinds = map[string]func() any{
 	"cluster.drover.dev/v1alpha1 ClusterProviderConfig":   func() any { return &clusterv1alpha1.ClusterProviderConfig{} },
 	"hcloud.drover.dev/v1alpha1 ClusterProviderConfig":    func() any { return &hcloudv1alpha1.ClusterProviderConfig{} },
 	"local.drover.dev/v1alpha1 ClusterProviderConfig":     func() any { return &localv1alpha1.ClusterProviderConfig{} },
+	"nutanix.drover.dev/v1alpha1 ClusterProviderConfig":   func() any { return &nutanixv1alpha1.ClusterProviderConfig{} },
 	"openstack.drover.dev/v1alpha1 ClusterProviderConfig": func() any { return &openstackv1alpha1.ClusterProviderConfig{} },
 	"proxmox.drover.dev/v1alpha1 ClusterProviderConfig":   func() any { return &proxmoxv1alpha1.ClusterProviderConfig{} },
 	"terraform.drover.dev/v1alpha1 ClusterProviderConfig": func() any { return &terraformv1alpha1.ClusterProviderConfig{} },
