@@ -40,7 +40,7 @@ func (*nutanixAHV) Backing() Backing { return fakedAPI }
 func (*nutanixAHV) Cannot() map[string]string {
 	return map[string]string{
 		CaseAllocation: "The task that powers on a VM fails if the cluster has no room for it: the case `CapacityExhausted` tests this",
-		CaseDualStack:  "Nutanix assigns IPv4 addresses only, and learns others from the guest: certificates are given out for the networks that the owner of the target cluster names",
+		CaseDualStack:  "Nutanix assigns IPv4 addresses only, and learns IPv6 addresses from the guest: certificates are given out for the networks that the owner of the target cluster names",
 	}
 }
 

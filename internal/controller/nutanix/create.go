@@ -27,7 +27,7 @@ const (
 // object is a JSON object of the API.
 type object = map[string]any
 
-// typed returns an object of a type that the API needs to tell alternatives apart.
+// typed returns an object with its type, by which the API distinguishes alternatives.
 func typed(kind string, o object) object {
 	o["$objectType"] = typePrefix + kind
 	return o

@@ -4,7 +4,7 @@
 //
 // The provider calls version 4.1 of the APIs of Prism Central (vmm, prism, clustermgmt, networking). Nutanix
 // generates Go clients from the same descriptions (github.com/nutanix/ntnx-api-golang-clients). The package does
-// not use them, because they cannot do what the frame needs:
+// not use them, because they lack parts that the frame requires:
 //
 //   - They verify the certificate of Prism Central with the roots of the system only, and accept no other
 //     transport: a CA of the configuration, the rate limit and a test without a network are impossible.

@@ -177,8 +177,12 @@ func (a *account) Get(ctx context.Context, vm *v1alpha1.VirtualMachine, since ti
 	if errors.Is(err, errNotReadable) {
 		return native.VM{State: native.StateCreating, Text: "created, and not readable yet"}, nil
 	}
-	if err != nil || m == nil {
-		return native.VM{Problem: problem}, err
+	if err != nil {
+		return native.VM{}, err
+	}
+	if m == nil {
+		vm.Status.AtProvider.LearnedAddresses = nil
+		return native.VM{Problem: problem}, nil
 	}
 	out, err := a.observe(vm, *m, etag)
 	out.Problem = problem
@@ -218,6 +222,10 @@ func (a *account) lookAtTask(ctx context.Context, vm *v1alpha1.VirtualMachine) (
 			state = native.StateDeleting
 		}
 		return &native.VM{State: state, Text: fmt.Sprintf("busy with the task %s (%s, %d%%)", t.Operation, t.Status, t.Progress)}, nil, nil
+	}
+	if isCreation && t.Status == "SUCCEEDED" && at.UUID == "" {
+		// Without this error, another VM would be created.
+		return nil, nil, &native.Error{Class: fn.ErrorTransient, Err: errors.New("the task that created the VM names no VM"), Refused: true}
 	}
 	at.Task, at.LastTask = "", at.Task
 	switch {
@@ -366,7 +374,7 @@ func (a *account) observe(vm *v1alpha1.VirtualMachine, m machine, etag string) (
 		if out.Addresses, learned = m.addresses(); learned != nil {
 			at.LearnedAddresses = learned
 		}
-		out.HasAddresses = len(at.LearnedAddresses) == 0
+		out.HasAddresses = len(m.NICs) > 0 && len(at.LearnedAddresses) == 0
 	case powerOff:
 		if out.State = native.StateStopped; !finished {
 			out.State, out.Text = native.StateIncomplete, "created, next step: power on"
