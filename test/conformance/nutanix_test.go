@@ -30,7 +30,7 @@ type nutanixAHV struct {
 	server *httptest.Server
 
 	tasks sync.Mutex
-	// failing has the errors of failing tasks, by project and Machine.
+	// failing has the errors of failing tasks, by operation, project and Machine.
 	failing map[string]nutanix.Message
 }
 
@@ -39,8 +39,7 @@ func (*nutanixAHV) Backing() Backing { return fakedAPI }
 
 func (*nutanixAHV) Cannot() map[string]string {
 	return map[string]string{
-		CaseAllocation: "The task that powers on a VM fails if the cluster has no room for it: the case `CapacityExhausted` tests this",
-		CaseDualStack:  "Nutanix assigns IPv4 addresses only, and learns IPv6 addresses from the guest: certificates are given out for the networks that the owner of the target cluster names",
+		CaseDualStack: "Nutanix assigns IPv4 addresses only, and learns IPv6 addresses from the guest: certificates are given out for the networks that the owner of the target cluster names",
 	}
 }
 
@@ -72,7 +71,7 @@ func (n *nutanixAHV) failureOf(operation, project, vm string) *nutanix.Message {
 	n.tasks.Lock()
 	defer n.tasks.Unlock()
 	for machine, m := range n.failing {
-		if operation == "VmCreate" && strings.HasPrefix(project+"/"+vm, machine+"-") {
+		if strings.HasPrefix(operation+"/"+project+"/"+vm, machine+"-") {
 			return &m
 		}
 	}
@@ -98,7 +97,10 @@ type nutanixAccount struct {
 	project string
 }
 
-var _ OrphanAccount = &nutanixAccount{}
+var (
+	_ OrphanAccount     = &nutanixAccount{}
+	_ AllocationAccount = &nutanixAccount{}
+)
 
 // Class returns the class of the example, with the project of the account.
 func (a *nutanixAccount) Class(t *testing.T) *machinev1alpha1.MachineClass {
@@ -134,7 +136,7 @@ var nutanixRefusals = map[fn.ErrorCode]struct {
 	fault nutanix.Fault
 	task  nutanix.Message
 }{
-	fn.ErrorCapacityExhausted: {task: nutanix.Message{Code: "VMM-30128", Group: "INSUFFICIENT_RESOURCES_ERROR", Text: "Failed to perform the operation 'VmCreate', as no host has enough resources."}},
+	fn.ErrorCapacityExhausted: {task: nutanix.Message{Code: "VMM-30128", Group: "INSUFFICIENT_RESOURCES_ERROR", Text: "Failed to perform the operation 'VmPowerOn', as no host has enough resources."}},
 	fn.ErrorQuotaExceeded:     {task: nutanix.Message{Code: "VMM-30102", Group: "PROJECT_QUOTA_EXCEEDED", Text: "The quota of the project is exceeded."}},
 	fn.ErrorInvalidRequest:    {fault: nutanix.Fault{Status: http.StatusBadRequest, Code: "VMM-30102 VM_INVALID_ARGUMENT", Message: "Failed to perform the operation on the VM with UUID 'EMPTY', due to an invalid argument with key 'subnet' and value 'x'."}},
 	fn.ErrorPermissionDenied:  {fault: nutanix.Fault{Status: http.StatusForbidden, Code: "VMM-30000 ACCESS_DENIED", Message: "No permission to access the resource."}},
@@ -144,15 +146,7 @@ var nutanixRefusals = map[fn.ErrorCode]struct {
 func (a *nutanixAccount) Refuse(_ *testing.T, machine string, code fn.ErrorCode) {
 	r := nutanixRefusals[code]
 	if r.task.Text != "" {
-		a.tasks.Lock()
-		defer a.tasks.Unlock()
-		key := a.project + "/" + machine
-		a.failing[key] = r.task
-		a.mend[machine] = func() {
-			a.tasks.Lock()
-			defer a.tasks.Unlock()
-			delete(a.failing, key)
-		}
+		a.failTask("VmCreate", machine, r.task)
 		return
 	}
 	r.fault.Call, r.fault.Match = nutanix.CreateCall, func(project string, body []byte) bool {
@@ -160,6 +154,26 @@ func (a *nutanixAccount) Refuse(_ *testing.T, machine string, code fn.ErrorCode)
 	}
 	a.mend[machine] = a.prism.Break(r.fault)
 }
+
+// failTask makes an operation fail for the VM of a Machine, until Accept.
+func (a *nutanixAccount) failTask(operation, machine string, m nutanix.Message) {
+	a.tasks.Lock()
+	defer a.tasks.Unlock()
+	key := operation + "/" + a.project + "/" + machine
+	a.failing[key] = m
+	a.mend[machine] = func() {
+		a.tasks.Lock()
+		defer a.tasks.Unlock()
+		delete(a.failing, key)
+	}
+}
+
+// FailAllocation lets the VM be created, and fails to power it on: a VM that is powered off needs no host.
+func (a *nutanixAccount) FailAllocation(_ *testing.T, machine string) {
+	a.failTask("VmPowerOn", machine, nutanixRefusals[fn.ErrorCapacityExhausted].task)
+}
+
+func (*nutanixAccount) ShowsFailure() bool { return true }
 
 // Lose deletes a VM. Its Node remains: there is no cloud-controller-manager that deletes it.
 func (a *nutanixAccount) Lose(t *testing.T, id string) {
