@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/util/json"
 	"sigs.k8s.io/yaml"
 
 	"github.com/drover-dev/drover/internal/schematest"
@@ -41,8 +42,13 @@ func TestSchemas(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
+			b, err := yaml.YAMLToJSON([]byte(tc.object))
+			if err != nil {
+				t.Fatal(err)
+			}
 			o := map[string]any{}
-			if err := yaml.Unmarshal([]byte(tc.object), &o); err != nil {
+			// Numbers are integers, as in the API server.
+			if err := json.Unmarshal(b, &o); err != nil {
 				t.Fatal(err)
 			}
 			errs := schematest.Load(t, crds+tc.crd).Validate(o, nil)
