@@ -160,7 +160,7 @@ generate: ## Generate deepcopy, CRDs, XRDs, docs/conditions.md, docs/reference, 
 	go generate ./...
 	cd tools/dashboards && go run . $(CURDIR)/examples/monitoring/dashboards
 
-MODULES := . cluster cluster/cloud cluster/kubernetes test/gitops/clients test/monitoring tools/dashboards tools/prose
+MODULES := . cluster cluster/cloud cluster/kubernetes compat/crossplane-common test/gitops/clients test/monitoring tools/dashboards tools/prose
 
 # The Go vulnerability database: a URL, or file:// and a folder that mirrors it. Where it
 # cannot be reached, the faults in test/dependencies/testdata are all that is looked for.

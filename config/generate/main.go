@@ -91,7 +91,11 @@ func generateTypes(ctx context.Context, name string, pc *ujconfig.Provider) erro
 		ModulePathControllers: lift.Module + "/internal/controller",
 		Scope:                 types.CRDScopeNamespaced,
 	}).Run(pc)
-	return os.CopyFS("apis/"+name, os.DirFS(filepath.Join(scratch, "apis", name)))
+	generated := filepath.Join(scratch, "apis", name)
+	if err := useCoreAPI(generated); err != nil {
+		return err
+	}
+	return os.CopyFS("apis/"+name, os.DirFS(generated))
 }
 
 // pathToGoimports lets upjet find the goimports of go.mod.

@@ -1,22 +1,22 @@
 package hcloud
 
 import (
-	xpv1 "github.com/crossplane/crossplane-runtime/v2/apis/common/v1"
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"github.com/hetznercloud/hcloud-go/v2/hcloud"
 )
 
 // Ready reads a server's state of status.atProvider, in Terraform's names.
-func Ready(state map[string]any) xpv1.Condition {
+func Ready(state map[string]any) xpv2.Condition {
 	s, _ := state["status"].(string)
 	switch hcloud.ServerStatus(s) {
 	case hcloud.ServerStatusRunning:
-		return xpv1.Available()
+		return xpv2.Available()
 	case hcloud.ServerStatusDeleting:
-		return xpv1.Deleting()
+		return xpv2.Deleting()
 	case hcloud.ServerStatusOff, hcloud.ServerStatusStopping, hcloud.ServerStatusRebuilding, hcloud.ServerStatusMigrating:
 		// What somebody did to a server that ran. It does not come back by waiting.
-		return xpv1.Unavailable().WithMessage("status: " + s)
+		return xpv2.Unavailable().WithMessage("status: " + s)
 	default:
-		return xpv1.Creating().WithMessage("status: " + s)
+		return xpv2.Creating().WithMessage("status: " + s)
 	}
 }

@@ -4,8 +4,8 @@ import (
 	"context"
 	"time"
 
-	xpv1 "github.com/crossplane/crossplane-runtime/v2/apis/common/v1"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 )
@@ -13,9 +13,9 @@ import (
 // Behaviour is what upjet cannot know of a Terraform resource.
 type Behaviour struct {
 	// Ready tells from the state, in Terraform's names, whether the resource
-	// does its service. With [xpv1.ReasonCreating] it is looked at often, until
+	// does its service. With [xpv2.ReasonCreating] it is looked at often, until
 	// it is Ready.
-	Ready func(state map[string]any) xpv1.Condition
+	Ready func(state map[string]any) xpv2.Condition
 
 	// CreationUnknown says whether a creation that ended with the error may
 	// have made something. Then it is not tried again. It is not asked if there is
@@ -46,8 +46,8 @@ type Behaviour struct {
 	CreationGrace time.Duration
 }
 
-func missing(externalName string) xpv1.Condition {
-	c := xpv1.Unavailable().WithMessage(externalName + " is no longer there")
+func missing(externalName string) xpv2.Condition {
+	c := xpv2.Unavailable().WithMessage(externalName + " is no longer there")
 	c.Reason = machinev1alpha1.ReasonMissing
 	return c
 }

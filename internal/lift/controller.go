@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"time"
 
-	xpv1 "github.com/crossplane/crossplane-runtime/v2/apis/common/v1"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/logging"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
@@ -12,6 +11,7 @@ import (
 	"github.com/crossplane/crossplane-runtime/v2/pkg/reconciler/managed"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/statemetrics"
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	tjcontroller "github.com/crossplane/upjet/v2/pkg/controller"
 	"github.com/crossplane/upjet/v2/pkg/controller/handler"
 	"github.com/crossplane/upjet/v2/pkg/metrics"
@@ -155,7 +155,7 @@ func newConnector(c client.Client, o tjcontroller.Options, resourceName string, 
 
 // pollInterval is short for what is becoming Ready, and interval for the rest.
 func pollInterval(now time.Time, mg resource.Managed, interval time.Duration) time.Duration {
-	if mg.GetCondition(xpv1.TypeReady).Reason != xpv1.ReasonCreating {
+	if mg.GetCondition(xpv2.TypeReady).Reason != xpv2.ReasonCreating {
 		if wantsConsole(mg) {
 			return min(interval, consolePoll)
 		}

@@ -1,8 +1,7 @@
 package v1alpha1
 
 import (
-	xpv1 "github.com/crossplane/crossplane-runtime/v2/apis/common/v1"
-	xpv2 "github.com/crossplane/crossplane-runtime/v2/apis/common/v2"
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	extv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -33,7 +32,7 @@ type VirtualMachineParameters struct {
 	// UserDataSecretRef names the key of a Secret of the VM's namespace that has the user data.
 	// The configuration says which argument has them.
 	// +optional
-	UserDataSecretRef *xpv1.LocalSecretKeySelector `json:"userDataSecretRef,omitempty"`
+	UserDataSecretRef *xpv2.LocalSecretKeySelector `json:"userDataSecretRef,omitempty"`
 
 	// Arguments of the Terraform resource, with their names and types as the provider documents
 	// them. A block is a list of objects. The arguments that the configuration sets replace those
@@ -86,7 +85,7 @@ type VirtualMachineSpec struct {
 
 // VirtualMachineStatus is what is known of a VirtualMachine.
 type VirtualMachineStatus struct {
-	xpv1.ResourceStatus `json:",inline"`
+	xpv2.ManagedResourceStatus `json:",inline"`
 
 	// +optional
 	AtProvider VirtualMachineObservation `json:"atProvider,omitempty"`

@@ -3,8 +3,8 @@ package terraform
 import (
 	"time"
 
-	xpv1 "github.com/crossplane/crossplane-runtime/v2/apis/common/v1"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	corev1 "k8s.io/api/core/v1"
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
@@ -52,25 +52,25 @@ func (x *external) report(vm *v1alpha1.VirtualMachine) error {
 	return nil
 }
 
-func conditionOf(vm *v1alpha1.VirtualMachine) xpv1.Condition {
+func conditionOf(vm *v1alpha1.VirtualMachine) xpv2.Condition {
 	switch at := vm.Status.AtProvider; {
 	case meta.WasDeleted(vm):
-		return xpv1.Deleting()
+		return xpv2.Deleting()
 	case at.Failed != "":
-		return xpv1.Unavailable().WithMessage(at.Failed)
+		return xpv2.Unavailable().WithMessage(at.Failed)
 	case at.Running:
-		return xpv1.Available()
+		return xpv2.Available()
 	case hasRun(vm):
-		return xpv1.Unavailable().WithMessage("the VM does not run")
+		return xpv2.Unavailable().WithMessage("the VM does not run")
 	default:
-		return xpv1.Creating()
+		return xpv2.Creating()
 	}
 }
 
 // hasRun reports whether the VM was seen running.
 func hasRun(vm *v1alpha1.VirtualMachine) bool {
-	c := vm.GetCondition(xpv1.TypeReady)
-	return c.Status == corev1.ConditionTrue || c.Reason == xpv1.ReasonUnavailable
+	c := vm.GetCondition(xpv2.TypeReady)
+	return c.Status == corev1.ConditionTrue || c.Reason == xpv2.ReasonUnavailable
 }
 
 // wake sooner than the poll interval while the VM does not run.
@@ -81,8 +81,8 @@ func (x *external) wake(vm *v1alpha1.VirtualMachine) {
 	}
 }
 
-func missing(externalName string) xpv1.Condition {
-	c := xpv1.Unavailable().WithMessage(externalName + " is no longer there")
+func missing(externalName string) xpv2.Condition {
+	c := xpv2.Unavailable().WithMessage(externalName + " is no longer there")
 	c.Reason = machinev1alpha1.ReasonMissing
 	return c
 }

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	xpv1 "github.com/crossplane/crossplane-runtime/v2/apis/common/v1"
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
@@ -105,7 +105,7 @@ func planVM(b *Binding, invalid *plan.Problem, o Observed) Desired {
 // isRefusingPolicies reports whether the provider refuses the management policies of a VM
 // resource. A VM that it created could not be deleted: it must have other policies by then, see pin.
 func isRefusingPolicies(vm plan.Object) bool {
-	return strings.Contains(conditionsOf(vm.Unstructured).Get(xpv1.TypeSynced).Message, policiesDisabled)
+	return strings.Contains(conditionsOf(vm.Unstructured).Get(xpv2.TypeSynced).Message, policiesDisabled)
 }
 
 func policiesProblem(vm plan.Object) *plan.Problem {
