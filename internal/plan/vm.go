@@ -11,14 +11,6 @@ import (
 // FinalizerManaged is that of crossplane-runtime on every managed resource.
 const FinalizerManaged = "finalizer.managedresource.crossplane.io"
 
-// AnnotationPollInterval of crossplane-runtime v2.3 and later is how often a provider looks at a
-// managed resource, as a duration.
-const AnnotationPollInterval = "crossplane.io/poll-interval"
-
-// AnnotationReconcileRequestedAt of crossplane-runtime v2.3 and later asks a provider to look at a
-// managed resource now. An older provider does not know it, and looks because an annotation changed.
-const AnnotationReconcileRequestedAt = "crossplane.io/reconcile-requested-at"
-
 // CreationBegan says whether a VM resource's VM exists, or may exist because its
 // provider began to create it.
 func CreationBegan(vm Object) bool {
@@ -41,7 +33,7 @@ func AnnotationsOfVM() []string {
 	return []string{
 		machinev1alpha1.AnnotationOrder, machinev1alpha1.AnnotationCompanions,
 		machinev1alpha1.AnnotationMachineUID, machinev1alpha1.AnnotationNodeName, machinev1alpha1.AnnotationInstallation,
-		AnnotationPollInterval, AnnotationReconcileRequestedAt,
+		meta.AnnotationKeyPollInterval, meta.AnnotationKeyReconcileRequestedAt,
 	}
 }
 
