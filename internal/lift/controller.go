@@ -127,6 +127,7 @@ func Reconciler(mgr ctrl.Manager, o tjcontroller.Options, resourceName string, k
 		managed.WithCreationGracePeriod(b.CreationGrace),
 		managed.WithDeterministicExternalName(b.Find != nil),
 		managed.WithPollInterval(o.PollInterval),
+		managed.WithMinPollInterval(mr.MinPollInterval),
 		managed.WithPollIntervalHook(func(mg resource.Managed, interval time.Duration) time.Duration {
 			return pollInterval(time.Now(), mg, interval)
 		}),

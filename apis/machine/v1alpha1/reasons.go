@@ -954,4 +954,8 @@ const (
 	//   - Kinds: VirtualMachine
 	//   - Type: Normal
 	EventDeletedExternalResource = "DeletedExternalResource"
+	// EventReconcileRequestHandled is never seen: status.lastHandledReconcileAt has the request.
+	//   - Kinds: VirtualMachine
+	//   - Type: Normal
+	EventReconcileRequestHandled = "ReconcileRequestHandled"
 )

@@ -96,6 +96,20 @@ func TestAServerAtRestCostsOneCallAPoll(t *testing.T) {
 	})
 }
 
+func TestAPollIntervalOfItsOwnSpendsNotTheCallsOfAProject(t *testing.T) {
+	inWorld(t, fakecloud.Options{Step: time.Second}, func(t *testing.T, w *world) {
+		vm := w.running("a")
+		w.Change(vm, func() { meta.AddAnnotations(vm, map[string]string{meta.AnnotationKeyPollInterval: "100ms"}) })
+		time.Sleep(5 * time.Minute)
+		_, before := w.cloud.Calls()
+		time.Sleep(10 * time.Minute)
+		_, after := w.cloud.Calls()
+		if n := after - before; n < 55 || n > 61 {
+			t.Errorf("%d calls in 10 minutes, want one in 10 seconds", n)
+		}
+	})
+}
+
 func TestAProviderThatStartsAnewKnowsItsServers(t *testing.T) {
 	inWorld(t, fakecloud.Options{Step: time.Second}, func(t *testing.T, w *world) {
 		vm := w.running("a")

@@ -19,12 +19,13 @@ const (
 	remembered = 8192
 )
 
-// Reasons of the managed reconciler's events that say "I did something", where our
-// own events say what.
+// Reasons of the managed reconciler's events that only report a call, where our own events or
+// the status have more.
 var uninformative = map[event.Reason]bool{
 	machinev1alpha1.EventCreatedExternalResource: true,
 	machinev1alpha1.EventUpdatedExternalResource: true,
 	machinev1alpha1.EventDeletedExternalResource: true,
+	machinev1alpha1.EventReconcileRequestHandled: true,
 }
 
 // Recorder sends each event once. Every event is a write to the API server, and the
